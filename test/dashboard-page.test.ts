@@ -6,7 +6,6 @@ import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeChunk } from "../src/rl/tracking/rollouts/chunk.js";
-import type { EpisodeDetail, TurnDetail } from "../src/rl/tracking/rollouts/rollout-record.js";
 import {
   launchBrowser,
   skipsBrowser,
@@ -15,40 +14,12 @@ import {
   type DashboardProcess,
 } from "./support/browser.js";
 import { runCommand } from "./support/command.js";
+import { recordedEpisode, recordedTurn } from "./support/recorded-episode.js";
 
 const PAGE_FOLDER = fileURLToPath(new URL("../dist/dashboard", import.meta.url));
 const MAX_FIRST_LOAD_BYTES = 100_000;
 const HOSTILE = `<script>window.hacked = 1</script><img src=x onerror="window.hacked=1">\u001b[31mred\u001b[0m\u001b]0;title\u0007`;
 const SMALL_UPDATES = ["--batch-size", "32", "--mini-batch-size", "32", "--num-ppo-epochs", "1", "--num-envs", "8"];
-
-const turnOf = (tokens: number[], text: string): TurnDetail => ({
-  step: 1,
-  observation: HOSTILE,
-  render: HOSTILE,
-  prompt: [1, 0],
-  tokens,
-  text,
-  finishReason: "stop",
-  isValid: true,
-  extraction: "parser",
-  action: HOSTILE,
-  reward: 1,
-  returnToGo: 1,
-  value: 0.5,
-  advantage: 0.5,
-  logProbs: tokens.map((_, i) => -(i % 7)),
-  refLogProbs: null,
-  entropies: null,
-  values: null,
-  advantages: null,
-  returns: null,
-  ratios: null,
-  clipped: null,
-  marks: "t".repeat(tokens.length),
-  allowedCounts: null,
-  alternatives: null,
-  candidates: null,
-});
 
 /** Writes a run folder with one recorded episode of `tokenCount` tokens. */
 async function writeRecordedRun(folder: string, env: string, tokenCount: number, notes: object): Promise<void> {
@@ -57,23 +28,16 @@ async function writeRecordedRun(folder: string, env: string, tokenCount: number,
   await writeFile(join(folder, "metrics.jsonl"), `${JSON.stringify({ step: 1, num_turns: 8, loss: 1 })}\n`);
   await writeFile(join(folder, "notes.json"), JSON.stringify({ version: 1, ...notes }));
   const tokens = Array.from({ length: tokenCount }, (_, i) => 2 + (i % 2));
-  const row: EpisodeDetail["row"] = {
-    id: "1.0",
-    step: 1,
-    envSlot: 0,
-    group: 0,
-    return: 1,
-    turns: 1,
-    tokens: tokenCount,
-    end: "terminated",
-    startsEpisode: true,
-    seed: 1,
-    advantage: 0.5,
-    hasSignal: true,
-  };
-  const episode = { row, turns: [turnOf(tokens, HOSTILE)], final: { observation: HOSTILE, render: HOSTILE } };
+  const turn = recordedTurn({
+    ...{ observation: HOSTILE, render: HOSTILE, prompt: [1, 0], tokens, text: HOSTILE, action: HOSTILE },
+    ...{ extraction: "parser", value: 0.5, advantage: 0.5, logProbs: tokens.map((_, i) => -(i % 7)) },
+    marks: "t".repeat(tokenCount),
+  });
   const vocabulary = { texts: { 0: HOSTILE, 1: "<|start|>", 2: " <b>word</b>", 3: "\u001b[2J\n" }, special: [1] };
-  await writeFile(join(folder, "rollouts.jsonl"), await encodeChunk(1, { episodes: [episode], vocabulary }));
+  await writeFile(
+    join(folder, "rollouts.jsonl"),
+    await encodeChunk(1, { episodes: [recordedEpisode(1, turn)], vocabulary }),
+  );
 }
 
 describe.skipIf(skipsBrowser)("the dashboard's page", () => {

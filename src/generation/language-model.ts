@@ -4,7 +4,6 @@ import type { ExportOptions } from "../models/export/export-model.js";
 import { mergeAdapter } from "../models/adapters/merge-adapter.js";
 import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
 import { RandomStream } from "../core/random/random-stream.js";
-import { sampleIndex } from "../core/random/sample-index.js";
 import type { Tokenizer } from "../models/text/index.js";
 import { Completer } from "./completer.js";
 import type { CompiledConstraint } from "./constraints/compiled-constraint.js";
@@ -169,13 +168,8 @@ export class LanguageModel {
         `\`choose\` scores at most ${MAX_SCORED_CHOICES} choices, got ${choices.length}. Use generate.`,
       );
     const scores = await this.scoreTokens(prompt, constraint.sequences, scoreOptions);
-    const logProbs = constraint.logProbs(scores, temperature || 1);
-    const probabilities = logProbs.map(Math.exp);
-    const isGreedy = temperature === 0;
-    const index = isGreedy
-      ? logProbs.indexOf(Math.max(...logProbs))
-      : sampleIndex(probabilities, new RandomStream(seed).random());
-    return { choice: choices[index], index, logProb: logProbs[index], probabilities };
+    const chosen = constraint.choose(scores, temperature, new RandomStream(seed));
+    return { choice: choices[chosen.index], ...chosen };
   }
 
   /**

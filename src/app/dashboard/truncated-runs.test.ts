@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { recordedEpisode, recordedTurn } from "../../../test/support/recorded-episode.js";
 import { encodeChunk } from "../../rl/tracking/rollouts/chunk.js";
-import type { EpisodeRow, TurnDetail } from "../../rl/tracking/rollouts/rollout-record.js";
 import { DashboardData } from "./dashboard-data.js";
 import { RunsFolder } from "./run-files.js";
 
@@ -13,51 +13,8 @@ beforeAll(async () => {
 });
 afterAll(async () => rm(root, { recursive: true }));
 
-const turn: TurnDetail = {
-  step: 1,
-  observation: "é",
-  render: null,
-  prompt: [1],
-  tokens: [2],
-  text: "x",
-  finishReason: "stop",
-  isValid: true,
-  extraction: null,
-  action: null,
-  reward: 1,
-  returnToGo: 1,
-  value: null,
-  advantage: null,
-  logProbs: [-1],
-  refLogProbs: null,
-  entropies: null,
-  values: null,
-  advantages: null,
-  returns: null,
-  ratios: null,
-  clipped: null,
-  marks: "t",
-  allowedCounts: null,
-  alternatives: null,
-  candidates: null,
-};
-
 function writeRollouts(step: number): Promise<string> {
-  const row: EpisodeRow = {
-    id: `${step}.0`,
-    step,
-    envSlot: 0,
-    group: 0,
-    return: 1,
-    turns: 1,
-    tokens: 1,
-    end: "terminated",
-    startsEpisode: true,
-    seed: null,
-    advantage: null,
-    hasSignal: true,
-  };
-  const episode = { row, turns: [turn], final: { observation: null, render: null } };
+  const episode = recordedEpisode(step, recordedTurn({ observation: "é" }));
   return encodeChunk(step, { episodes: [episode], vocabulary: { texts: { 1: "é" }, special: [] } });
 }
 
@@ -75,9 +32,9 @@ const FILES: Readonly<Record<string, () => Promise<string>>> = {
 it.each(Object.keys(FILES))(
   "shows what is whole of a run whose %s ends at any byte",
   async (name) => {
-    const id = name.replace(".", "-");
-    const folder = join(root, id);
-    await mkdir(folder);
+    const runs = join(root, name);
+    const folder = join(runs, "run");
+    await mkdir(folder, { recursive: true });
     for (const [file, write] of Object.entries(FILES))
       if (file !== "sweep.json" || name === file) await writeFile(join(folder, file), await write());
     const path = join(folder, name);
@@ -86,14 +43,14 @@ it.each(Object.keys(FILES))(
       await truncate(path, size);
       const lines = whole.subarray(0, size).toString("latin1").split("\n").length - 1;
       // Nothing is in its memory: each length is read as by a dashboard that was just started.
-      const data = new DashboardData(await RunsFolder.open(root));
-      const { runs } = await data.list();
+      const data = new DashboardData(await RunsFolder.open(runs));
+      const listed = await data.list();
       if (name === "sweep.json") continue;
-      const { log, metrics } = await data.detail(id);
-      const { episodes } = await data.rollouts.list(id, {});
+      const { log, metrics } = await data.detail("run");
+      const { episodes } = await data.rollouts.list("run", {});
       const shown = {
         size,
-        isWhole: runs.find((run) => run.id === id)!.problem === null,
+        isWhole: listed.runs[0].problem === null,
         metrics: metrics.length,
         log: log.length,
         episodes: episodes.length,
@@ -106,8 +63,8 @@ it.each(Object.keys(FILES))(
         episodes: name === "rollouts.jsonl" ? lines : 2,
       });
       for (const episode of episodes)
-        expect(await data.rollouts.episode(id, episode.id)).toMatchObject({ turns: [{ text: "x" }] });
-      expect((await data.rollouts.groups(id)).groups.length).toBe(episodes.length > 0 ? 1 : 0);
+        expect(await data.rollouts.episode("run", episode.id)).toMatchObject({ turns: [{ text: "x" }] });
+      expect((await data.rollouts.groups("run")).groups.length).toBe(episodes.length > 0 ? 1 : 0);
     }
   },
   300_000,

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { invalidArgument } from "../../core/errors.js";
 import { pick, type SettingTable } from "../../core/settings.js";
 import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
-import type { RunOutcome } from "../../rl/tracking/index.js";
 import type { TrainResult } from "../../rl/train/train-loop.js";
 import type { TrainCallbacks } from "../../rl/train/trainer.js";
 import { gatewaySettings } from "../gateway/gateway-settings.js";
@@ -13,11 +12,10 @@ import { checkRunSize } from "./check-run-size.js";
 import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
-import { openTrackers } from "./open-trackers.js";
 import { ADAPTER_FOLDER, checkUnchanged, GATEWAY_ENV, type RunOptions } from "./run.js";
-import { clearControl, takeControlRequests } from "./run-control.js";
-import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
-import { RunLog } from "./run-log.js";
+import { takeControlRequests } from "./run-control.js";
+import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig } from "./run-folder.js";
+import { RunRecords } from "./run-records.js";
 import { completionSettings, resolveTrainConfig, trainSettingsOf, type TrainConfig } from "./run-settings.js";
 
 /** Settings of a run that concern environments, the agent or its demonstrations, which a gateway does not have. */
@@ -107,7 +105,7 @@ async function openRun(
   const model = await openRunModel(config, { valueHead, onDownload });
   let trainer: GatewayTrainer | undefined;
   try {
-    let log: RunLog | undefined;
+    let records: RunRecords | undefined;
     const opened = new GatewayTrainer({
       ...pick(config, [
         "episodes",
@@ -125,7 +123,7 @@ async function openRun(
       microBatchTokens: config.microBatchTokens,
       checkpointDir: getCheckpointDir(folder),
       onWarning: (message) => {
-        log?.warning(message, "metrics");
+        records?.log.warning(message, "metrics");
         onWarning(message);
       },
     });
@@ -133,16 +131,10 @@ async function openRun(
     const resumedAt = isResumed ? await opened.resume() : 0;
     const url = await opened.listen();
     const names = ["env", ...Object.keys(gatewayRunSettingsOf(config.algorithm))];
-    const settings = await writeRunConfig(folder, pick(config, names as (keyof TrainConfig)[]));
-    await clearControl(folder);
-    const resumeFromStep = isResumed ? resumedAt : undefined;
-    const runLog = await RunLog.open(folder, { resumedAt: resumeFromStep, onWarning });
-    log = runLog;
-    const allTrackers = [runLog.tracker, ...trackers];
-    const options = { wandb, trackers: allTrackers, onWarning, onInfo, resumeFromStep };
-    const tracker = await openTrackers(folder, config, options);
-    await tracker.logConfig(settings);
-    let outcome: RunOutcome | "stopped" = "failed";
+    const saved = pick(config, names as (keyof TrainConfig)[]);
+    const recordOptions = { saved, wandb, trackers, onWarning, onInfo, resumedAt: isResumed ? resumedAt : undefined };
+    const openRecords = await RunRecords.open(folder, config, recordOptions);
+    records = openRecords;
     return {
       config,
       folder,
@@ -150,16 +142,10 @@ async function openRun(
       isResumed,
       resumedAt,
       train: async (callbacks) => {
-        const onUpdate = async () => takeControlRequests(folder, runLog, refuseChange);
-        const result = await opened.train({
-          completionLogSteps,
-          numLoggedCompletions,
-          ...callbacks,
-          tracker,
-          onUpdate,
-        });
-        outcome = result.isInterrupted ? "stopped" : "finished";
-        return result;
+        const onUpdate = async () => takeControlRequests(folder, openRecords.log, refuseChange);
+        const { tracker } = openRecords;
+        const options = { completionLogSteps, numLoggedCompletions, ...callbacks, tracker, onUpdate };
+        return openRecords.watch(opened.train(options));
       },
       saveAdapter: async () => {
         const path = join(folder, ADAPTER_FOLDER);
@@ -168,8 +154,7 @@ async function openRun(
       },
       close: async () => {
         await opened.close();
-        await tracker.close(outcome === "failed" ? "failed" : "finished");
-        runLog.end(outcome);
+        await openRecords.close();
         await model.close();
       },
     };

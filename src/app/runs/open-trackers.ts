@@ -5,7 +5,7 @@ import { openCurveTracker } from "./run-curve.js";
 import type { TrainConfig } from "./run-settings.js";
 import { loadTracker } from "./load-tracker.js";
 
-interface OpenTrackersOptions extends ResumePoint {
+export interface OpenTrackersOptions extends ResumePoint {
   readonly wandb?: WandbConfig;
   readonly trackers?: readonly TrackerSource[];
   readonly onWarning: (message: string) => void;

@@ -3,17 +3,16 @@ import type { TextAgent } from "../../rl/agent/text-agent.js";
 import type { Env } from "../../envs/env.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { DownloadProgress } from "../../models/files/index.js";
-import type { RunOutcome, Tracker, TrackerSource } from "../../rl/tracking/index.js";
+import type { TrackerSource } from "../../rl/tracking/index.js";
 import { resolveWandbConfig } from "../tracking/index.js";
 import { createEnvFactory, makeTextAgent, requireTextEnv } from "./make-text-agent.js";
 import { checkRunSize } from "./check-run-size.js";
 import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
-import { openTrackers } from "./open-trackers.js";
-import { clearControl, takeControlRequests } from "./run-control.js";
-import { RunLog } from "./run-log.js";
+import { takeControlRequests } from "./run-control.js";
 import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
+import { RunRecords } from "./run-records.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./run-settings.js";
 import { resolveWarmStart } from "./resolve-warm-start.js";
 import type { RolloutTransport } from "../../rl/rollout/rollout-job.js";
@@ -152,9 +151,9 @@ async function openRun(
     await agent.getLearner();
     const checkpointDir = getCheckpointDir(folder);
     const limits = { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts };
-    let log: RunLog | undefined;
+    let records: RunRecords | undefined;
     const onTrainerWarning = (message: string) => {
-      log?.warning(message, "metrics");
+      records?.log.warning(message, "metrics");
       onWarning(message);
     };
     if (workers !== undefined) {
@@ -165,21 +164,9 @@ async function openRun(
     const rolloutOptions = { transport, maxStaleness, envsPerJob, onWarning: onTrainerWarning };
     trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, ...rolloutOptions });
     const resumedAt = isResumed ? await trainer.resume() : 0;
-    const settings = await writeRunConfig(folder, config);
-    // Without a checkpoint, the warm start (step 0) is repeated as well.
-    const resumeFromStep = isResumed ? (resumedAt === 0 ? -1 : resumedAt) : undefined;
-    await clearControl(folder);
-    log = await RunLog.open(folder, { resumedAt: isResumed ? resumedAt : undefined, onWarning });
-    const allTrackers = [log.tracker, ...trackers];
-    const tracker = await openTrackers(folder, config, {
-      wandb,
-      trackers: allTrackers,
-      onWarning,
-      onInfo,
-      resumeFromStep,
-    });
-    await tracker.logConfig(settings);
-    return new OpenRun(config, folder, agent, isResumed, resumedAt, makeEnv, trainer, tracker, log, transport);
+    const recordOptions = { wandb, trackers, onWarning, onInfo, resumedAt: isResumed ? resumedAt : undefined };
+    records = await RunRecords.open(folder, config, recordOptions);
+    return new OpenRun(config, folder, agent, isResumed, resumedAt, makeEnv, trainer, records, transport);
   } catch (error) {
     await trainer?.close();
     await transport?.close();
@@ -189,8 +176,6 @@ async function openRun(
 }
 
 class OpenRun implements Run {
-  private outcome: RunOutcome | "stopped" = "stopped";
-
   constructor(
     private currentConfig: TrainConfig,
     readonly folder: string,
@@ -199,8 +184,7 @@ class OpenRun implements Run {
     readonly resumedAt: number,
     readonly makeEnv: () => Promise<Env>,
     private readonly trainer: Trainer,
-    private readonly tracker: Required<Tracker>,
-    private readonly log: RunLog,
+    private readonly records: RunRecords,
     private readonly transport: RolloutTransport | undefined,
   ) {}
 
@@ -217,21 +201,15 @@ class OpenRun implements Run {
   }
 
   async train(callbacks: Omit<TrainCallbacks, "tracker"> = {}): Promise<TrainResult> {
-    try {
-      const { completionLogSteps, numLoggedCompletions } = this.config;
-      const result = await this.trainer.train({
-        completionLogSteps,
-        numLoggedCompletions,
-        ...callbacks,
-        onUpdate: async (event) => ({ ...(await callbacks.onUpdate?.(event)), ...(await this.takeRequests()) }),
-        tracker: this.tracker,
-      });
-      this.outcome = result.isInterrupted ? "stopped" : "finished";
-      return result;
-    } catch (error) {
-      this.outcome = "failed";
-      throw error;
-    }
+    const { completionLogSteps, numLoggedCompletions } = this.config;
+    const training = this.trainer.train({
+      completionLogSteps,
+      numLoggedCompletions,
+      ...callbacks,
+      onUpdate: async (event) => ({ ...(await callbacks.onUpdate?.(event)), ...(await this.takeRequests()) }),
+      tracker: this.records.tracker,
+    });
+    return this.records.watch(training);
   }
 
   async saveAdapter(): Promise<string> {
@@ -242,15 +220,14 @@ class OpenRun implements Run {
 
   async close(): Promise<void> {
     await this.trainer.close();
-    await this.transport?.close(this.outcome === "finished");
-    await this.tracker.close(this.outcome === "failed" ? "failed" : "finished");
-    this.log.end(this.outcome);
+    await this.transport?.close(this.records.isFinished);
+    await this.records.close();
     await this.agent.model.close();
   }
 
   /** Carries out what was requested in the run folder. */
   private async takeRequests(): Promise<TrainRequests> {
-    return takeControlRequests(this.folder, this.log, async (name, value) => {
+    return takeControlRequests(this.folder, this.records.log, async (name, value) => {
       const config = resolveTrainConfig({ ...this.currentConfig, [name]: value }, { isResolved: true });
       checkRunSize(config);
       this.trainer.setLength({ episodes: config.episodes, turns: config.turns });

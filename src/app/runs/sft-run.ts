@@ -4,13 +4,12 @@ import type { DownloadProgress } from "../../models/files/index.js";
 import type { SftEvaluation, SftMetrics } from "../../rl/algorithms/sft/sft-learner.js";
 import { readExamples, type InvalidLine } from "../../rl/data/read-examples.js";
 import type { SftExample } from "../../rl/data/sft-example.js";
-import type { RunOutcome, TrackerSource } from "../../rl/tracking/index.js";
+import type { TrackerSource } from "../../rl/tracking/index.js";
 import { SftTrainer } from "../../rl/train/sft-trainer.js";
 import { join } from "node:path";
 import { openRunModel } from "./open-model.js";
-import { openTrackers } from "./open-trackers.js";
-import { RunLog } from "./run-log.js";
-import { checkNewRunFolder, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
+import { checkNewRunFolder, getCheckpointDir, requireRunConfig } from "./run-folder.js";
+import { RunRecords } from "./run-records.js";
 import { resolveSftRunConfig, getSftConfig, type SftRunConfig, type SftRunOptions } from "./sft-run-settings.js";
 
 /** Folder of the trained adapter or model. */
@@ -81,13 +80,8 @@ async function openRun(
     });
     const checkpointDir = getCheckpointDir(folder);
     const resumedAt = isResumed ? await trainer.resume(checkpointDir) : 0;
-    const resumeFromStep = isResumed ? resumedAt : undefined;
-    const settings = await writeRunConfig(folder, config);
-    const log = await RunLog.open(folder, { resumedAt: resumeFromStep, onWarning });
-    const allTrackers = [log.tracker, ...trackers];
-    const tracker = await openTrackers(folder, config, { trackers: allTrackers, onWarning, resumeFromStep });
-    await tracker.logConfig(settings);
-    let outcome: RunOutcome | "stopped" = "stopped";
+    const recordOptions = { trackers, onWarning, resumedAt: isResumed ? resumedAt : undefined };
+    const records = await RunRecords.open(folder, config, recordOptions);
     return {
       config,
       folder,
@@ -96,15 +90,8 @@ async function openRun(
       invalidLines,
       train: async (callbacks) => {
         const { saveSteps, evalSteps } = config;
-        try {
-          const options = { tracker, checkpointDir, saveSteps, evalSteps, ...callbacks };
-          const { isInterrupted } = await trainer.train(options);
-          outcome = isInterrupted ? "stopped" : "finished";
-          return isInterrupted;
-        } catch (error) {
-          outcome = "failed";
-          throw error;
-        }
+        const options = { tracker: records.tracker, checkpointDir, saveSteps, evalSteps, ...callbacks };
+        return (await records.watch(trainer.train(options))).isInterrupted;
       },
       saveResult: async () => {
         const path = join(folder, RESULT_FOLDER);
@@ -112,8 +99,7 @@ async function openRun(
         return path;
       },
       close: async () => {
-        await tracker.close(outcome === "failed" ? "failed" : "finished");
-        log.end(outcome);
+        await records.close();
         await model.close();
       },
     };

@@ -1,6 +1,9 @@
 import { invalidArgument } from "../../core/errors.js";
 import { excerpt } from "../../core/format.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import { sampleIndex } from "../../core/random/sample-index.js";
 import type { Tokenizer } from "../../models/text/index.js";
+import type { ChoiceResult } from "../completion.js";
 import type { CompiledConstraint, ConstraintCursor } from "./compiled-constraint.js";
 
 interface TrieNode {
@@ -95,6 +98,19 @@ export class ChoiceConstraint implements CompiledConstraint {
       result[sequence] += edges.get(child)! - logSumExp(siblings);
     });
     return result;
+  }
+
+  /** Samples a choice, or takes the most probable one at temperature 0. Needs the scores that `logProbs` does. */
+  choose(
+    tokenLogProbs: readonly (readonly number[])[],
+    temperature: number,
+    random: RandomStream,
+  ): Omit<ChoiceResult, "choice"> {
+    const logProbs = this.logProbs(tokenLogProbs, temperature || 1);
+    const probabilities = logProbs.map(Math.exp);
+    const index =
+      temperature === 0 ? logProbs.indexOf(Math.max(...logProbs)) : sampleIndex(probabilities, random.random());
+    return { index, logProb: logProbs[index], probabilities };
   }
 
   private forEachEdge(visit: (sequence: number, index: number, child: TrieNode, parent: TrieNode) => void): void {
