@@ -29,8 +29,16 @@ async function writeRecordedRun(folder: string, env: string, tokenCount: number,
   await writeFile(join(folder, "notes.json"), JSON.stringify({ version: 1, ...notes }));
   const tokens = Array.from({ length: tokenCount }, (_, i) => 2 + (i % 2));
   const turn = recordedTurn({
-    ...{ observation: HOSTILE, render: HOSTILE, prompt: [1, 0], tokens, text: HOSTILE, action: HOSTILE },
-    ...{ extraction: "parser", value: 0.5, advantage: 0.5, logProbs: tokens.map((_, i) => -(i % 7)) },
+    observation: HOSTILE,
+    render: HOSTILE,
+    prompt: [1, 0],
+    tokens,
+    text: HOSTILE,
+    extraction: "parser",
+    action: HOSTILE,
+    value: 0.5,
+    advantage: 0.5,
+    logProbs: tokens.map((_, i) => -(i % 7)),
     marks: "t".repeat(tokenCount),
   });
   const vocabulary = { texts: { 0: HOSTILE, 1: "<|start|>", 2: " <b>word</b>", 3: "\u001b[2J\n" }, special: [1] };
