@@ -38,7 +38,8 @@ const SHARED_TESTS = [
 
 /** Unit tests share processes, so that a module is loaded once per process; `npm test` adds those in test/. */
 export default defineConfig(({ mode }) => {
-  const common = { testTimeout: 180_000, hookTimeout: 180_000, pool: "forks" as const };
+  const env = { NODE_OPTIONS: `--import ${new URL("test/support/one-core.mjs", import.meta.url).href}` };
+  const common = { testTimeout: 180_000, hookTimeout: 180_000, pool: "forks" as const, env };
   const excluded = [...configDefaults.exclude, ...(mode === "quick" ? SLOW_TESTS : ISOLATED_TESTS)];
   const include = ["src/**/*.test.ts", ...(mode === "quick" ? [] : SHARED_TESTS)];
   const unit = { ...common, name: "unit", include, exclude: excluded, isolate: false };
