@@ -65,6 +65,11 @@ describe("examples", { timeout: 600_000 }, () => {
     expect(printed).toMatch(/^greedy mean return [01]\.\d+ before, [01]\.\d+ after/m);
   });
 
+  it("judge trains on the scores of a judge", () => {
+    const printed = run("judge", "--episodes", "32", "--model", model, "--device", "cpu");
+    expect(printed).toMatch(/^step 1: mean score \d+\.\d\d, [1-9]\d* requests, 0 failures$/m);
+  });
+
   it("text-world trains on whole conversations", () => {
     const trained = run("text-world", "--episodes", "18");
     expect(trained).toMatch(/^before: \d\.\d{3} ± \d\.\d{3} of the tasks done$/m);

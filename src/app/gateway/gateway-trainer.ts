@@ -15,6 +15,7 @@ import { computeMeanAndError, type EvalResult } from "../../rl/train/evaluate.js
 import { INITIAL_STATE, type ResumedRun } from "../../rl/train/train-task.js";
 import { progressFraction, type TrainCallbacks } from "../../rl/train/trainer.js";
 import { TrainingMonitor } from "../../rl/train/training-monitor.js";
+import type { JudgedConversation } from "../judge/judge.js";
 import { startHttpServer, type HttpServerOptions, type RunningServer } from "../server/http-server.js";
 import { ModelChatEngine } from "../server/model-chat-engine.js";
 import { gatewaySettings } from "./gateway-settings.js";
@@ -35,6 +36,8 @@ export interface GatewayTrainerOptions<Task = unknown>
   readonly agent?: (episode: AgentEpisode<Task>) => MaybePromise<unknown>;
   /** Tasks of the agent, in turn; sessions of a group have the same one. */
   readonly tasks?: readonly Task[];
+  /** Returns a reward for the last turn of an ended session, such as `judge(...).score`: its last request with the completion. */
+  readonly sessionReward?: (conversation: JudgedConversation) => MaybePromise<number>;
   /** Token budget of a micro-batch. */
   readonly microBatchTokens?: number;
   /** Folder for checkpoints; without it, nothing is saved. */
@@ -72,7 +75,7 @@ export class GatewayTrainer<Task = unknown> {
 
   /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
   constructor(private readonly options: GatewayTrainerOptions<Task>) {
-    const { model, modelName = "llamagym", agent, tasks, onWarning = () => {} } = options;
+    const { model, modelName = "llamagym", agent, tasks, sessionReward, onWarning = () => {} } = options;
     this.settings = resolveSettings("A GatewayTrainer", gatewaySettings, withoutOthers(options));
     const { episodes, turns } = this.settings;
     if (episodes === undefined && turns === undefined)
@@ -90,7 +93,9 @@ export class GatewayTrainer<Task = unknown> {
       maxCompletionLength,
       distributions: new DistributionCache(),
       updates: () => this.updates,
+      sessionReward,
       sessionTimeoutMs: sessionTimeoutSeconds * 1000,
+      onWarning,
       onEnd: (session, record) => {
         if (agent === undefined) this.queue.add(session, record);
       },
@@ -250,7 +255,7 @@ export async function createGateway(options: Omit<GatewayTrainerOptions, "agent"
 
 /** Options that are not settings. */
 const OTHER_OPTIONS = [
-  ..."model modelName agent tasks microBatchTokens checkpointDir rollouts onWarning".split(" "),
+  ..."model modelName agent tasks sessionReward microBatchTokens checkpointDir rollouts onWarning".split(" "),
   ..."host port apiKey maxRequests algorithm".split(" "),
   ...ALGORITHM_NAMES,
 ];

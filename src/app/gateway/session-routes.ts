@@ -31,7 +31,7 @@ export function mountSessionRoutes(app: Hono, store: SessionStore, options: Chat
     const { reward, truncated } = parseBody(endBody, await readJsonBody(context));
     const session = findSession(context);
     if (reward !== undefined) session.reward(reward);
-    const record = store.end(session.id, truncated === true ? "truncated" : "terminated");
+    const record = await store.end(session.id, truncated === true ? "truncated" : "terminated");
     return context.json({ id: session.id, turns: session.turns, return: record?.summary.return ?? 0 });
   });
   const v1 = new Hono();

@@ -77,12 +77,12 @@ export class FunctionSource<Task> implements SessionSource {
         reward: (reward, turn) => session.reward(reward, turn),
       });
     } catch (error) {
-      if (!session.isEnded) this.store.end(session.id, "truncated");
+      if (!session.isEnded) await this.store.end(session.id, "truncated");
       if (error instanceof LlamaGymError) throw error;
       throw new LlamaGymError("AGENT_FAILED", `The agent threw: ${errorMessage(error)}`, { cause: error });
     }
     // A session that timed out has ended already.
-    const record = session.isEnded ? session.toRecord() : this.store.end(session.id);
+    const record = await (session.isEnded ? session.finish() : this.store.end(session.id));
     if (record !== undefined) return record;
     throw new LlamaGymError(
       "AGENT_FAILED",

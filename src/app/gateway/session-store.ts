@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { errorMessage } from "../../core/errors.js";
 import { RequestError } from "../server/request-error.js";
 import { Session, type SessionContext, type SessionRecord } from "./session.js";
 
@@ -14,6 +15,8 @@ export interface SessionStoreOptions extends SessionContext {
   readonly sessionTimeoutMs: number;
   /** Receives the sessions that ended with at least one completion. */
   readonly onEnd: (session: Session, record: SessionRecord) => void;
+  /** Receives errors of sessions that ended by their timeout. */
+  readonly onWarning?: (message: string) => void;
 }
 
 /** The sessions of a gateway by id. */
@@ -55,14 +58,14 @@ export class SessionStore {
     });
   }
 
-  /** Ends a session and hands it on. @throws as `get`. */
-  end(id: string, end: "terminated" | "truncated" = "terminated"): SessionRecord | undefined {
+  /** Ends a session and hands it on. @throws as `get` and `Session.finish`. */
+  async end(id: string, end: "terminated" | "truncated" = "terminated"): Promise<SessionRecord | undefined> {
     const session = this.get(id);
     session.end(end);
     this.open.delete(id);
     this.ended.add(id);
     if (this.ended.size > MAX_ENDED_SESSIONS) this.ended.delete(this.ended.values().next().value!);
-    const record = session.toRecord();
+    const record = await session.finish();
     if (record === undefined) this.emptySessions++;
     else this.options.onEnd(session, record);
     return record;
@@ -75,6 +78,7 @@ export class SessionStore {
 
   private endIdle(): void {
     for (const session of this.open.values())
-      if (session.idleMs > this.options.sessionTimeoutMs) this.end(session.id, "truncated");
+      if (session.idleMs > this.options.sessionTimeoutMs)
+        void this.end(session.id, "truncated").catch((error: unknown) => this.options.onWarning?.(errorMessage(error)));
   }
 }

@@ -98,16 +98,21 @@ export class SessionTree {
   }
 }
 
+/** Returns the text of a completion with its tool calls. */
+export function describeChoice({ text, toolCalls }: ChatChoice): string {
+  const texts = [text, ...toolCalls.map((call) => `${call.name}(${call.arguments})`)];
+  return texts.filter((part) => part !== "").join("\n");
+}
+
 function toTurn(prompt: readonly number[], choice: ChatChoice, observation: string): Turn {
   const { tokens, logProbs, values, allowedTokens, finishReason } = choice;
-  const texts = [choice.text, ...choice.toolCalls.map((call) => `${call.name}(${call.arguments})`)];
   return {
     prompt,
     tokens,
     logProbs,
     values,
     allowedTokens: allowedTokens.some((allowed) => allowed !== undefined) ? allowedTokens : undefined,
-    text: texts.filter((text) => text !== "").join("\n"),
+    text: describeChoice(choice),
     finishReason: finishReason === "length" ? "length" : "stop",
     isValid: true,
     attempts: 1,

@@ -1,11 +1,16 @@
 import type { DistributionCache } from "../../generation/cache/distribution-cache.js";
 import type { LruCache } from "../../generation/cache/lru-cache.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
+import type { ChatMessage } from "../../models/text/index.js";
 import type { EpisodeSummary, Trajectory } from "../../rl/rollout/trajectory.js";
+import { describePrompt } from "../../rl/train/record-rollout.js";
+import type { JudgedConversation } from "../judge/judge.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult } from "../server/chat-engine.js";
 import type { ModelChatEngine } from "../server/model-chat-engine.js";
 import { RequestError } from "../server/request-error.js";
-import { SessionTree } from "./session-tree.js";
+import { describeChoice, SessionTree } from "./session-tree.js";
 import type { UpdateGate } from "./update-gate.js";
 
 /** Completions of a session; an agent that loops is stopped here, before its records fill the memory. */
@@ -28,6 +33,8 @@ export interface SessionContext {
   readonly greedy?: LruCache<Promise<ChatResult>>;
   /** Returns the number of updates so far. */
   readonly updates: () => number;
+  /** Adds a reward to the last turn of an ended session. */
+  readonly sessionReward?: (conversation: JudgedConversation) => MaybePromise<number>;
 }
 
 /** A finished session as training data. */
@@ -50,6 +57,9 @@ export class Session implements ChatEngine {
   private pending = 0;
   /** Rewards that were given before the first completion. */
   private earlyReward = 0;
+  /** The messages of the last completion, with it. */
+  private conversation: JudgedConversation = { messages: [] };
+  private finished: Promise<SessionRecord | undefined> | undefined;
 
   constructor(
     readonly id: string,
@@ -139,8 +149,25 @@ export class Session implements ChatEngine {
     this.endedBy = end;
   }
 
-  /** Returns an ended session as one trajectory of its turns; undefined without turns. */
-  toRecord(): SessionRecord | undefined {
+  /**
+   * Returns an ended session, with the reward of `sessionReward`, as one trajectory of its turns; undefined without turns.
+   * @throws REWARD_FAILED for a reward that is not finite, and what `sessionReward` throws.
+   */
+  finish(): Promise<SessionRecord | undefined> {
+    return (this.finished ??= this.addSessionReward().then(() => this.toRecord()));
+  }
+
+  private async addSessionReward(): Promise<void> {
+    const { sessionReward } = this.context;
+    const last = this.tree.turns.at(-1);
+    if (sessionReward === undefined || last === undefined) return;
+    const reward = await sessionReward(this.conversation);
+    if (!Number.isFinite(reward))
+      throw new LlamaGymError("REWARD_FAILED", `\`sessionReward\` must return a finite number, got ${reward}.`);
+    last.reward += reward;
+  }
+
+  private toRecord(): SessionRecord | undefined {
     const { tree, updatesAtTurns, endedBy: end = "truncated" } = this;
     const { turns, segments } = tree;
     const last = turns.at(-1);
@@ -159,6 +186,7 @@ export class Session implements ChatEngine {
 
   private record(request: ChatRequest, result: ChatResult, updates: number): void {
     this.tree.record(request, result);
+    if (this.context.sessionReward !== undefined) this.conversation = toConversation(request, result);
     while (this.updatesAtTurns.length < this.turns) this.updatesAtTurns.push(updates);
   }
 
@@ -166,4 +194,11 @@ export class Session implements ChatEngine {
     if (this.isEnded)
       throw new RequestError(409, `Session ${this.id} has ended and cannot ${verb}.`, { code: "session_ended" });
   }
+}
+
+/** Returns the messages of a request with its first completion. */
+function toConversation({ input }: ChatRequest, { choices: [choice] }: ChatResult): JudgedConversation {
+  const isChat = Array.isArray(input) && typeof input[0] === "object";
+  const history = isChat ? (input as readonly ChatMessage[]) : [{ role: "user", content: describePrompt(input) }];
+  return { messages: [...history, { role: "assistant", content: describeChoice(choice) }] };
 }

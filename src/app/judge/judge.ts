@@ -43,7 +43,7 @@ export interface JudgedConversation {
 export interface Judge extends RewardFunction {
   /** Returns an integer from `min` to `max`, or `failureReward`. Equal conversations have equal scores. */
   score(conversation: JudgedConversation): Promise<number>;
-  /** Returns `judge/calls`, `judge/cached` and `judge/failures` since the last call. */
+  /** Returns `judge/calls`, `judge/cached`, `judge/failures` and, with a score, `judge/score_mean` since the last call. */
   takeMetrics(): Record<string, number>;
 }
 
@@ -76,6 +76,7 @@ export function judge(options: JudgeOptions): Judge {
   const cache = new ScoreCache(options.cacheFile);
   const limit = createLimit(maxParallel);
   const counts = { calls: 0, cached: 0, failures: 0 };
+  const given = { count: 0, sum: 0 };
   let hasWarned = false;
 
   const system =
@@ -117,7 +118,11 @@ export function judge(options: JudgeOptions): Judge {
       .update(JSON.stringify([options.baseURL, version, min, max, prompt]))
       .digest("hex");
     const onHit = () => counts.cached++;
-    return (await cache.get(key, () => limit(() => request(prompt)), onHit)) ?? failureReward;
+    const found = await cache.get(key, () => limit(() => request(prompt)), onHit);
+    if (found === undefined) return failureReward;
+    given.count++;
+    given.sum += found;
+    return found;
   }
 
   const scoreBatch = ({ prompts, completions }: RewardBatch): Promise<number[]> =>
@@ -130,8 +135,10 @@ export function judge(options: JudgeOptions): Judge {
     );
   const takeMetrics = () => {
     const metrics = Object.fromEntries(Object.entries(counts).map(([name, count]) => [`judge/${name}`, count]));
+    const mean: Record<string, number> = given.count === 0 ? {} : { "judge/score_mean": given.sum / given.count };
     Object.assign(counts, { calls: 0, cached: 0, failures: 0 });
-    return metrics;
+    Object.assign(given, { count: 0, sum: 0 });
+    return { ...metrics, ...mean };
   };
   return Object.defineProperty(Object.assign(scoreBatch, { score, takeMetrics }), "name", { value: "judge" });
 }

@@ -6,6 +6,7 @@ import type { TrainResult } from "../../rl/train/train-loop.js";
 import type { TrainCallbacks } from "../../rl/train/trainer.js";
 import { gatewaySettings } from "../gateway/gateway-settings.js";
 import { GatewayTrainer, type GatewayTrainerOptions } from "../gateway/gateway-trainer.js";
+import { EpisodeJudge } from "../judge/episode-judge.js";
 import { resolveWandbConfig } from "../tracking/index.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
 import { checkRunSize } from "./check-run-size.js";
@@ -101,6 +102,7 @@ async function openRun(
   const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
   const memoryEstimate = await estimateRunMemory(config);
   if (memoryEstimate?.warning !== undefined) onWarning(memoryEstimate.warning);
+  const judge = EpisodeJudge.create(config, onWarning);
   const valueHead = findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null;
   const model = await openRunModel(config, { valueHead, onDownload });
   let trainer: GatewayTrainer | undefined;
@@ -120,6 +122,7 @@ async function openRun(
       ...configureAlgorithm(config),
       ...server,
       model,
+      sessionReward: judge && (({ messages }) => judge.score(messages)),
       microBatchTokens: config.microBatchTokens,
       checkpointDir: getCheckpointDir(folder),
       onWarning: (message) => {
@@ -132,7 +135,15 @@ async function openRun(
     const url = await opened.listen();
     const names = ["env", ...Object.keys(gatewayRunSettingsOf(config.algorithm))];
     const saved = pick(config, names as (keyof TrainConfig)[]);
-    const recordOptions = { saved, wandb, trackers, onWarning, onInfo, resumedAt: isResumed ? resumedAt : undefined };
+    const recordOptions = {
+      saved,
+      wandb,
+      trackers,
+      judge,
+      onWarning,
+      onInfo,
+      resumedAt: isResumed ? resumedAt : undefined,
+    };
     const openRecords = await RunRecords.open(folder, config, recordOptions);
     records = openRecords;
     return {
@@ -155,6 +166,7 @@ async function openRun(
       close: async () => {
         await opened.close();
         await openRecords.close();
+        await judge?.close();
         await model.close();
       },
     };

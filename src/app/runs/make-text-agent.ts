@@ -9,6 +9,8 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { TextInterface } from "../../envs/text-interface.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import type { EpisodeJudge } from "../judge/episode-judge.js";
+import { JudgedEnv } from "../judge/judged-env.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
 import type { TrainConfig } from "./run-settings.js";
 
@@ -17,14 +19,16 @@ export interface TextEnv extends Pick<Env, "actionSpace"> {
   readonly text: TextInterface<unknown, unknown>;
 }
 
-/** Returns a function that opens a run's environments with its step limit. */
-export function createEnvFactory({
-  env,
-  envOptions,
-  maxEpisodeSteps,
-}: Pick<TrainConfig, "env" | "envOptions" | "maxEpisodeSteps">): () => Promise<Env> {
+/** Returns a function that opens a run's environments with its step limit and, with one, the rewards of a judge. */
+export function createEnvFactory(
+  { env, envOptions, maxEpisodeSteps }: Pick<TrainConfig, "env" | "envOptions" | "maxEpisodeSteps">,
+  judge?: EpisodeJudge,
+): () => Promise<Env> {
   const stepLimit = maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps };
-  return async () => openEnv(env, { ...envOptions, ...stepLimit });
+  return async () => {
+    const opened = await openEnv(env, { ...envOptions, ...stepLimit });
+    return judge === undefined ? opened : new JudgedEnv(opened, judge);
+  };
 }
 
 /** Opens an environment to read its text interface. @throws as `asTextEnv` */

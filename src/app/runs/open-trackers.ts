@@ -1,4 +1,5 @@
 import { openRunTrackers, type ResumePoint, type Tracker, type TrackerSource } from "../../rl/tracking/index.js";
+import type { EpisodeJudge } from "../judge/episode-judge.js";
 import { openWandbTracker, type WandbConfig } from "../tracking/index.js";
 import { maxRolloutBytes } from "../../rl/train/trainer-settings.js";
 import { openCurveTracker } from "./run-curve.js";
@@ -8,6 +9,8 @@ import { loadTracker } from "./load-tracker.js";
 export interface OpenTrackersOptions extends ResumePoint {
   readonly wandb?: WandbConfig;
   readonly trackers?: readonly TrackerSource[];
+  /** Its metrics are logged with those of the run. */
+  readonly judge?: EpisodeJudge;
   readonly onWarning: (message: string) => void;
   readonly onInfo?: (message: string) => void;
 }
@@ -17,18 +20,20 @@ export async function openTrackers(
   folder: string,
   config: Pick<TrainConfig, "saveSteps"> &
     Partial<Pick<TrainConfig, "tensorboard" | "tracker" | "env" | "envOptions" | "rollouts" | "maxRolloutMegabytes">>,
-  { wandb, trackers = [], onWarning, onInfo, resumeFromStep }: OpenTrackersOptions,
+  { wandb, trackers = [], judge, onWarning, onInfo, resumeFromStep }: OpenTrackersOptions,
 ): Promise<Required<Tracker>> {
   const { tensorboard, tracker } = config;
   const sources: TrackerSource[] = [async () => openCurveTracker(folder, config, { resumeFromStep })];
   if (wandb !== undefined)
     sources.push(async () => openWandbTracker(folder, wandb, { onWarning, onInfo, resumeFromStep }));
   if (tracker !== undefined) sources.push(await loadTracker(tracker, folder, { resumeFromStep }));
-  return openRunTrackers(folder, {
+  const opened = openRunTrackers(folder, {
     tensorboard,
     maxRolloutBytes: config.rollouts && maxRolloutBytes(config),
     trackers: [...sources, ...trackers],
     onWarning,
     resumeFromStep,
   });
+  if (judge === undefined) return opened;
+  return { ...opened, log: (step, record) => opened.log(step, { ...record, ...judge.takeMetrics() }) };
 }

@@ -22,6 +22,7 @@ import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-sett
 import { ACTION_MODES, checkActionRegex } from "../../rl/agent/text-agent.js";
 import type { ppoSettings } from "../../rl/algorithms/ppo/settings.js";
 import { MAX_EVAL_EPISODES, recordingSettings, trainerSettings } from "../../rl/train/trainer-settings.js";
+import { checkJudge, judgeSettings } from "../judge/judge-settings.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import { getEmbeddedGroupDefaults, getEmbeddedPpoDefaults } from "./embedded-defaults.js";
 import {
@@ -144,6 +145,7 @@ export const runSettings = defineSettings({
     },
     "Trained parameters",
   ),
+  ...judgeSettings,
   ...defineSettings(
     {
       sftWarmStart: text({
@@ -266,6 +268,7 @@ function checkConflicts(run: Settings<typeof runSettings>): void {
   if (headSetting !== undefined && !hasCritic)
     throw invalidArgument(`\`${headSetting}\` is for algorithms with a value head, but ${title} has none. Remove it.`);
   checkTuning(run);
+  checkJudge(run);
 }
 
 /** Returns defaults of the algorithm's settings that depend on the run. */

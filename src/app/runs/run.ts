@@ -4,6 +4,7 @@ import type { Env } from "../../envs/env.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { DownloadProgress } from "../../models/files/index.js";
 import type { TrackerSource } from "../../rl/tracking/index.js";
+import { EpisodeJudge } from "../judge/episode-judge.js";
 import { resolveWandbConfig } from "../tracking/index.js";
 import { createEnvFactory, makeTextAgent, requireTextEnv } from "./make-text-agent.js";
 import { checkRunSize } from "./check-run-size.js";
@@ -134,7 +135,10 @@ async function openRun(
 ): Promise<Run> {
   const { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts } = config;
   const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
-  const makeEnv = createEnvFactory(config);
+  const judge = EpisodeJudge.create(config, onWarning);
+  if (judge !== undefined && workers !== undefined)
+    throw invalidArgument("A judge scores in this process: leave it out, or collect rollouts without workers.");
+  const makeEnv = createEnvFactory(config, judge);
   const textEnv = await requireTextEnv(makeEnv, config.env);
   const sftWarmStart = await resolveWarmStart(config);
   const memoryEstimate = await estimateRunMemory(config);
@@ -164,9 +168,9 @@ async function openRun(
     const rolloutOptions = { transport, maxStaleness, envsPerJob, onWarning: onTrainerWarning };
     trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, ...rolloutOptions });
     const resumedAt = isResumed ? await trainer.resume() : 0;
-    const recordOptions = { wandb, trackers, onWarning, onInfo, resumedAt: isResumed ? resumedAt : undefined };
+    const recordOptions = { wandb, trackers, judge, onWarning, onInfo, resumedAt: isResumed ? resumedAt : undefined };
     records = await RunRecords.open(folder, config, recordOptions);
-    return new OpenRun(config, folder, agent, isResumed, resumedAt, makeEnv, trainer, records, transport);
+    return new OpenRun(config, folder, agent, isResumed, resumedAt, makeEnv, trainer, records, transport, judge);
   } catch (error) {
     await trainer?.close();
     await transport?.close();
@@ -186,6 +190,7 @@ class OpenRun implements Run {
     private readonly trainer: Trainer,
     private readonly records: RunRecords,
     private readonly transport: RolloutTransport | undefined,
+    private readonly judge: EpisodeJudge | undefined,
   ) {}
 
   get config(): TrainConfig {
@@ -222,6 +227,7 @@ class OpenRun implements Run {
     await this.trainer.close();
     await this.transport?.close(this.records.isFinished);
     await this.records.close();
+    await this.judge?.close();
     await this.agent.model.close();
   }
 

@@ -2,13 +2,16 @@ import { boolean, defineSettings, integer, type GivenSettings } from "../../../c
 import { EXTRACTION_KINDS } from "../../../rl/rollout/extraction.js";
 import { evaluate, type EvalResult } from "../../../rl/train/evaluate.js";
 import { MAX_EVAL_EPISODES } from "../../../rl/train/trainer-settings.js";
-import { requireTextEnv } from "../../runs/make-text-agent.js";
+import { EpisodeJudge } from "../../judge/episode-judge.js";
+import { judgeSettings } from "../../judge/judge-settings.js";
+import { createEnvFactory, requireTextEnv } from "../../runs/make-text-agent.js";
 import type { TrainConfig } from "../../runs/run-settings.js";
 import { reportEpisodes } from "../display/report-episodes.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { defineCommand } from "../options/define-command.js";
-import { envOptions, openNamedEnv, readEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { envOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { readRubric } from "../options/read-rubric.js";
 import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
 import type { Reporter } from "../reporter.js";
 
@@ -31,7 +34,7 @@ const commandOptions = defineSettings(
   "Evaluation",
 );
 
-const options = { ...commandOptions, ...envOptions, ...agentOptions };
+const options = { ...commandOptions, ...envOptions, ...agentOptions, ...judgeSettings };
 
 type Args = GivenSettings<typeof options>;
 
@@ -53,11 +56,14 @@ export const evalCommand = defineCommand({
     "actionMode",
   ],
   describeDefaults: (table, values) => describeAgentDefaults(table, values),
-  run: async (args, reporter, [name]) => evaluateModel(args, await resolveEnvId(name, args), reporter),
+  run: async (args, reporter, [name]) =>
+    evaluateModel({ ...args, ...(await readRubric(args.judgeRubric)) }, await resolveEnvId(name, args), reporter),
 });
 
 async function evaluateModel(args: Args, env: string, reporter: Reporter): Promise<number> {
-  const makeEnv = () => openNamedEnv(env, args);
+  const judge = EpisodeJudge.create(args, reporter.warn);
+  const { maxEpisodeSteps } = args;
+  const makeEnv = createEnvFactory({ env, envOptions: readEnvOptions(args), maxEpisodeSteps }, judge);
   const { agent, config } = await openAgent(args, env, await requireTextEnv(makeEnv, env), reporter);
   reporter.handleInterrupts("Stopping; the finished episodes are evaluated. Press Ctrl-C again to quit now.");
   const { signal } = reporter;
@@ -74,15 +80,17 @@ async function evaluateModel(args: Args, env: string, reporter: Reporter): Promi
       onWarning: reporter.warn,
     });
     progress.end();
+    const judgeMetrics = judge?.takeMetrics() ?? {};
     const references = listReferencePolicies(env, readEnvOptions(args), args.maxEpisodeSteps);
     const policy = `${args.adapter ?? config.model}, ${sample ? "sampled" : "greedy"}`;
     reporter.print(
       args.json === true
-        ? JSON.stringify({ env, ...describePolicy(args, config), ...result, references })
-        : formatReport(result, policy, references),
+        ? JSON.stringify({ env, ...describePolicy(args, config), ...result, ...judgeMetrics, references })
+        : formatReport(result, policy, references) + describeJudge(judgeMetrics),
     );
   } finally {
     progress.end();
+    await judge?.close();
     await agent.model.close();
   }
   return signal.aborted ? SIGINT_EXIT_CODE : 0;
@@ -104,6 +112,19 @@ function formatReport(
     "",
     `${episodes} episodes, ${meanLength.toFixed(1)} turns on average${invalidNote}.${describeExtraction(extraction)}`,
   ].join("\n");
+}
+
+/** Describes what a judge did; "" without one. */
+function describeJudge(metrics: Readonly<Record<string, number>>): string {
+  const {
+    "judge/score_mean": mean,
+    "judge/calls": calls,
+    "judge/cached": cached,
+    "judge/failures": failures,
+  } = metrics;
+  if (calls === undefined) return "";
+  const score = mean === undefined ? "no score" : `mean score ${mean.toFixed(2)}`;
+  return `\nJudge: ${score}, ${calls} requests, ${cached} cached, ${failures} failures.`;
 }
 
 /** Describes how actions were extracted; "" if the environment parsed them all. */

@@ -7,6 +7,7 @@ import { describeStart } from "../display/describe-start.js";
 import { reportDownloads } from "../display/report-downloads.js";
 import { TrainingReport } from "../display/report-training.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
+import { readRubric } from "../options/read-rubric.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
@@ -125,7 +126,8 @@ async function startNewRun(
 ): Promise<GatewayRun> {
   const { adapter } = settings;
   const base = adapter === undefined ? undefined : (await findRunOfAdapter(adapter))?.model;
-  const options = { ...(base === undefined ? {} : { model: base }), ...settings };
+  const rubric = await readRubric(settings.judgeRubric);
+  const options = { ...(base === undefined ? {} : { model: base }), ...settings, ...rubric };
   return withModelAdvice(options.model ?? "", () => startGatewayRun(options, folder, hooks));
 }
 

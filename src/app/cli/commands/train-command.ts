@@ -18,6 +18,7 @@ import { describeRunDefaults } from "../options/describe-defaults.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { envOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
+import { readRubric } from "../options/read-rubric.js";
 import { toOptionName } from "../options/option-names.js";
 import { workersOptions } from "../options/workers-options.js";
 import { UsageError } from "../options/usage-error.js";
@@ -81,6 +82,10 @@ async function createCommand(args: readonly string[]): Promise<Command> {
       {
         description: "Collect rollouts on other machines, which run `llamagym worker`",
         args: "train blackjack --redis redis://HOST:6379",
+      },
+      {
+        description: "The tools of an MCP server, scored by a judge",
+        args: 'train "mcp:node server.js" --tasks tasks.jsonl --reward none --judge MODEL --judge-url URL --judge-rubric rubric.md',
       },
       { description: "Continue an interrupted run", args: "train --resume runs/blackjack" },
     ],
@@ -266,6 +271,7 @@ async function explicitOptions(args: Args, name: string | undefined): Promise<Tr
     ...model,
     ...fromFile,
     ...settings,
+    ...(await readRubric(settings.judgeRubric)),
     env: await resolveEnvId(env, { envModule }),
     envOptions: envOptionValues,
   };

@@ -1,0 +1,31 @@
+import { invalidArgument } from "../../core/errors.js";
+import { defineSettings, text, type GivenSettings } from "../../core/settings.js";
+
+/** Settings of a run's judge. */
+export const judgeSettings = defineSettings(
+  {
+    judge: text({
+      valueName: "model",
+      description: "Model that scores each episode; the score, 0 to 1, is added to its last reward (docs/judge.md).",
+    }),
+    judgeUrl: text({
+      valueName: "url",
+      description: "OpenAI-compatible URL that serves the judge. Default: it is loaded here.",
+    }),
+    judgeRubric: text({
+      valueName: "text or file",
+      description: "What the judge scores, and what high and low scores mean: a text, or a file with it.",
+    }),
+  },
+  "Judge",
+);
+
+export type JudgeConfig = Partial<GivenSettings<typeof judgeSettings>>;
+
+/** Checks that the settings name a judge and its rubric, or neither. @throws INVALID_ARGUMENT */
+export function checkJudge({ judge, judgeUrl, judgeRubric }: JudgeConfig): void {
+  if (judge !== undefined && judgeRubric === undefined)
+    throw invalidArgument("The judge needs a rubric: set `judgeRubric` (--judge-rubric).");
+  if (judge === undefined && (judgeUrl ?? judgeRubric) !== undefined)
+    throw invalidArgument("`judgeUrl` and `judgeRubric` need a judge: set `judge` (--judge).");
+}
