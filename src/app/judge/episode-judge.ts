@@ -26,8 +26,8 @@ export class EpisodeJudge {
 
   /** Returns a score from 0 to 1; 0 where the judge fails. @throws as `fromPretrained` for a local model. */
   async score(messages: JudgedConversation["messages"]): Promise<number> {
-    const { score } = await (this.opened ??= this.open());
-    return (await score({ messages })) / MAX_SCORE;
+    const opened = await (this.opened ??= this.open());
+    return (await opened.score({ messages })) / MAX_SCORE;
   }
 
   /** Returns the judge's metrics since the last call; none if it was not asked. */

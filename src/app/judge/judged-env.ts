@@ -1,12 +1,11 @@
 import type { Env, ResetOptions, ResetResult, StepResult } from "../../envs/env.js";
-import type { TextInterface } from "../../envs/text-interface.js";
 import { PassThroughWrapper } from "../../envs/wrapper.js";
 import type { JsonValue } from "../../core/json.js";
 import type { EpisodeJudge } from "./episode-judge.js";
 
 type Message = { readonly role: string; readonly content: string };
 
-/** Adds a judge's score of the whole episode, in words, to its last reward. */
+/** An environment with a text interface whose last reward of an episode includes a judge's score of the conversation. */
 export class JudgedEnv extends PassThroughWrapper {
   protected override wrapperState: JsonValue = [];
 
@@ -19,21 +18,21 @@ export class JudgedEnv extends PassThroughWrapper {
 
   override async reset(options?: ResetOptions): Promise<ResetResult<unknown>> {
     const result = await this.env.reset(options);
-    const { systemPrompt, formatObservation } = this.requireText();
+    const text = this.text!;
     this.messages = [
-      { role: "system", content: systemPrompt },
-      { role: "user", content: formatObservation(result.observation, result.info) },
+      { role: "system", content: text.systemPrompt },
+      { role: "user", content: text.formatObservation(result.observation, result.info) },
     ];
     return result;
   }
 
   override async step(action: unknown): Promise<StepResult<unknown>> {
     const result = await this.env.step(action);
-    const { formatAction, formatObservation } = this.requireText();
+    const text = this.text!;
     this.messages = [
       ...this.messages,
-      { role: "assistant", content: formatAction(action) },
-      { role: "user", content: formatObservation(result.observation, result.info) },
+      { role: "assistant", content: text.formatAction(action) },
+      { role: "user", content: text.formatObservation(result.observation, result.info) },
     ];
     if (!result.terminated && !result.truncated) return result;
     return { ...result, reward: result.reward + (await this.judge.score(this.messages)) };
@@ -44,11 +43,6 @@ export class JudgedEnv extends PassThroughWrapper {
   }
 
   private set messages(messages: readonly Message[]) {
-    this.wrapperState = messages as unknown as JsonValue;
-  }
-
-  /** A run opens environments with a text interface only. */
-  private requireText(): TextInterface<unknown, unknown> {
-    return this.text!;
+    this.wrapperState = messages;
   }
 }
