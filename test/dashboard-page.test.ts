@@ -14,6 +14,7 @@ import {
   type DashboardProcess,
 } from "./support/browser.js";
 import { runCommand } from "./support/command.js";
+import { testViewsOfWrittenRuns, writeRun } from "./support/dashboard-views.js";
 import { recordedEpisode, recordedTurn } from "./support/recorded-episode.js";
 
 const PAGE_FOLDER = fileURLToPath(new URL("../dist/dashboard", import.meta.url));
@@ -95,6 +96,12 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
     await page.getByRole("button", { name: "Write checkpoint" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Write checkpoint" }).click();
     await page.locator("table.log .tag", { hasText: "control" }).first().waitFor();
+    const setting = page.locator("form.setting", { hasText: "episodes" }).first();
+    await setting.getByRole("spinbutton").fill("200000");
+    await setting.getByRole("button", { name: "Change" }).click();
+    await page.getByText("From 100,000 to 200,000").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Change" }).click();
+    await page.locator("table.log .message", { hasText: /episodes.*200,?000/ }).waitFor();
     await page.getByRole("button", { name: "Stop after this update" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Stop the run" }).click();
     await training;
@@ -218,6 +225,8 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
     await heading("Health");
   });
 
+  testViewsOfWrittenRuns(() => ({ page, runs }));
+
   it("keeps a million tokens out of the document", async () => {
     await writeRecordedRun(join(runs, "long"), "Long-v0", 1_000_000, { tags: [], note: "" });
     await open("#/runs");
@@ -249,8 +258,12 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
       join(runs, "hostile", "metrics.jsonl"),
       `${JSON.stringify({ step: 2, num_turns: 16, loss: 42 })}\n`,
     );
+    await writeRun(join(runs, "later"), {}, [{ step: 1, num_turns: 8, loss: 1 }]);
     proxy.restore();
     await expect.poll(() => readout.textContent(), { timeout: 20_000 }).toBe("42");
+    await other.getByText("Connection lost").waitFor({ state: "detached" });
+    await other.evaluate(`location.hash = "#/runs"`);
+    await other.getByRole("link", { name: "later" }).waitFor();
     await other.close();
     proxy.close();
   });

@@ -19,6 +19,7 @@ import { PlayView } from "./views/play.js";
 import { RunsView } from "./views/runs.js";
 import { SweepView } from "./views/sweep.js";
 import { TokensView } from "./views/tokens.js";
+import { WorkersView } from "./views/workers.js";
 
 /** What a view receives. */
 export interface ViewProps {
@@ -27,6 +28,8 @@ export interface ViewProps {
 
 interface View extends ViewLink {
   readonly component: ComponentType<ViewProps>;
+  /** Shown for runs with workers. */
+  readonly needsJobs?: boolean;
 }
 
 const VIEWS: readonly View[] = [
@@ -39,6 +42,7 @@ const VIEWS: readonly View[] = [
   { view: "play", title: "Play", component: PlayView, isLive: true },
   { view: "control", title: "Control", component: ControlView, isLive: true },
   { view: "health", title: "Health", component: HealthView },
+  { view: "workers", title: "Workers", component: WorkersView, needsJobs: true },
 ];
 
 /** The page: navigation on the left, the open view on the right. */
@@ -49,6 +53,7 @@ export function App({ source, live }: { readonly source: Source; readonly live: 
   const { list, error, reload } = useRunList(source, live);
   const wanted = route.params.getAll("run");
   const selected = useMemo(() => selectRuns(list?.runs ?? [], wanted), [list, wanted.join("\n")]);
+  const hasJobs = list?.runs.find(({ id }) => id === selected[0])?.hasJobs ?? false;
   useEffect(() => live.watch(selected), [live, selected.join("\n")]);
   const { component: Component, title } =
     route.view === "sweep"
@@ -73,7 +78,7 @@ export function App({ source, live }: { readonly source: Source; readonly live: 
         Skip to the view
       </a>
       <Sidebar
-        links={VIEWS.filter(({ isLive = false }) => !(isLive && source.isReport))}
+        links={VIEWS.filter(({ isLive, needsJobs }) => !(isLive && source.isReport) && !(needsJobs && !hasJobs))}
         active={route.view}
         selected={selected}
         connection={connection}

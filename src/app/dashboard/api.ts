@@ -7,6 +7,7 @@
 import type { EpisodeRow } from "./api-episodes.js";
 
 export type * from "./api-episodes.js";
+export type * from "./api-jobs.js";
 
 /** `stopped` ended early but can be resumed; `unknown` cannot be read or has another layout. */
 export type RunState = "running" | "finished" | "stopped" | "failed" | "unknown";
@@ -43,6 +44,8 @@ export interface RunRow {
   /** The sweep that the run belongs to. */
   readonly sweep: string | null;
   readonly hasRollouts: boolean;
+  /** Whether its rollouts were sampled by workers. */
+  readonly hasJobs: boolean;
 }
 
 /** A sweep as a row of the list. */
@@ -195,7 +198,9 @@ export type LiveEvent =
       readonly isGap: boolean;
     }
   | { readonly type: "episodes"; readonly run: string; readonly episodes: readonly EpisodeRow[] }
-  | { readonly type: "log"; readonly run: string; readonly entries: readonly LogEntry[] };
+  | { readonly type: "log"; readonly run: string; readonly entries: readonly LogEntry[] }
+  /** Workers have answered; the list of jobs is to be loaded again. */
+  | { readonly type: "jobs"; readonly run: string };
 
 /** `PUT /api/runs/:run/notes` */
 export interface NotesRequest {

@@ -2,6 +2,7 @@ import { parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
 import type { LiveEvent, RunRow } from "./api.js";
 import { parseEpisodeRows } from "./rollout-store.js";
 import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
+import { JOB_LOG_FILE } from "../distributed/job-log.js";
 import { parseLogLine, toLogEntry } from "./read-log.js";
 import { LOG_FILE } from "../runs/run-log.js";
 import { readLastLines, readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
@@ -17,7 +18,7 @@ const MAX_WATCHED = 50;
 type RunCursors = Readonly<Partial<Record<string, FileCursor>>>;
 type Cursors = Readonly<Record<string, RunCursors>>;
 
-const FILES = [METRICS_FILE, LOG_FILE, ROLLOUTS_FILE] as const;
+const FILES = [METRICS_FILE, LOG_FILE, ROLLOUTS_FILE, JOB_LOG_FILE] as const;
 
 /** New events of some runs since their cursors. Each call of `poll` returns what was appended since the last one. */
 export class LiveEvents {
@@ -83,6 +84,7 @@ export class LiveEvents {
 function toEvent(name: (typeof FILES)[number], run: string, lines: readonly string[], isReset: boolean): LiveEvent {
   if (name === LOG_FILE)
     return { type: "log", run, entries: lines.flatMap((line) => parseLogLine(line) ?? []).map(toLogEntry) };
+  if (name === JOB_LOG_FILE) return { type: "jobs", run };
   if (name === ROLLOUTS_FILE)
     return { type: "episodes", run, episodes: lines.flatMap((line) => parseEpisodeRows(line) ?? []) };
   const records = lines.slice(-MAX_RECORDS).flatMap((line) => {

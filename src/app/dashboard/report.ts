@@ -5,6 +5,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { EpisodeDetail, EpisodeList, ReportData, RunList, RunRow, SweepRow, XAxis } from "./api.js";
 import { DashboardData } from "./dashboard-data.js";
 import { readMetricCatalog } from "./metric-catalog.js";
+import { readJobs } from "./read-jobs.js";
 import { readSweep } from "./read-sweep.js";
 import { RunsFolder } from "./run-files.js";
 import { pageFolder } from "./static-files.js";
@@ -40,6 +41,7 @@ export async function renderReport(folders: readonly string[], page = pageFolder
     rows.push(row);
     answers[path] = { ...detail, row, changeable: [] };
     for (const x of X_AXES) answers[`${path}/series?x=${x}`] = await data.metrics.series(source, { x, points: POINTS });
+    if (row.hasJobs) answers[`${path}/jobs`] = await readJobs(data.runs, source);
     Object.assign(answers, await collectEpisodes(data, source, path));
   }
   answers["/api/runs"] = { root: "report", runs: rows, sweeps, isReport: true } satisfies RunList;

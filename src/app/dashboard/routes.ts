@@ -10,6 +10,7 @@ import { readMetricCatalog } from "./metric-catalog.js";
 import { notesSchema, writeNotes } from "./notes.js";
 import { parseBody } from "./parse-body.js";
 import { addPlayRoutes } from "./play-routes.js";
+import { readJobs } from "./read-jobs.js";
 
 /** Between two looks at the files of watched runs: well below the second within which a line is on the page. */
 const POLL_MS = 400;
@@ -55,6 +56,7 @@ export function createApi(data: DashboardData, closed: AbortSignal): Hono {
   api.get("/runs/:run/groups", async (c) =>
     c.json(await rollouts.groups(c.req.param("run"), optionalNumber(c.req.query("step")))),
   );
+  api.get("/runs/:run/jobs", async (c) => c.json(await readJobs(runs, c.req.param("run"))));
   api.post("/runs/:run/control", async (c) => {
     const id = c.req.param("run");
     const action = await parseBody(c, controlSchema);

@@ -149,17 +149,18 @@ export async function readNewLines(
   }
 }
 
-/** Returns a cursor at the end of the complete lines of a file, and the last lines, at most 64 kB of them. */
+/** Returns a cursor at the end of the complete lines of a file, and the last lines, at most `maxBytes` of them. */
 export async function readLastLines(
   runs: RunsFolder,
   id: string,
   name: string,
+  maxBytes = 65_536,
 ): Promise<{ readonly lines: readonly string[]; readonly changedMs: number; readonly cursor: FileCursor } | undefined> {
   const file = await runs.openFile(id, name).catch(() => undefined);
   if (file === undefined) return undefined;
   try {
     const { ino, size, mtimeMs } = await file.stat();
-    const start = Math.max(0, size - 65_536);
+    const start = Math.max(0, size - maxBytes);
     const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(size - start), position: start });
     const end = buffer.subarray(0, bytesRead).lastIndexOf(0x0a) + 1;
     const lines = end === 0 ? [] : buffer.toString("utf8", 0, end - 1).split("\n");

@@ -5,6 +5,7 @@ import { system } from "#platform";
 import { z } from "zod";
 import { errorMessage } from "../../core/errors.js";
 import { parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
+import { JOB_LOG_FILE } from "../distributed/job-log.js";
 import { LOG_FILE, type RunLogLine } from "../runs/run-log.js";
 import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
 import type { RunRow, RunState } from "./api.js";
@@ -129,10 +130,8 @@ export class RunRows {
       tags,
       note: text,
       sweep,
-      hasRollouts: await this.runs.openFile(id, ROLLOUTS_FILE).then(
-        async (file) => file.close().then(() => true),
-        () => false,
-      ),
+      hasRollouts: await hasFile(this.runs, id, ROLLOUTS_FILE),
+      hasJobs: await hasFile(this.runs, id, JOB_LOG_FILE),
     };
   }
 }
@@ -153,7 +152,15 @@ function brokenRow(id: string, sweep: string | null, problem: string): RunRow {
     note: "",
     sweep,
     hasRollouts: false,
+    hasJobs: false,
   };
+}
+
+async function hasFile(runs: RunsFolder, id: string, name: string): Promise<boolean> {
+  return runs.openFile(id, name).then(
+    async (file) => file.close().then(() => true),
+    () => false,
+  );
 }
 
 /** Changes when one of the files that a row is read from does. */

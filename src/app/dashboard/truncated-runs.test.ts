@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { recordedEpisode, recordedTurn } from "../../../test/support/recorded-episode.js";
 import { encodeChunk } from "../../rl/tracking/rollouts/chunk.js";
 import { DashboardData } from "./dashboard-data.js";
+import { readJobs } from "./read-jobs.js";
 import { RunsFolder } from "./run-files.js";
 
 let root: string;
@@ -24,6 +25,8 @@ const FILES: Readonly<Record<string, () => Promise<string>>> = {
   "metrics.jsonl": async () => '{"step":1,"num_turns":8,"lösung":1}\n{"step":2,"num_turns":16,"lösung":null}\n',
   "log.jsonl": async () =>
     '{"time":1,"step":0,"kind":"start","message":"é"}\n{"time":2,"step":2,"kind":"end","message":"","outcome":"finished"}\n',
+  "jobs.jsonl": async () =>
+    '{"time":1,"worker":"é","outcome":"used","queued":0,"seconds":1,"version":0,"step":0,"pending":1}\n'.repeat(2),
   "notes.json": async () => JSON.stringify({ version: 1, tags: ["é"], note: "n" }),
   "rollouts.jsonl": async () => (await writeRollouts(1)) + (await writeRollouts(2)),
   "sweep.json": async () => JSON.stringify({ version: 1, space: { learningRate: [1, 2] }, trials: [] }),
@@ -54,6 +57,7 @@ it.each(Object.keys(FILES))(
         metrics: metrics.length,
         log: log.length,
         episodes: episodes.length,
+        jobs: (await readJobs(data.runs, "run")).jobs.length,
       };
       expect(shown).toEqual({
         size,
@@ -61,6 +65,7 @@ it.each(Object.keys(FILES))(
         metrics: name === "metrics.jsonl" && lines === 0 ? 0 : 2,
         log: name === "log.jsonl" ? lines : 2,
         episodes: name === "rollouts.jsonl" ? lines : 2,
+        jobs: name === "jobs.jsonl" ? lines : 2,
       });
       for (const episode of episodes)
         expect(await data.rollouts.episode("run", episode.id)).toMatchObject({ turns: [{ text: "x" }] });
