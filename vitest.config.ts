@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Tests that train, sample at length or start processes. `npm run test:quick` leaves them out, and those in test/. */
 const SLOW_TESTS = [
@@ -27,26 +28,43 @@ const ISOLATED_TESTS = [
   "src/rl/algorithms/ppo/ppo.test.ts",
   "src/envs/documentation.test.ts",
   "src/envs/solvers/experts.test.ts",
+  "test/contracts/environments.test.ts",
 ];
 
-/** Tests outside src/ that start no processes and change nothing global. */
-const SHARED_TESTS = [
-  "test/contracts/{architectures,operations,trackers}.test.ts",
-  "test/{docs-settings,embedded-model,embedded-model-recipe,export,links,metrics-page}.test.ts",
-  "test/parity/*.test.ts",
+/** Files that run first, because a long file at the end would run alone. */
+const LONG_TESTS = [
+  "test/examples.test.ts",
+  "test/dashboard-page.test.ts",
+  "test/train-command.test.ts",
+  "test/workers-command.test.ts",
+  "test/clients.test.ts",
+  "test/fuzz/fuzz.test.ts",
+  "src/app/distributed/transports.test.ts",
+  "src/app/sweeps/run-sweep.test.ts",
+  "src/rl/train/trainer.test.ts",
 ];
 
-/** Unit tests share processes, so that a module is loaded once per process; `npm test` adds those in test/. */
+/** Orders files: those with a process of their own, the long ones, the others. */
+class Sequencer extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ project, moduleId }: TestSpecification) =>
+      project.name === "isolated" ? 0 : LONG_TESTS.some((name) => moduleId.endsWith(`/${name}`)) ? 1 : 2;
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
+/** Test files share processes, so that a module is loaded once per process. */
 export default defineConfig(({ mode }) => {
-  const env = { NODE_OPTIONS: `--import ${new URL("test/support/one-core.mjs", import.meta.url).href}` };
-  const common = { testTimeout: 180_000, hookTimeout: 180_000, pool: "forks" as const, env };
-  const excluded = [...configDefaults.exclude, ...(mode === "quick" ? SLOW_TESTS : ISOLATED_TESTS)];
-  const include = ["src/**/*.test.ts", ...(mode === "quick" ? [] : SHARED_TESTS)];
-  const unit = { ...common, name: "unit", include, exclude: excluded, isolate: false };
-  const others = {
-    include: ["test/**/*.test.ts", ...ISOLATED_TESTS],
-    exclude: [...configDefaults.exclude, ...SHARED_TESTS],
+  const common = {
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    pool: "forks" as const,
+    env: { NODE_OPTIONS: `--import ${new URL("test/support/one-core.mjs", import.meta.url).href}` },
+    setupFiles: ["test/support/close-command-host.ts"],
   };
-  const whole = { ...common, name: "whole", ...others };
-  return { test: { maxWorkers: 2, projects: [{ test: unit }, ...(mode === "quick" ? [] : [{ test: whole }])] } };
+  const skipped = [...configDefaults.exclude, ...(mode === "quick" ? [...SLOW_TESTS, "test/**"] : [])];
+  const shared = { ...common, name: "shared", include: ["{src,test}/**/*.test.ts"], isolate: false };
+  const isolated = { ...common, name: "isolated", include: ISOLATED_TESTS, exclude: skipped };
+  const projects = [{ test: { ...shared, exclude: [...skipped, ...ISOLATED_TESTS] } }, { test: isolated }];
+  return { test: { maxWorkers: 2, sequence: { sequencer: Sequencer }, projects } };
 });

@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
+import { copyFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { writeRandomModel } from "./support/random-model.js";
+import { writeRandomModel, type RandomModelOptions } from "./support/random-model.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const adapter = `${root}runs/example-blackjack`;
@@ -22,15 +23,26 @@ const run = (name: string, ...rest: string[]) => runNode(`examples/.build/${name
 
 describe("examples", { timeout: 600_000 }, () => {
   let model: string;
-  let removeModel: () => Promise<void>;
+  /** With the tokenizer of the embedded model, which makes long prompts short. */
+  let wordModel: string;
+  const removals: (() => Promise<void>)[] = [];
   let printed: string;
   beforeAll(async () => {
-    ({ folder: model, remove: removeModel } = await writeRandomModel());
+    const openModel = async (options?: RandomModelOptions) => {
+      const { folder, remove } = await writeRandomModel(options);
+      removals.push(remove);
+      return folder;
+    };
+    model = await openModel();
+    const config = { vocab_size: 1280, eos_token_id: 4 };
+    wordModel = await openModel({ maxPositions: 2048, withTokenizer: false, config });
+    for (const name of ["tokenizer.json", "tokenizer_config.json"])
+      await copyFile(`${root}models/llamagym-1m/${name}`, `${wordModel}/${name}`);
     rmSync(adapter, { recursive: true, force: true });
     printed = compileAndRun("blackjack", "--episodes", "5");
   }, 120_000);
   afterAll(async () => {
-    await removeModel();
+    for (const remove of removals) await remove();
     for (const folder of [adapter, gatewayAdapter]) rmSync(folder, { recursive: true, force: true });
   });
 
@@ -71,7 +83,7 @@ describe("examples", { timeout: 600_000 }, () => {
   });
 
   it("text-world trains on whole conversations", () => {
-    const trained = run("text-world", "--episodes", "18");
+    const trained = run("text-world", "--episodes", "18", "--model", wordModel, "--device", "cpu");
     expect(trained).toMatch(/^before: \d\.\d{3} ± \d\.\d{3} of the tasks done$/m);
     expect(trained).toMatch(/^episode \d+: [01]\.\d\d of the tasks done$/m);
     expect(trained).toMatch(/^after: /m);
@@ -84,9 +96,9 @@ describe("examples", { timeout: 600_000 }, () => {
   });
 
   it("grpo learns a rule from reward functions", () => {
-    const steps = run("grpo", "--episodes", `${40 * 144}`).matchAll(/^step \d+: (\d+) % right/gm);
+    const steps = run("grpo", "--episodes", `${20 * 144}`).matchAll(/^step \d+: (\d+) % right/gm);
     const shares = Array.from(steps, ([, share]) => Number(share));
-    expect(shares).toHaveLength(5);
+    expect(shares).toHaveLength(3);
     expect(shares.at(-1)).toBeGreaterThan(80);
   });
 

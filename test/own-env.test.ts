@@ -1,9 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand, runInHost } from "./support/command.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const page = readFileSync(join(root, "docs/environments/writing-your-own.md"), "utf8");
@@ -31,7 +33,7 @@ function run(...args: readonly string[]) {
   return { status, out: stdout, err: stderr };
 }
 
-const llamagym = (...args: readonly string[]) => run(join(root, "dist/app/cli/bin.js"), ...args);
+const llamagym = (...args: readonly string[]) => runInHost(args, { cwd: folder });
 
 describe("the guide to writing an environment", () => {
   it("shows the example", () => {
@@ -50,33 +52,26 @@ describe("the guide to writing an environment", () => {
     ["./own-env.js", "Cups-v0"],
     ["./own-env.js:Cups-v0", "Cups-v0"],
     ["./own-env.js#CupsEnv", "own-env.js#CupsEnv"],
-  ])("is described by llamagym envs %s", (reference, id) => {
-    const { status, out } = llamagym("envs", reference);
+  ])("is described by llamagym envs %s", async (reference, id) => {
+    const { status, out } = await llamagym("envs", reference);
     expect(status).toBe(0);
     expect(out).toMatch(new RegExp(`^id .*${id}$`, "m"));
     expect(out).toContain("left, middle, right");
   });
 
-  it("is found by --env-module, records demonstrations by its expert, and is trained by a run that resumes elsewhere", () => {
-    const demos = llamagym("demos", "cups", "--env-module", "own-env.js", "--episodes", "4", "--output", "demos.jsonl");
+  it("is found by --env-module, records demonstrations by its expert, and is trained by a run that resumes elsewhere", async () => {
+    const demoArgs = "demos cups --env-module own-env.js --episodes 4 --output demos.jsonl".split(" ");
+    // In a process that has not loaded the module yet.
+    const demos = await runCommand(demoArgs, { cwd: folder });
     expect(demos).toMatchObject({ status: 0 });
     expect(demos.out).toContain("4 episodes, 4 turns, mean return 1.000");
-    const trained = llamagym(
-      "train",
-      "cups",
-      "--env-module",
-      "own-env.js",
-      "--episodes",
-      "64",
-      "--batch-size",
-      "64",
-      "--output",
-      "run",
-    );
+    const options = "--env-module own-env.js --episodes 32 --batch-size 32 --num-ppo-epochs 1 --output run".split(" ");
+    const trained = await llamagym("train", "cups", ...options);
     expect(trained).toMatchObject({ status: 0 });
     const config = JSON.parse(readFileSync(join(folder, "run/config.json"), "utf8")) as { env: string };
     expect(config.env).toBe(`${join(folder, "own-env.js")}:Cups-v0`);
-    expect(llamagym("train", "--resume", "run", "--episodes", "128")).toMatchObject({ status: 0 });
+    const resumed = await runCommand(["train", "--resume", join(folder, "run"), "--episodes", "64"], { cwd: tmpdir() });
+    expect(resumed).toMatchObject({ status: 0 });
   });
 
   it.each([
@@ -84,9 +79,9 @@ describe("the guide to writing an environment", () => {
     ["./own-env.js#Nothing", /the export "Nothing" is not an environment/],
     ["./own-env.js:Cups-v1", /Environment version `v1` for environment `Cups` doesn't exist/],
     ["./empty.js", /exports no environment/],
-  ])("refuses %s", (reference, message) => {
+  ])("refuses %s", async (reference, message) => {
     writeFileSync(join(folder, "empty.js"), "export const nothing = 1;\n");
-    const { status, err } = llamagym("envs", reference);
+    const { status, err } = await llamagym("envs", reference);
     expect(status).toBe(1);
     expect(err).toMatch(message);
   });

@@ -19,10 +19,10 @@ beforeAll(() => {
 
 describe("npm run fuzz", () => {
   it.each([
-    ["readers", 80],
-    ["templates", 150],
-    ["specifications", 80],
-    ["schemas", 40],
+    ["readers", 40],
+    ["templates", 80],
+    ["specifications", 40],
+    ["schemas", 20],
     ["hub", 4],
     ["kills", 1],
   ])(

@@ -79,10 +79,18 @@ function startHost(): ChildProcess {
   const path = fileURLToPath(new URL("command-host.mjs", import.meta.url));
   const child = fork(path, { env: { ...process.env, WANDB_PROJECT: "", NO_COLOR: "1" } });
   child.on("message", (result) => settle(result as CommandResult));
-  child.on("exit", (status) => settle(new Error(`The host of commands exited with status ${status}.`)));
+  child.on("exit", (status) => {
+    if (child === host) settle(new Error(`The host of commands exited with status ${status}.`));
+  });
   child.unref();
   child.channel?.unref();
   return child;
+}
+
+/** Ends the process of `runInHost`, which the next call starts again. */
+export function closeHost(): void {
+  host?.disconnect();
+  host = undefined;
 }
 
 /**

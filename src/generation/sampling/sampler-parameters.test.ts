@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { writeRandomModel } from "../../../test/support/random-model.js";
+import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
+import { getPeftModel } from "../../models/adapters/get-peft-model.js";
+import { CausalLM } from "../../models/causal-lm.js";
+import { Session } from "../../engine/runtime/session.js";
+import { FrozenStates } from "../../models/graphs/frozen-states.js";
+import { ScoringGraph } from "../../models/graphs/training-graph.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import type { SampleOutput, SampleRequest } from "./sample-request.js";
+import { Sampler } from "./sampler.js";
+
+const PLAIN: SamplingParams = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
+function request(prompt: readonly number[], seed: number, options: Partial<SampleRequest> = {}): SampleRequest {
+  const random = new RandomStream(seed);
+  return {
+    prompt,
+    sampling: PLAIN,
+    maxNewTokens: 8,
+    random: () => random.random(),
+    stopTokens: new Set(),
+    ...options,
+  };
+}
+
+/** Computes the trainer's log-probabilities of the tokens from `start`. */
+async function trainerLogProbs(
+  scoring: ScoringGraph,
+  tokens: readonly number[],
+  start: number,
+  { temperature = 1, adapter = true } = {},
+): Promise<number[]> {
+  const selected = tokens.slice(start).map((_, i) => ({ group: 0, row: 0, index: start + i }));
+  const { logProbs } = await scoring.run(
+    { groups: [{ prefix: [], rows: [tokens] }], selected, temperature },
+    { adapter },
+  );
+  return [...logProbs];
+}
+
+function expectClose(ours: readonly number[], expected: readonly number[]): void {
+  expect(ours).toHaveLength(expected.length);
+  ours.forEach((value, i) =>
+    expect(Math.abs(value - expected[i])).toBeLessThanOrEqual(1e-4 * Math.max(1, Math.abs(expected[i]))),
+  );
+}
+
+const whole = (prompt: readonly number[], { tokens }: SampleOutput) => [...prompt, ...tokens];
+
+describe("Sampler", () => {
+  let model: CausalLM;
+  let remove: () => Promise<void>;
+  beforeAll(async () => {
+    const made = await writeRandomModel({ maxPositions: 2048 });
+    remove = made.remove;
+    model = await CausalLM.open(made.folder, { device: "cpu", threads: 1 });
+  });
+  afterAll(async () => {
+    await model.close();
+    await remove();
+  });
+  const prompt = (seed: number, length: number) => {
+    const random = new RandomStream(seed);
+    return Array.from({ length }, () => random.integers(320));
+  };
+
+  it("keeps the states of frozen layers, from which the trainer computes the same log-probabilities", async () => {
+    const adapted = await getPeftModel(model, { r: 2, layersToTransform: [1] });
+    const states = (await FrozenStates.create(adapted))!;
+    const scoring = await ScoringGraph.create(adapted, { keepsFrozenStates: true });
+    const sampler = await Sampler.create(adapted);
+    const base = prompt(8, 25);
+    // The first two share a prefix and the third continues the first.
+    const outputs = await Promise.all([1, 2].map((seed) => sampler.sample(request([...base, seed], seed))));
+    const longer = whole([...base, 1], outputs[0]);
+    const last = await sampler.sample(request([...longer, 7], 3));
+    const sequence = vi.spyOn(adapted.runtime, "sequence");
+    for (const [tokens, output] of [
+      [longer, outputs[0]],
+      [whole([...base, 2], outputs[1]), outputs[1]],
+      [[...longer, 7, ...last.tokens], last],
+    ] as const) {
+      expectClose(output.rawLogProbs, await trainerLogProbs(scoring, tokens, tokens.length - output.tokens.length));
+    }
+    // Only the last tokens, which the sampler does not process, are missing.
+    const runs = sequence.mock.calls.map(([requests]) => requests.filter(({ kind }) => kind === "run").length);
+    expect(runs).toEqual([1, 2, 2]);
+    expect(states.size).toBeGreaterThan(25 + 2 * 8 + 8);
+    sequence.mockRestore();
+    for (const each of [sampler, scoring, states]) await each.release();
+  });
+
+  it("starts from kept states of frozen layers, and computes the layers again for tokens without a state", async () => {
+    const adapted = await getPeftModel(model, { r: 2, layersToTransform: [1] });
+    const states = (await FrozenStates.create(adapted))!;
+    const scoring = await ScoringGraph.create(adapted);
+    const sampler = await Sampler.create(adapted);
+    const runs = vi.spyOn(Session.prototype, "request");
+    const bases = [prompt(8, 25), [...prompt(8, 20), 1, 2, 3]];
+    const sampleAll = (maxNewTokens: number, seed: number) =>
+      Promise.all(bases.map((base, i) => sampler.sample(request(base, seed + i, { maxNewTokens }))));
+    await sampleAll(1, 1);
+    adapted.markParametersChanged();
+    runs.mockClear();
+    const first = await sampleAll(1, 3);
+    // The shared prefix is computed, and the prompts after it start from states.
+    expect(runs.mock.calls.map(([feeds]) => "frozen_states" in feeds)).toEqual([false, true]);
+    adapted.markParametersChanged();
+    runs.mockClear();
+    const second = await sampleAll(3, 5);
+    expect(runs.mock.calls.map(([feeds]) => "frozen_states" in feeds)).toEqual([false, true, false, false]);
+    for (const outputs of [first, second])
+      for (const [i, output] of outputs.entries())
+        expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(bases[i], output), bases[i].length));
+    runs.mockRestore();
+    for (const each of [sampler, scoring, states]) await each.release();
+  });
+
+  it("invalidates its caches when the parameters change, also while a completion runs", async () => {
+    const adapted = await getPeftModel(model, { r: 2, targetModules: ["q_proj", "v_proj"] });
+    const sampler = await Sampler.create(adapted);
+    const scoring = await ScoringGraph.create(adapted);
+    const base = prompt(7, 25);
+    const ask = (options: Partial<SampleRequest> = {}) => sampler.sample(request(base, 1, options));
+    await Promise.all([ask(), ask()]);
+    const change = async (value: number) => {
+      for (const name of adapted.parameters.names.filter((each) => each.includes("lora_B"))) {
+        const size = adapted.parameters.shape(name).reduce((product, length) => product * length, 1);
+        await adapted.parameters.write(name, new Float32Array(size).fill(value));
+      }
+      adapted.markParametersChanged();
+    };
+    await change(0.3);
+    const changed = await Promise.all([ask(), ask({ maxNewTokens: 3 })]);
+    for (const output of changed)
+      expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(base, output), base.length));
+
+    let late: Promise<SampleOutput> | undefined;
+    const running = ask({
+      maxNewTokens: 12,
+      onToken: () => {
+        late ??= change(-0.2).then(() => ask());
+      },
+    });
+    expect((await running).tokens).toHaveLength(12);
+    const output = await late!;
+    expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(base, output), base.length));
+    await sampler.release();
+    await scoring.release();
+  });
+});
