@@ -134,7 +134,7 @@ describe("an MCP server over stdio as an environment", () => {
   );
 
   it("truncates an episode in which a call takes too long", async () => {
-    const env = await open({ timeout: 200 });
+    const env = await open({ timeout: 1000 });
     await env.reset();
     expect(await env.step(call("hang"))).toMatchObject({ truncated: true });
   });
