@@ -39,6 +39,32 @@ export function packSharedPrefixes(
   items: readonly (readonly TokenSequence[])[],
   options: PackingOptions,
 ): readonly MicroBatch[] {
+  if (options.sharePrefixes === false) return packDistinct(items, options);
+  const copies = new Map<string, number[]>();
+  items.forEach((sequences, i) => {
+    const key = sequences.map((sequence) => sequence.join()).join(";");
+    const indices = copies.get(key);
+    if (indices === undefined) copies.set(key, [i]);
+    else indices.push(i);
+  });
+  if (copies.size === items.length) return packDistinct(items, options);
+  // Equal items, such as turns in the same state, are laid out once and share their rows.
+  const groups = [...copies.values()];
+  const distinct = groups.map(([i]) => items[i]);
+  return packDistinct(distinct, options).map(({ indices, positions, ...layout }) => {
+    let start = 0;
+    const repeated = indices.map((i) => {
+      const own = positions.slice(start, (start += distinct[i].length));
+      return groups[i].map(() => own);
+    });
+    return { ...layout, indices: indices.flatMap((i) => groups[i]), positions: repeated.flat(2) };
+  });
+}
+
+function packDistinct(
+  items: readonly (readonly TokenSequence[])[],
+  options: PackingOptions,
+): readonly MicroBatch[] {
   const { hiddenSize } = options.config;
   const order = items.map((_, i) => i).sort((a, b) => compareTokens(items[a][0], items[b][0]));
   const microBatches = packInOrder(items, order, options);

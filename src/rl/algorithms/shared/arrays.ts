@@ -1,7 +1,13 @@
 import { mean, type NumberArray } from "./statistics.js";
 
 export function concatenate(parts: readonly NumberArray[]): Float64Array {
-  return Float64Array.from(parts.flatMap((part) => Array.from(part)));
+  const whole = new Float64Array(parts.reduce((length, part) => length + part.length, 0));
+  let start = 0;
+  for (const part of parts) {
+    whole.set(part, start);
+    start += part.length;
+  }
+  return whole;
 }
 
 /** Splits an array into consecutive parts of these lengths. */

@@ -1,6 +1,7 @@
 import { input, type Node } from "../../../engine/graph/index.js";
 import { tensor, type FloatTensor } from "../../../engine/tensor/tensor.js";
 import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
+import { concatenate } from "./arrays.js";
 import { floatVector } from "./sequence-nodes.js";
 import type { NumberArray } from "./statistics.js";
 
@@ -40,9 +41,9 @@ export function tokenInputs(
   { tokens, entropyFactor = 1 }: { readonly tokens: number; readonly entropyFactor?: number },
 ): Record<string, FloatTensor> {
   const columns = TOKEN_INPUTS.flatMap((name) => {
-    const parts = turns.map((turn) => turn[name]);
-    if (parts.includes(undefined)) return [];
-    return [[name, floatVector(parts.flatMap((part) => Array.from(part!)))] as const];
+    const parts = turns.map((turn) => turn[name]).filter((part) => part !== undefined);
+    if (parts.length < turns.length) return [];
+    return [[name, floatVector(concatenate(parts))] as const];
   });
   const inputs: Record<string, FloatTensor> = Object.fromEntries(columns);
   const [length] = Object.values(inputs)[0].shape;

@@ -53,14 +53,17 @@ export function decisionIndices({
   actionCandidates,
 }: Pick<Turn, "tokens" | "allowedTokens" | "actionCandidates">): number[] {
   if (actionCandidates !== undefined) return [0];
-  return tokens.flatMap((_, i) => (i === 0 || allowedTokens?.[i]?.length !== 1 ? [i] : []));
+  const indices: number[] = [];
+  for (let i = 0; i < tokens.length; i++) if (i === 0 || allowedTokens?.[i]?.length !== 1) indices.push(i);
+  return indices;
 }
 
-export function decisionSequences(turn: TurnTokens): number[][] {
+export function decisionSequences(turn: TurnTokens): (readonly number[])[] {
   const { prompt, tokens, actionCandidates } = turn;
   if (actionCandidates !== undefined)
     return actionCandidates.sequences.map((candidate) => [...prompt, ...candidate.slice(0, -1)]);
-  return [[...prompt, ...tokens.slice(0, decisionIndices(turn).at(-1) ?? 0)]];
+  const last = decisionIndices(turn).at(-1) ?? 0;
+  return [last === 0 ? prompt : [...prompt, ...tokens.slice(0, last)]];
 }
 
 /** Computing the logits of some tokens pays off for at most this fraction of the vocabulary. */
@@ -94,6 +97,8 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
   const tokens = new SelectedTokenList();
   const batch = { decisions: [] as Decision[], alternatives: [] as Alternative[][], chosen: [] as number[] };
   const isUnconstrained: boolean[] = [];
+  /** Alternatives of decisions that turns in the same state share. */
+  const shared = new Map<string, Alternative[]>();
   let start = 0;
   turns.forEach((turn, turnIndex) => {
     const positions = layout.positions.slice(start, (start += sequences[turnIndex].length));
@@ -128,12 +133,13 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
         addUnconstrained(token, allowedTokens === undefined ? tokens.select(selected) : tokens.selectOnce(selected));
         continue;
       }
-      const targets = [...allowedTokens];
-      const alternatives = targets.map((target) => ({
-        tokens: [tokens.selectOnce({ ...locate(0, token), target })],
-        weight: 1,
-      }));
-      addDecision(token, alternatives, targets.indexOf(chosenToken));
+      const location = locate(0, token);
+      const key = `${location.group},${location.row},${location.index},${tokens.setId(allowedTokens)}`;
+      const alternatives =
+        shared.get(key) ??
+        Array.from(allowedTokens, (target) => ({ tokens: [tokens.selectOnce({ ...location, target })], weight: 1 }));
+      shared.set(key, alternatives);
+      addDecision(token, alternatives, allowedTokens.indexOf(chosenToken));
     }
   });
   // The weights of action candidates include the temperature.
@@ -170,7 +176,8 @@ class SelectedTokenList {
     return position;
   }
 
-  private setId(tokens: Int32Array): number {
+  /** Returns the number of a set of allowed tokens, which turns share as an object. */
+  setId(tokens: Int32Array): number {
     const id = this.setIds.get(tokens) ?? this.setIds.size;
     this.setIds.set(tokens, id);
     return id;
