@@ -61,10 +61,7 @@ export function packSharedPrefixes(
   });
 }
 
-function packDistinct(
-  items: readonly (readonly TokenSequence[])[],
-  options: PackingOptions,
-): readonly MicroBatch[] {
+function packDistinct(items: readonly (readonly TokenSequence[])[], options: PackingOptions): readonly MicroBatch[] {
   const { hiddenSize } = options.config;
   const order = items.map((_, i) => i).sort((a, b) => compareTokens(items[a][0], items[b][0]));
   const microBatches = packInOrder(items, order, options);
