@@ -53,6 +53,9 @@ class Sequencer extends BaseSequencer {
   }
 }
 
+/** One more than the cores of a small machine: some tests wait for processes, servers and time limits. */
+const MAX_WORKERS = 3;
+
 /** Test files share processes, so that a module is loaded once per process. */
 export default defineConfig(({ mode }) => {
   const common = {
@@ -66,5 +69,5 @@ export default defineConfig(({ mode }) => {
   const shared = { ...common, name: "shared", include: ["{src,test}/**/*.test.ts"], isolate: false };
   const isolated = { ...common, name: "isolated", include: ISOLATED_TESTS, exclude: skipped };
   const projects = [{ test: { ...shared, exclude: [...skipped, ...ISOLATED_TESTS] } }, { test: isolated }];
-  return { test: { maxWorkers: 2, sequence: { sequencer: Sequencer }, projects } };
+  return { test: { maxWorkers: MAX_WORKERS, sequence: { sequencer: Sequencer }, projects } };
 });

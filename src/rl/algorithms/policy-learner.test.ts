@@ -66,8 +66,8 @@ const all: Readonly<Record<Exclude<AlgorithmName, "ppo">, AlgorithmOptions>> = {
 
 describe.each(Object.entries(all))("%s at work", (_, algorithm) => {
   it("learns which arm pays, and the other one when the sign is flipped", async () => {
-    expect((await pull(algorithm, 640, (arm) => arm)).share).toBeGreaterThan(0.9);
-    expect((await pull(algorithm, 640, (arm) => -arm)).share).toBeLessThan(0.1);
+    expect((await pull(algorithm, 320, (arm) => arm)).share).toBeGreaterThan(0.9);
+    expect((await pull(algorithm, 320, (arm) => -arm)).share).toBeLessThan(0.1);
   });
 });
 
