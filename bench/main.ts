@@ -12,6 +12,7 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
   envs: () => import("./envs.js"),
   scale: () => import("./scale.js"),
   serve: () => import("./serving.js"),
+  dashboard: () => import("./dashboard.js"),
 };
 
 const usage = `usage: npm run bench -- NAME [options]

@@ -1,7 +1,8 @@
 /**
  * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--variant NAME] [--model MODEL] [--threads N] [--output FOLDER]`. Without
  * --seed all of its seeds run, one after the other, and without --variant all of its variants; what was run before with the same
- * settings resumes where it stopped. Writes results.json, curve.svg and a picture of each metric in `plots` beside the recipe's config.
+ * settings resumes where it stopped. Writes results.json, curve.svg and a picture of each metric in `plots` beside the recipe's config,
+ * and report.html, the views of the dashboard, into each run's folder.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -10,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { findSpec } from "../src/envs/index.js";
 import { LlamaGymError } from "../src/core/errors.js";
+import { renderReport } from "../src/app/dashboard/report.js";
 import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/models/files/index.js";
 import {
   renderLearningCurve,
@@ -120,6 +122,7 @@ for (const [seed, variant] of seeds.flatMap((seed) => chosenVariants.map((varian
   });
   if (result === undefined) break;
   await saveResult(result);
+  await writeFileAtomic(join(runFolder(seed, variant), "report.html"), await renderReport([runFolder(seed, variant)]));
 }
 await drawPlots();
 

@@ -14,7 +14,11 @@ const TRAINING = [
   ["blackjack", "--episodes", "6000", "--seed", "1", "--output", "blackjack-ppo-1"],
   ["blackjack", "--episodes", "6000", "--seed", "2", "--output", "blackjack-ppo-2"],
   ["frozen-lake", "--algorithm", "grpo", "--episodes", "600", "--output", "frozen-lake-grpo"],
+  ["blackjack", "--algorithm", "grpo", "--episodes", "512", "--output", "blackjack-grpo"],
 ];
+const SHARED = "shared";
+const WORKERS = ["--workers-folder", SHARED, "--max-staleness", "1", "--batch-size", "256"];
+const WORKERS_TRAINING = ["blackjack", ...WORKERS, "--episodes", "2500", "--output", "blackjack-workers"];
 const BOTH = "run=blackjack-ppo-1&run=blackjack-ppo-2";
 const click = (name) => (page) => page.getByRole("button", { name, exact: true }).click();
 
@@ -24,19 +28,28 @@ const VIEWS = [
   ["curves", `#/curves?${BOTH}`],
   ["episodes", "#/episodes?run=frozen-lake-grpo", click("Next turn")],
   ["tokens", "#/tokens?run=frozen-lake-grpo"],
-  ["groups", "#/groups?run=frozen-lake-grpo"],
+  ["groups", "#/groups?run=blackjack-grpo"],
   ["compare", `#/compare?${BOTH}`, click("Play both"), ".screen"],
   ["play", "#/play?run=frozen-lake-grpo", click("Load"), ".play-form"],
   ["control", "#/control?run=blackjack-ppo-1"],
   ["health", "#/health?run=blackjack-ppo-1"],
+  ["workers", "#/workers?run=blackjack-workers"],
 ];
 
 function trainRuns() {
   const folder = mkdtempSync(join(tmpdir(), "screenshots-"));
-  for (const args of TRAINING) {
-    const { status } = spawnSync(process.execPath, [COMMAND, "train", ...args], { cwd: folder, stdio: "inherit" });
+  const options = { cwd: folder, stdio: "inherit" };
+  const workers = [];
+  for (const args of [...TRAINING, WORKERS_TRAINING]) {
+    if (args === WORKERS_TRAINING)
+      for (const name of ["worker-1", "worker-2", "worker-3"]) {
+        const worker = ["worker", "--workers-folder", SHARED, "--threads", "1", "--name", name];
+        workers.push(spawn(process.execPath, [COMMAND, ...worker], options));
+      }
+    const { status } = spawnSync(process.execPath, [COMMAND, "train", ...args], options);
     if (status !== 0) process.exit(1);
   }
+  for (const worker of workers) worker.kill();
   return folder;
 }
 

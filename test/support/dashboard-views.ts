@@ -93,14 +93,15 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
 
   it("averages seeds into a band", async () => {
     const { page, runs } = getTest();
-    for (const seed of [1, 2]) await writeRun(join(runs, `seed-${seed}`), { seed }, tenUpdates(10 * seed));
+    for (const seed of [1, 2])
+      await writeRun(join(runs, `seed-${seed}`), { seed }, tenUpdates(10 * seed).slice(0, 8 + seed));
     await page.reload();
     await open("#/curves?run=seed-1&run=seed-2&metric=loss&x=updates");
     const readout = page.locator("article.large .readout");
-    await expect.poll(() => readout.textContent(), { timeout: 20_000 }).toBe("2030");
+    await expect.poll(() => readout.textContent(), { timeout: 20_000 }).toBe("1930");
     expect(await download("article.large", "SVG")).not.toContain('class="band"');
     await page.getByLabel("Average seeds").check();
-    await expect.poll(() => readout.textContent(), { timeout: 20_000 }).toBe("25");
+    await expect.poll(() => readout.textContent(), { timeout: 20_000 }).toBe("24");
     expect(await download("article.large", "SVG")).toContain('class="band"');
   });
 
@@ -174,9 +175,10 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
     expect(await page.getByRole("link", { name: "Workers" }).count()).toBe(0);
     await open("#/health?run=workers");
     await page.getByRole("link", { name: "Workers" }).click();
-    await page.getByText("1 lines of jobs.jsonl cannot be read.").waitFor();
+    await page.getByText("Lines of jobs.jsonl that cannot be read: 1.").waitFor();
     const names = page.locator(".lane[role=listitem] .lane-name");
     expect(await names.allTextContents()).toEqual(["<b>worker</b>", "worker-2", "worker-10"]);
+    expect(await page.locator(".lanes .virtual-list").evaluate(({ clientHeight }) => clientHeight)).toBe(90);
     const bars = page.locator(".lane-bars i");
     expect(await bars.evaluateAll((elements) => elements.map(({ className }) => className))).toEqual([
       "refused",

@@ -140,7 +140,7 @@ function Readout({
       {lines.map(({ name, color, y }) => (
         <span key={name} title={stripControls(name)}>
           {lines.length > 1 && <i class="swatch" style={{ background: color }} />}
-          {showNumber(cursor === undefined ? y.findLast((value) => value !== null) : findNear(y, cursor))}
+          {showNumber(findNear(y, cursor ?? y.length - 1))}
         </span>
       ))}
     </span>

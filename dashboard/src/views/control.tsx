@@ -99,7 +99,7 @@ export function ControlView(): JSX.Element {
             </Panel>
           </div>
           <Panel title="Log">
-            <LogTable log={log.filter(({ kind }) => kind !== "resources")} />
+            <LogTable log={log} />
           </Panel>
         </>
       )}

@@ -43,7 +43,7 @@ export function GroupsView({ route }: ViewProps): JSX.Element {
         )}
         {data && data.groups.length > 0 && (
           <span class="soft">
-            {data.groups.length} groups, {silent} without signal
+            {data.groups.length} {data.groups.length === 1 ? "group" : "groups"}, {silent} without signal
           </span>
         )}
       </header>

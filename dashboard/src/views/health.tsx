@@ -118,10 +118,13 @@ function PhaseBar({ phases }: { readonly phases: Phases }): JSX.Element {
   );
 }
 
-/** Newest first. */
+/** The log without its records of resources, newest first. */
 export function LogTable({ log }: { readonly log: readonly LogEntry[] }): JSX.Element {
-  if (log.length === 0) return <p class="soft">The log is empty.</p>;
-  const entries = [...log].reverse().slice(0, 200);
+  const entries = log
+    .filter(({ kind }) => kind !== "resources")
+    .reverse()
+    .slice(0, 200);
+  if (entries.length === 0) return <p class="soft">The log is empty.</p>;
   return (
     <div class="scroll-x">
       <table class="data log">

@@ -28,7 +28,7 @@ export function WorkersView(): JSX.Element {
       </header>
       {error && <Banner kind="error">{error.message}</Banner>}
       {data && data.numUnreadable > 0 && (
-        <Banner kind="warning">{data.numUnreadable} lines of jobs.jsonl cannot be read.</Banner>
+        <Banner kind="warning">Lines of jobs.jsonl that cannot be read: {data.numUnreadable}.</Banner>
       )}
       {data && data.jobs.length === 0 && (
         <Empty title="No answers of workers">Rollouts of this run are sampled in its own process.</Empty>
