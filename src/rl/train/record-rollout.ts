@@ -214,7 +214,7 @@ function spreadOverTokens(
   length: number,
 ): (number | null)[] | null {
   if (values === undefined || decisions === undefined) return null;
-  const spread = new Array<number | null>(length).fill(null);
+  const spread = Array.from({ length }, (): number | null => null);
   decisions.forEach((token, i) => (spread[token] = round(values[i])));
   return spread;
 }
