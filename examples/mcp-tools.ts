@@ -38,8 +38,9 @@ const agent = new TextAgent(model, env.text!, {
   generation: { maxNewTokens: 64 },
   invalidAction: { fallback: randomAction(env) },
   ppo: {
-    batchSize: 256,
+    batchSize: 64,
     miniBatchSize: 64,
+    numPpoEpochs: 8,
     learningRate: isEmbedded ? 3e-3 : 1e-4,
     initKlCoef: 0,
     advantageLevel: "turn",
