@@ -158,7 +158,7 @@ export class MetricStore {
   }
 }
 
-/** Merges consecutive records into at most `limit` points: the mean, with the range. */
+/** Merges consecutive records into at most `limit` points: the mean, with the range. The newest record is a point of its own. */
 function downsample(
   name: string,
   xs: Float64Array,
@@ -168,7 +168,7 @@ function downsample(
   const indices: number[] = [];
   const length = Math.min(count, xs.length, ys.length);
   for (let i = 0; i < length; i++) if (!Number.isNaN(ys[i]) && xs[i] >= from && xs[i] <= to) indices.push(i);
-  const size = Math.max(1, Math.ceil(indices.length / limit));
+  const size = indices.length <= limit ? 1 : Math.ceil((indices.length - 1) / (limit - 1));
   if (size === 1)
     return { name, x: indices.map((i) => xs[i]), y: indices.map((i) => toNumber(ys[i])), count: indices.length };
   const merged = {
@@ -177,8 +177,11 @@ function downsample(
     min: [] as (number | null)[],
     max: [] as (number | null)[],
   };
-  for (let start = 0; start < indices.length; start += size) {
-    const bucket = indices.slice(start, start + size);
+  const last = indices.length - 1;
+  const buckets = Array.from({ length: Math.ceil(last / size) }, (_, i) =>
+    indices.slice(i * size, Math.min((i + 1) * size, last)),
+  );
+  for (const bucket of [...buckets, [indices[last]]]) {
     const values = bucket.map((i) => ys[i]).filter(Number.isFinite);
     merged.x.push(xs[bucket.at(-1)!]);
     merged.y.push(values.length === 0 ? null : values.reduce((a, b) => a + b, 0) / values.length);

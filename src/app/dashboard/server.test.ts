@@ -190,7 +190,9 @@ describe("runs", () => {
     await makeRun("long", { version: 2 }, records);
     const { series } = await get<SeriesResponse>("/api/runs/long/series?name=loss&x=updates&points=500");
     expect(series[0]).toMatchObject({ count: 100_000 });
-    expect(series[0].x).toHaveLength(500);
+    // The newest record is the last point; 201 records are merged into each of the others.
+    expect(series[0].x).toHaveLength(499);
+    expect([series[0].x.at(-1), series[0].max!.at(-1), series[0].min!.at(-1)]).toEqual([100_000, 1, 1]);
     expect(Math.max(...(series[0].max as number[]))).toBe(9);
     const zoomed = await get<SeriesResponse>("/api/runs/long/series?name=loss&x=updates&from=40&to=60");
     expect(zoomed.series[0].x).toEqual(Array.from({ length: 21 }, (_, i) => 40 + i));
