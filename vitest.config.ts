@@ -11,7 +11,7 @@ const SLOW_TESTS = [
   "src/envs/solvers/experts.test.ts",
   "src/envs/vector/*.test.ts",
   "src/generation/constraints/**/*.test.ts",
-  "src/generation/sampling/sampler.test.ts",
+  "src/generation/sampling/*.test.ts",
   "src/models/files/**/{hub-faults,corrupted-headers}.test.ts",
   "src/models/hostile-files.test.ts",
   "src/models/text/jinja/chat-template.test.ts",
