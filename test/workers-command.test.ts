@@ -57,7 +57,8 @@ class Restarted {
   private child: ChildProcess | undefined;
   private isStopped = false;
   private onReady = () => {};
-  private ready = this.nextReady();
+  /** Resolves when the process that runs has connected. */
+  ready = this.nextReady();
   output = "";
   readonly exited: Promise<number | null>;
 
@@ -88,7 +89,7 @@ class Restarted {
       this.child = child;
       child.stdout.on("data", (data: Buffer) => {
         this.output += data.toString();
-        if (!child.killed && data.includes("is ready.")) this.onReady();
+        if (!child.killed && /is ready\.|Run folder|Resuming/.test(data.toString())) this.onReady();
       });
       child.stderr.on("data", (data: Buffer) => (this.output += data.toString()));
       const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
@@ -123,11 +124,19 @@ async function trainWithKills(
     const kind = kill < 4 ? kill : random.integers(0, 4);
     if (kind < 2) workers[kind].kill();
     else if (kind === 2 && hasRunFolder(learner.output)) learner.kill();
-    else await killServer?.();
+    else {
+      // A process that starts without a server ends with an error.
+      await Promise.all([...workers, learner].map(async ({ ready }) => ready));
+      await killServer?.();
+    }
   }
   const status = await learner.exited;
   expect({ status, output: learner.output }).toMatchObject({ status: 0 });
-  expect(await Promise.all(workers.map(async (worker) => worker.stop()))).toEqual([0, 0]);
+  const ended = await Promise.all(workers.map(async (worker) => ({ status: await worker.stop(), worker })));
+  expect(ended.map((each) => ({ status: each.status, output: each.worker.output }))).toMatchObject([
+    { status: 0 },
+    { status: 0 },
+  ]);
   return learner.output;
 }
 

@@ -13,7 +13,7 @@ export interface JudgeOptions {
   /** What is judged, and what high and low scores mean. */
   readonly rubric: string;
   /** OpenAI-compatible URL, such as https://api.openai.com/v1. */
-  readonly baseURL?: string;
+  readonly baseURL?: string | undefined;
   /** Sent to `baseURL` as bearer token. Default: the environment variable OPENAI_API_KEY. */
   readonly apiKey?: string;
   /** Lowest score, an integer. Default 0. */
