@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Tests that train, sample at length or start processes. `npm run test:quick` leaves them out, and those in test/. */
 const SLOW_TESTS = [
+  "src/app/judge/episode-judge.test.ts",
   "src/app/runs/*.test.ts",
   "src/app/sweeps/run-sweep.test.ts",
   "src/engine/graph/ops/operations.test.ts",
@@ -28,7 +29,13 @@ const ISOLATED_TESTS = [
   "src/rl/algorithms/ppo/ppo.test.ts",
   "src/envs/documentation.test.ts",
   "src/envs/solvers/experts.test.ts",
-  "test/contracts/environments.test.ts",
+];
+
+/** Tests outside src/ that start no processes and change nothing global. */
+const SHARED_TESTS = [
+  "test/contracts/{architectures,operations,trackers}.test.ts",
+  "test/{docs-settings,embedded-model,embedded-model-recipe,export,links,metrics-page}.test.ts",
+  "test/parity/*.test.ts",
 ];
 
 /** Files that run first, because a long file at the end would run alone. */
@@ -44,30 +51,26 @@ const LONG_TESTS = [
   "src/rl/train/trainer.test.ts",
 ];
 
-/** Orders files: those with a process of their own, the long ones, the others. */
+/** Runs the long files first. */
 class Sequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ project, moduleId }: TestSpecification) =>
-      project.name === "isolated" ? 0 : LONG_TESTS.some((name) => moduleId.endsWith(`/${name}`)) ? 1 : 2;
-    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+    const isLong = ({ moduleId }: TestSpecification) => LONG_TESTS.some((name) => moduleId.endsWith(`/${name}`));
+    return (await super.sort(files)).toSorted((a, b) => Number(isLong(b)) - Number(isLong(a)));
   }
 }
 
-/** One more than the cores of a small machine: some tests wait for processes, servers and time limits. */
-const MAX_WORKERS = 3;
-
-/** Test files share processes, so that a module is loaded once per process. */
+/** Unit tests share processes, so that a module is loaded once per process; `npm test` adds those in test/. */
 export default defineConfig(({ mode }) => {
-  const common = {
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    pool: "forks" as const,
-    env: { NODE_OPTIONS: `--import ${new URL("test/support/one-core.mjs", import.meta.url).href}` },
+  const common = { testTimeout: 180_000, hookTimeout: 180_000, pool: "forks" as const };
+  const excluded = [...configDefaults.exclude, ...(mode === "quick" ? SLOW_TESTS : ISOLATED_TESTS)];
+  const include = ["src/**/*.test.ts", ...(mode === "quick" ? [] : SHARED_TESTS)];
+  const unit = { ...common, name: "unit", include, exclude: excluded, isolate: false };
+  const others = {
+    include: ["test/**/*.test.ts", ...ISOLATED_TESTS],
+    exclude: [...configDefaults.exclude, ...SHARED_TESTS],
     setupFiles: ["test/support/close-command-host.ts"],
   };
-  const skipped = [...configDefaults.exclude, ...(mode === "quick" ? [...SLOW_TESTS, "test/**"] : [])];
-  const shared = { ...common, name: "shared", include: ["{src,test}/**/*.test.ts"], isolate: false };
-  const isolated = { ...common, name: "isolated", include: ISOLATED_TESTS, exclude: skipped };
-  const projects = [{ test: { ...shared, exclude: [...skipped, ...ISOLATED_TESTS] } }, { test: isolated }];
-  return { test: { maxWorkers: MAX_WORKERS, sequence: { sequencer: Sequencer }, projects } };
+  const whole = { ...common, name: "whole", ...others };
+  const projects = [{ test: unit }, ...(mode === "quick" ? [] : [{ test: whole }])];
+  return { test: { maxWorkers: 2, sequence: { sequencer: Sequencer }, projects } };
 });
