@@ -23,7 +23,10 @@ export interface ActiveRow {
   readonly frozenSlots?: readonly number[];
 }
 
-/** One forward pass over rows, all or none of which start from kept states: processes and caches their tokens, then samples or scores the next ones. */
+/**
+ * One forward pass over rows, all or none of which start from kept states: processes and caches their tokens, then samples or scores
+ * the next ones.
+ */
 export class DecodeStep {
   constructor(
     private readonly model: CausalLM,
