@@ -1,53 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
+import { expectClose, GREEDY, PLAIN, request, trainerLogProbs, whole } from "../../../test/support/sampler.js";
 import { supportedModelTypes } from "../../models/architectures/index.js";
 import { CausalLM } from "../../models/causal-lm.js";
 import { loadAdapter } from "../../models/save-model.js";
 import { ScoringGraph } from "../../models/graphs/training-graph.js";
 import { ModelFixture } from "../../../test/parity/models/model-fixture.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import type { SampleOutput, SampleRequest } from "./sample-request.js";
 import { Sampler } from "./sampler.js";
-
-const PLAIN: SamplingParams = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
-const GREEDY = { ...PLAIN, temperature: 0 };
-
-function request(prompt: readonly number[], seed: number, options: Partial<SampleRequest> = {}): SampleRequest {
-  const random = new RandomStream(seed);
-  return {
-    prompt,
-    sampling: PLAIN,
-    maxNewTokens: 8,
-    random: () => random.random(),
-    stopTokens: new Set(),
-    ...options,
-  };
-}
-
-/** Computes the trainer's log-probabilities of the tokens from `start`. */
-async function trainerLogProbs(
-  scoring: ScoringGraph,
-  tokens: readonly number[],
-  start: number,
-  { temperature = 1, adapter = true } = {},
-): Promise<number[]> {
-  const selected = tokens.slice(start).map((_, i) => ({ group: 0, row: 0, index: start + i }));
-  const { logProbs } = await scoring.run(
-    { groups: [{ prefix: [], rows: [tokens] }], selected, temperature },
-    { adapter },
-  );
-  return [...logProbs];
-}
-
-function expectClose(ours: readonly number[], expected: readonly number[]): void {
-  expect(ours).toHaveLength(expected.length);
-  ours.forEach((value, i) =>
-    expect(Math.abs(value - expected[i])).toBeLessThanOrEqual(1e-4 * Math.max(1, Math.abs(expected[i]))),
-  );
-}
-
-const whole = (prompt: readonly number[], { tokens }: SampleOutput) => [...prompt, ...tokens];
 
 describe.each(supportedModelTypes.map((type) => type.replace("_text", "")))("%s", (name) => {
   const folder = fileURLToPath(new URL(`../../../test/fixtures/models/${name}`, import.meta.url));

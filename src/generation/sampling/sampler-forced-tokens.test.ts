@@ -1,35 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { expectClose, GREEDY, PLAIN, prompt, request } from "../../../test/support/sampler.js";
 import { constraintOf } from "../../../test/support/constrained-sampling.js";
 import { writeRandomModel } from "../../../test/support/random-model.js";
-import type { SamplingParams, TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import type { TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
 import { getPeftModel } from "../../models/adapters/get-peft-model.js";
 import { CausalLM } from "../../models/causal-lm.js";
-import { RandomStream } from "../../core/random/random-stream.js";
 import { DecodeSession } from "../cache/decode-session.js";
 import type { SampleRequest } from "./sample-request.js";
 import { Sampler } from "./sampler.js";
-
-const PLAIN: SamplingParams = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
-const GREEDY = { ...PLAIN, temperature: 0 };
-
-function request(prompt: readonly number[], seed: number, options: Partial<SampleRequest> = {}): SampleRequest {
-  const random = new RandomStream(seed);
-  return {
-    prompt,
-    sampling: PLAIN,
-    maxNewTokens: 8,
-    random: () => random.random(),
-    stopTokens: new Set(),
-    ...options,
-  };
-}
-
-function expectClose(ours: readonly number[], expected: readonly number[]): void {
-  expect(ours).toHaveLength(expected.length);
-  ours.forEach((value, i) =>
-    expect(Math.abs(value - expected[i])).toBeLessThanOrEqual(1e-4 * Math.max(1, Math.abs(expected[i]))),
-  );
-}
 
 describe("Sampler", () => {
   let model: CausalLM;
@@ -43,10 +21,6 @@ describe("Sampler", () => {
     await model.close();
     await remove();
   });
-  const prompt = (seed: number, length: number) => {
-    const random = new RandomStream(seed);
-    return Array.from({ length }, () => random.integers(320));
-  };
 
   it("appends forced tokens without running the model, and samples the same completion", async () => {
     const sampler = await Sampler.create(model);

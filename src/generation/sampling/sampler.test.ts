@@ -1,49 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { expectClose, PLAIN, prompt, request, trainerLogProbs, whole } from "../../../test/support/sampler.js";
 import { writeRandomModel } from "../../../test/support/random-model.js";
-import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
 import { CausalLM } from "../../models/causal-lm.js";
 import { ScoringGraph } from "../../models/graphs/training-graph.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { DecodeSession } from "../cache/decode-session.js";
-import type { SampleOutput, SampleRequest } from "./sample-request.js";
+import type { SampleOutput } from "./sample-request.js";
 import { Sampler } from "./sampler.js";
-
-const PLAIN: SamplingParams = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
-function request(prompt: readonly number[], seed: number, options: Partial<SampleRequest> = {}): SampleRequest {
-  const random = new RandomStream(seed);
-  return {
-    prompt,
-    sampling: PLAIN,
-    maxNewTokens: 8,
-    random: () => random.random(),
-    stopTokens: new Set(),
-    ...options,
-  };
-}
-
-/** Computes the trainer's log-probabilities of the tokens from `start`. */
-async function trainerLogProbs(
-  scoring: ScoringGraph,
-  tokens: readonly number[],
-  start: number,
-  { temperature = 1, adapter = true } = {},
-): Promise<number[]> {
-  const selected = tokens.slice(start).map((_, i) => ({ group: 0, row: 0, index: start + i }));
-  const { logProbs } = await scoring.run(
-    { groups: [{ prefix: [], rows: [tokens] }], selected, temperature },
-    { adapter },
-  );
-  return [...logProbs];
-}
-
-function expectClose(ours: readonly number[], expected: readonly number[]): void {
-  expect(ours).toHaveLength(expected.length);
-  ours.forEach((value, i) =>
-    expect(Math.abs(value - expected[i])).toBeLessThanOrEqual(1e-4 * Math.max(1, Math.abs(expected[i]))),
-  );
-}
-
-const whole = (prompt: readonly number[], { tokens }: SampleOutput) => [...prompt, ...tokens];
 
 describe("Sampler", () => {
   let model: CausalLM;
@@ -57,10 +20,6 @@ describe("Sampler", () => {
     await model.close();
     await remove();
   });
-  const prompt = (seed: number, length: number) => {
-    const random = new RandomStream(seed);
-    return Array.from({ length }, () => random.integers(320));
-  };
 
   it.each([1, 3, 17])("samples the same tokens for the same seed among %i other sequences", async (others) => {
     const alone = await Sampler.create(model);

@@ -55,7 +55,6 @@ export class FrozenStates {
   private readonly buffers: BufferView[] = [];
   private batchStates: BufferView | undefined;
   private computedStates: BufferView | undefined;
-  private decodedStates: BufferView | undefined;
   /** Slot of each token by the slot before it. */
   private readonly slots = new Map<number, number>();
   /** Slots of the roots by the regime of rotary frequencies. */
@@ -152,7 +151,7 @@ export class FrozenStates {
   async release(): Promise<void> {
     if (--this.users > 0) return;
     caches.delete(this.model);
-    for (const view of [...this.buffers, this.batchStates, this.computedStates, this.decodedStates])
+    for (const view of [...this.buffers, this.batchStates, this.computedStates])
       if (view !== undefined) this.model.runtime.free(view);
     await this.session.release();
   }
@@ -164,11 +163,10 @@ export class FrozenStates {
   prepare(groups: readonly PrefixGroup[], packed: PackedBatch): { requests: WorkerRequest[]; states: BufferView } {
     const requests = this.computeMissing(groups);
     const slots = this.findSlots(packed);
-    this.batchStates = this.reserve(this.batchStates, slots.length);
-    const states = subview(this.batchStates, 0, [slots.length, this.model.config.hiddenSize]);
-    requests.push(...this.copy("fromSlots", slots, states));
+    const kept = this.load(slots, slots.length);
+    requests.push(...kept.requests);
     if (this.slotCount > this.maxSlots) this.truncate(this.maxSlots);
-    return { requests, states };
+    return { requests, states: kept.states };
   }
 
   /** Returns the slots of a decoding step's tokens; undefined unless the states of all are kept. */
@@ -183,10 +181,10 @@ export class FrozenStates {
     return slots;
   }
 
-  /** Returns the kept states of a decoding step's tokens as input of its graph, padded to `count`, and the requests that copy them. */
+  /** Returns the states of slots as input of a graph, padded to `count`, and the requests that copy them. */
   load(slots: readonly number[], count: number): { requests: WorkerRequest[]; states: BufferView } {
-    this.decodedStates = this.reserve(this.decodedStates, count);
-    const states = subview(this.decodedStates, 0, [count, this.model.config.hiddenSize]);
+    this.batchStates = this.reserve(this.batchStates, count);
+    const states = subview(this.batchStates, 0, [count, this.model.config.hiddenSize]);
     const padding = Array<number>(count - slots.length).fill(PADDING_SLOT);
     return { requests: this.copy("fromSlots", [...slots, ...padding], states), states };
   }
