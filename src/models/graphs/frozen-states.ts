@@ -8,6 +8,7 @@ import type { CausalLM } from "../causal-lm.js";
 import { chooseAdapterMode } from "../weights/micro-batch-memory.js";
 import { FIRST_TOKEN, packSequences, PADDING_TOKEN, type PackedBatch, type PrefixGroup } from "./sequence-batch.js";
 import { sequenceGraph } from "./sequence-graph.js";
+import { SlotBuffers } from "./slot-buffers.js";
 
 /** Maximum number of values in the states that are kept (512 MB); those of a batch beyond it are kept for that batch. */
 const MAX_VALUES = 2 ** 27;
@@ -15,8 +16,6 @@ const MAX_VALUES = 2 ** 27;
 const MAX_VALUES_BETWEEN_UPDATES = 2 ** 25;
 /** An update that adds more than this fraction of the states before it has few prompts that recur. */
 const MAX_GROWTH = 1 / 2;
-/** States are kept in buffers of this many, which are allocated as they fill. */
-const STATES_PER_BUFFER = 4096;
 /** The state of padding, which is zero. */
 const PADDING_SLOT = 0;
 
@@ -52,7 +51,7 @@ const caches = new WeakMap<CausalLM, FrozenStates>();
  * states form a tree of tokens.
  */
 export class FrozenStates {
-  private readonly buffers: BufferView[] = [];
+  private readonly kept: SlotBuffers;
   private batchStates: BufferView | undefined;
   private computedStates: BufferView | undefined;
   /** Slot of each token by the slot before it. */
@@ -73,6 +72,7 @@ export class FrozenStates {
   ) {
     const scope = model.scope(chooseAdapterMode(model.config));
     const states = sequenceGraph(model.config, scope, { withPrefix: true, states: "all", end: layers });
+    this.kept = new SlotBuffers(model.runtime, model.config.hiddenSize);
     this.pendingSession = model.createSession(compile({ states }), { packWeights: false });
   }
 
@@ -124,9 +124,7 @@ export class FrozenStates {
     for (const [regime, slot] of this.roots) [parents[slot - 1], tokens[slot - 1]] = [-1, regime];
     for (const [key, slot] of this.slots)
       [parents[slot - 1], tokens[slot - 1]] = [Math.floor(key / vocabSize), key % vocabSize];
-    const states = new Float32Array((count + 1) * hiddenSize);
-    for (const [view, offset, length] of this.usedBuffers())
-      states.set((await this.model.runtime.read(subview(view, 0, [length]))).data as Float32Array, offset);
+    const states = await this.kept.read(this.slotCount);
     return { parents, tokens, states: states.subarray(hiddenSize) };
   }
 
@@ -144,14 +142,14 @@ export class FrozenStates {
     this.previousSize = this.size;
     const padded = new Float32Array(states.length + hiddenSize);
     padded.set(states, hiddenSize);
-    for (const [view, offset, length] of this.usedBuffers())
-      await this.model.runtime.write(subview(view, 0, [length]), padded.subarray(offset, offset + length));
+    await this.kept.write(padded);
   }
 
   async release(): Promise<void> {
     if (--this.users > 0) return;
     caches.delete(this.model);
-    for (const view of [...this.buffers, this.batchStates, this.computedStates])
+    this.kept.free();
+    for (const view of [this.batchStates, this.computedStates])
       if (view !== undefined) this.model.runtime.free(view);
     await this.session.release();
   }
@@ -186,7 +184,7 @@ export class FrozenStates {
     this.batchStates = this.reserve(this.batchStates, count);
     const states = subview(this.batchStates, 0, [count, this.model.config.hiddenSize]);
     const padding = Array<number>(count - slots.length).fill(PADDING_SLOT);
-    return { requests: this.copy("fromSlots", [...slots, ...padding], states), states };
+    return { requests: this.kept.copy("fromSlots", [...slots, ...padding], states), states };
   }
 
   /** Returns requests that keep the states of a decoding step, as far as there is room. */
@@ -207,7 +205,7 @@ export class FrozenStates {
         flatIndices.push(flatIndex + i);
       }
     }
-    return this.copy("toSlots", slots, states, flatIndices);
+    return this.kept.copy("toSlots", slots, states, flatIndices);
   }
 
   /** Returns requests that compute the states of the rows with missing ones. */
@@ -226,7 +224,7 @@ export class FrozenStates {
     const added = slots.flatMap((slot, i) => (slot >= known ? [i] : []));
     return [
       this.session.request(packed.feeds, { fetches: { states } }),
-      ...this.copy(
+      ...this.kept.copy(
         "toSlots",
         added.map((i) => slots[i]),
         states,
@@ -285,60 +283,11 @@ export class FrozenStates {
     this.slotCount = count;
   }
 
-  /** Returns the buffers of all slots, with the offset and the number of their values. */
-  private usedBuffers(): [view: BufferView, offset: number, length: number][] {
-    const { hiddenSize } = this.model.config;
-    const length = this.slotCount * hiddenSize;
-    const bufferLength = STATES_PER_BUFFER * hiddenSize;
-    return Array.from({ length: Math.ceil(length / bufferLength) }, (_, i) => {
-      const view = { ...this.bufferAt(i), shape: [bufferLength] };
-      return [view, i * bufferLength, Math.min(bufferLength, length - i * bufferLength)];
-    });
-  }
-
-  private bufferAt(index: number): BufferView {
-    while (this.buffers.length <= index)
-      this.buffers.push(this.model.runtime.allocate("float32", [STATES_PER_BUFFER, this.model.config.hiddenSize]));
-    return this.buffers[index];
-  }
-
   /** Returns a buffer of at least `count` states. */
   private reserve(view: BufferView | undefined, count: number): BufferView {
     const { runtime, config } = this.model;
     if (view !== undefined && view.shape[0] >= count) return view;
     if (view !== undefined) runtime.free(view);
     return runtime.allocate("float32", [count, config.hiddenSize]);
-  }
-
-  /** Returns requests that copy between slots and the states at indices of a view, one for each buffer of slots. */
-  private copy(
-    direction: "fromSlots" | "toSlots",
-    slots: readonly number[],
-    view: BufferView,
-    indices: readonly number[] = slots.map((_, i) => i),
-  ): WorkerRequest[] {
-    const { config } = this.model;
-    const plans = new Map<number, number[]>();
-    slots.forEach((slot, i) => {
-      const buffer = Math.floor(slot / STATES_PER_BUFFER);
-      const plan = plans.get(buffer) ?? [];
-      plans.set(buffer, plan);
-      const inSlots = (slot % STATES_PER_BUFFER) * config.hiddenSize;
-      const inView = indices[i] * config.hiddenSize;
-      const [from, to] = direction === "fromSlots" ? [inSlots, inView] : [inView, inSlots];
-      const [lastFrom, lastTo, length] = plan.slice(-3);
-      // Neighbors are copied as one block.
-      if (lastFrom + length === from && lastTo + length === to) plan[plan.length - 1] = length + config.hiddenSize;
-      else plan.push(from, to, config.hiddenSize);
-    });
-    return [...plans].map(([index, plan]) => {
-      const buffer = this.bufferAt(index);
-      const [source, target] = direction === "fromSlots" ? [buffer, view] : [view, buffer];
-      const sections = { sections: 1, sourceStride: 0, targetStride: 0 };
-      return {
-        kind: "kernel",
-        call: { name: "copyBlocks", source, target, ...sections, plan: Int32Array.from(plan) },
-      };
-    });
   }
 }
