@@ -149,8 +149,7 @@ export class FrozenStates {
     if (--this.users > 0) return;
     caches.delete(this.model);
     this.kept.free();
-    for (const view of [this.batchStates, this.computedStates])
-      if (view !== undefined) this.model.runtime.free(view);
+    for (const view of [this.batchStates, this.computedStates]) if (view !== undefined) this.model.runtime.free(view);
     await this.session.release();
   }
 
