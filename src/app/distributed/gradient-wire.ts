@@ -155,8 +155,9 @@ function check(condition: boolean, message: string): void {
 function checkOutputs(outputs: GradientResult["outputs"], { outputs: expected, lengths }: GradientLimits): void {
   check(Object.keys(outputs).length === expected.size, "Statistics are missing.");
   for (const [name, isScalar] of expected) {
-    const { dtype, shape = [-1] } = outputs[name] ?? {};
+    const statistic: Tensor | undefined = outputs[name];
+    const shape = statistic?.shape ?? [-1];
     const fits = isScalar ? shape.length === 0 : shape.length === 1 && lengths.includes(shape[0]);
-    check(dtype === "float32" && fits, `The statistic ${name} has another shape.`);
+    check(statistic?.dtype === "float32" && fits, `The statistic ${name} has another shape.`);
   }
 }
