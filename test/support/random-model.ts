@@ -50,9 +50,7 @@ export async function writeRandomModel({
   const tensors = [...shapes].map(([name, shape]) => ({
     name,
     shape,
-    data: Float32Array.from({ length: countElements(shape) }, () =>
-      name.includes("norm") ? 1 : random.normal(0, scale),
-    ),
+    data: new Float32Array(countElements(shape)).map(() => (name.includes("norm") ? 1 : random.normal(0, scale))),
   }));
   await saveWeightFolder(folder, tensors);
   await writeJson(join(folder, "config.json"), config);

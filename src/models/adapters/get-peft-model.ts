@@ -64,10 +64,7 @@ function countFromStart(given: LoraConfig["layersToTransform"], layerCount: numb
 /** Fills a parameter with drawn values. */
 async function fillParameter(parameters: ParameterBuffer, name: string, draw: () => number): Promise<void> {
   const length = countElements(parameters.shape(name));
-  await parameters.write(
-    name,
-    Float32Array.from({ length }, () => draw()),
-  );
+  await parameters.write(name, new Float32Array(length).map(draw));
 }
 
 /** PyTorch's initialization of linear layers: uniform within 1 / sqrt(in). */

@@ -278,6 +278,8 @@ export class TrainingGraph {
 function drawDropoutNoise({ graph }: Session, random: RandomStream | undefined): Record<string, Tensor> {
   if (!graph.inputs.some(({ name }) => name === DROPOUT_NOISE)) return {};
   if (random === undefined) throw invalidArgument("The model has dropout. Pass `random`.");
-  const noise = Float32Array.from({ length: DROPOUT_NOISE_LENGTH }, () => random.random());
+  // A loop takes a quarter of the time of `Float32Array.from`.
+  const noise = new Float32Array(DROPOUT_NOISE_LENGTH);
+  for (let i = 0; i < noise.length; i++) noise[i] = random.random();
   return { [DROPOUT_NOISE]: tensor("float32", [DROPOUT_NOISE_LENGTH], noise) };
 }
