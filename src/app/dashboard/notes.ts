@@ -5,7 +5,7 @@ import { writeJson } from "../../models/files/index.js";
 import type { NotesRequest } from "./api.js";
 import type { RunsFolder } from "./run-files.js";
 
-const NOTES_FILE = "notes.json";
+export const NOTES_FILE = "notes.json";
 
 /** Tags and a note of a run: 50 tags of 100 characters, and a note of 20,000. */
 export const notesSchema = z.object({
@@ -13,15 +13,20 @@ export const notesSchema = z.object({
   note: z.string().max(20_000),
 }) satisfies z.ZodType<NotesRequest>;
 
+interface Notes extends NotesRequest {
+  readonly problem?: string;
+}
+
+export const NO_NOTES: Notes = { tags: [], note: "" };
+
 /** Reads the tags and the note in a run folder. */
-export async function readNotes(runs: RunsFolder, id: string): Promise<NotesRequest & { readonly problem?: string }> {
-  const empty = { tags: [], note: "" };
+export async function readNotes(runs: RunsFolder, id: string): Promise<Notes> {
   try {
     const saved = await runs.readJson(id, NOTES_FILE);
-    if (saved === undefined) return empty;
-    return notesSchema.safeParse(saved).data ?? { ...empty, problem: `${NOTES_FILE} has another form.` };
+    if (saved === undefined) return NO_NOTES;
+    return notesSchema.safeParse(saved).data ?? { ...NO_NOTES, problem: `${NOTES_FILE} has another form.` };
   } catch (error) {
-    return { ...empty, problem: errorMessage(error) };
+    return { ...NO_NOTES, problem: errorMessage(error) };
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -9,7 +10,7 @@ import { JOB_LOG_FILE } from "../distributed/job-log.js";
 import { LOG_FILE, type RunLogLine } from "../runs/run-log.js";
 import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
 import type { RunRow, RunState } from "./api.js";
-import { readNotes } from "./notes.js";
+import { NO_NOTES, NOTES_FILE, readNotes } from "./notes.js";
 import { parseLogLine } from "./read-log.js";
 import { readLastLines, type RunsFolder } from "./run-files.js";
 import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
@@ -30,27 +31,44 @@ const configSchema = z
   .partial()
   .catchall(z.unknown());
 
-/** Ids of the runs and sweeps below the root, sorted. */
+interface FoundRun {
+  readonly id: string;
+  readonly sweep: string | null;
+  /** Names of the files in its folder; links are none. */
+  readonly files: ReadonlySet<string>;
+}
+
+/** Runs and sweeps below the root, sorted by id. */
 export interface FolderIndex {
-  readonly runs: readonly { readonly id: string; readonly sweep: string | null }[];
+  readonly runs: readonly FoundRun[];
   readonly sweeps: readonly string[];
 }
 
+const listEntries = (folder: string) => readdir(folder, { withFileTypes: true }).catch(() => []);
+const fileNames = (entries: readonly Dirent[]): ReadonlySet<string> =>
+  new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
+
 /** Searches the root for runs and sweeps; links are not followed. */
 async function findRuns({ root, only }: RunsFolder): Promise<FolderIndex> {
-  const runs: { id: string; sweep: string | null }[] = [];
+  const runs: FoundRun[] = [];
   const sweeps: string[] = [];
   async function visit(id: string, depth: number, sweep: string | null): Promise<void> {
-    const entries = await readdir(join(root, id), { withFileTypes: true }).catch(() => []);
-    const has = (name: string) => entries.some((entry) => entry.name === name && entry.isFile());
-    if (has("sweep.json")) sweeps.push((sweep = id));
-    else if ((has("config.json") || has(METRICS_FILE)) && runs.length < MAX_RUNS) return void runs.push({ id, sweep });
+    const entries = await listEntries(join(root, id));
+    const files = fileNames(entries);
+    if (files.has("sweep.json")) sweeps.push((sweep = id));
+    else if ((files.has("config.json") || files.has(METRICS_FILE)) && runs.length < MAX_RUNS)
+      return void runs.push({ id, sweep, files });
     if (depth > MAX_DEPTH) return;
     const folders = entries.filter((entry) => entry.isDirectory() && !SKIPPED.has(entry.name));
     for (const { name } of folders) await visit(id === "" ? name : `${id}/${name}`, depth + 1, sweep);
   }
   await visit(only ?? "", only === undefined ? 0 : 1, null);
   return { runs: runs.sort((a, b) => (a.id < b.id ? -1 : 1)), sweeps: sweeps.sort() };
+}
+
+interface RowList {
+  readonly rows: readonly RunRow[];
+  readonly index: FolderIndex;
 }
 
 interface CachedRow {
@@ -61,36 +79,49 @@ interface CachedRow {
 /** Rows of runs, read again when one of their files changed. */
 export class RunRows {
   private readonly cache = new Map<string, CachedRow>();
+  private listing: Promise<RowList> | undefined;
 
   constructor(private readonly runs: RunsFolder) {}
 
-  async list(): Promise<{ readonly rows: readonly RunRow[]; readonly index: FolderIndex }> {
+  /** Lists all runs. Calls while the folder is read get the same answer: a page that opens asks three times at once. */
+  async list(): Promise<RowList> {
+    this.listing ??= this.readAll().finally(() => (this.listing = undefined));
+    return this.listing;
+  }
+
+  private async readAll(): Promise<RowList> {
     const index = await findRuns(this.runs);
     const rows: RunRow[] = [];
     // 32 folders at a time: one at a time waits for the disk, all at once use too many descriptors.
     for (let start = 0; start < index.runs.length; start += 32) {
       const part = index.runs.slice(start, start + 32);
-      rows.push(...(await Promise.all(part.map(async ({ id, sweep }) => this.read(id, sweep)))));
+      rows.push(...(await Promise.all(part.map(async (run) => this.readFound(run)))));
     }
     for (const id of this.cache.keys()) if (!index.runs.some((run) => run.id === id)) this.cache.delete(id);
     return { rows, index };
   }
 
-  async read(id: string, sweep: string | null = this.cache.get(id)?.row.sweep ?? null): Promise<RunRow> {
-    const folder = await this.runs.folder(id);
-    const stamp = await fileStamp(folder);
+  async read(id: string): Promise<RunRow> {
+    const files = fileNames(await listEntries(await this.runs.folder(id)));
+    return this.readFound({ id, sweep: this.cache.get(id)?.row.sweep ?? null, files });
+  }
+
+  private async readFound(run: FoundRun): Promise<RunRow> {
+    const { id, sweep } = run;
+    const stamp = await fileStamp(join(this.runs.root, id), run.files);
     const cached = this.cache.get(id);
     // The process of a running run can end without writing a line.
     if (cached?.stamp === stamp && cached.row.state !== "running") return cached.row;
-    const row = await this.readRow(id, sweep).catch((error: unknown) => brokenRow(id, sweep, errorMessage(error)));
+    const row = await this.readRow(run).catch((error: unknown) => brokenRow(id, sweep, errorMessage(error)));
     this.cache.set(id, { stamp, row });
     return row;
   }
 
-  private async readRow(id: string, sweep: string | null): Promise<RunRow> {
+  private async readRow({ id, sweep, files }: FoundRun): Promise<RunRow> {
     const problems: string[] = [];
     const note = (error: unknown) => void problems.push(errorMessage(error));
-    const saved = await this.runs.readJson(id, "config.json").catch(note);
+    const lastLines = async (name: string) => (files.has(name) ? readLastLines(this.runs, id, name) : undefined);
+    const saved = files.has("config.json") ? await this.runs.readJson(id, "config.json").catch(note) : undefined;
     const parsed = configSchema.safeParse(saved ?? {});
     const config = parsed.data ?? {};
     if (saved === undefined && problems.length === 0) problems.push("There is no config.json.");
@@ -99,14 +130,14 @@ export class RunRows {
       problems.push(
         `config.json has version ${JSON.stringify(config.version) ?? "none"}, not ${CONFIG_VERSION}: what is readable is shown.`,
       );
-    const metrics = await readLastLines(this.runs, id, METRICS_FILE);
-    const log = await readLastLines(this.runs, id, LOG_FILE);
+    const metrics = await lastLines(METRICS_FILE);
+    const log = await lastLines(LOG_FILE);
     const records = (metrics?.lines ?? []).map(parseRecord);
     const last = Object.assign({}, ...records) as Readonly<Record<string, number>>;
     const lines = (log?.lines ?? []).flatMap((line) => parseLogLine(line) ?? []);
     const changedMs = Math.max(metrics?.changedMs ?? 0, log?.changedMs ?? 0) || null;
     const limits = config as Readonly<Record<string, unknown>>;
-    const { tags, note: text, problem } = await readNotes(this.runs, id);
+    const { tags, note: text, problem } = files.has(NOTES_FILE) ? await readNotes(this.runs, id) : NO_NOTES;
     if (problem !== undefined) problems.push(problem);
     return {
       id,
@@ -130,8 +161,8 @@ export class RunRows {
       tags,
       note: text,
       sweep,
-      hasRollouts: await hasFile(this.runs, id, ROLLOUTS_FILE),
-      hasJobs: await hasFile(this.runs, id, JOB_LOG_FILE),
+      hasRollouts: files.has(ROLLOUTS_FILE),
+      hasJobs: files.has(JOB_LOG_FILE),
     };
   }
 }
@@ -156,25 +187,18 @@ function brokenRow(id: string, sweep: string | null, problem: string): RunRow {
   };
 }
 
-async function hasFile(runs: RunsFolder, id: string, name: string): Promise<boolean> {
-  return runs.openFile(id, name).then(
-    async (file) => file.close().then(() => true),
-    () => false,
-  );
-}
-
 /** Changes when one of the files that a row is read from does. */
-async function fileStamp(folder: string): Promise<string> {
-  const names = [METRICS_FILE, LOG_FILE, "config.json", "notes.json", ROLLOUTS_FILE];
+async function fileStamp(folder: string, files: ReadonlySet<string>): Promise<string> {
+  const names = [METRICS_FILE, LOG_FILE, "config.json", NOTES_FILE].filter((name) => files.has(name));
   const stamps = await Promise.all(
     names.map(async (name) =>
       stat(join(folder, name)).then(
-        ({ size, mtimeMs, ino }) => `${size}/${mtimeMs}/${ino}`,
+        ({ size, mtimeMs, ino }) => `${name}/${size}/${mtimeMs}/${ino}`,
         () => "",
       ),
     ),
   );
-  return stamps.join();
+  return [...stamps, files.has(ROLLOUTS_FILE), files.has(JOB_LOG_FILE)].join();
 }
 
 /** Tells from its log whether a run's process is running and how it ended. */
