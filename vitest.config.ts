@@ -29,13 +29,8 @@ const ISOLATED_TESTS = [
   "src/rl/algorithms/ppo/ppo.test.ts",
   "src/envs/documentation.test.ts",
   "src/envs/solvers/experts.test.ts",
-];
-
-/** Tests outside src/ that start no processes and change nothing global. */
-const SHARED_TESTS = [
-  "test/contracts/{architectures,operations,trackers}.test.ts",
-  "test/{docs-settings,embedded-model,embedded-model-recipe,export,links,metrics-page}.test.ts",
-  "test/parity/*.test.ts",
+  "test/contracts/environments.test.ts",
+  "test/envs-command.test.ts",
 ];
 
 /** Files that run first, because a long file at the end would run alone. */
@@ -51,26 +46,28 @@ const LONG_TESTS = [
   "src/rl/train/trainer.test.ts",
 ];
 
-/** Runs the long files first. */
+/** Orders files: the long ones, the others, those with a process of their own. */
 class Sequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => LONG_TESTS.some((name) => moduleId.endsWith(`/${name}`));
-    return (await super.sort(files)).toSorted((a, b) => Number(isLong(b)) - Number(isLong(a)));
+    const rank = ({ project, moduleId }: TestSpecification) =>
+      LONG_TESTS.some((name) => moduleId.endsWith(`/${name}`)) ? 0 : project.name === "isolated" ? 2 : 1;
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
 }
 
-/** Unit tests share processes, so that a module is loaded once per process; `npm test` adds those in test/. */
+/** Test files share processes, so that a module is loaded once per process. */
 export default defineConfig(({ mode }) => {
-  const common = { testTimeout: 180_000, hookTimeout: 180_000, pool: "forks" as const };
-  const excluded = [...configDefaults.exclude, ...(mode === "quick" ? SLOW_TESTS : ISOLATED_TESTS)];
-  const include = ["src/**/*.test.ts", ...(mode === "quick" ? [] : SHARED_TESTS)];
-  const unit = { ...common, name: "unit", include, exclude: excluded, isolate: false };
-  const others = {
-    include: ["test/**/*.test.ts", ...ISOLATED_TESTS],
-    exclude: [...configDefaults.exclude, ...SHARED_TESTS],
+  const common = {
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    pool: "forks" as const,
+    // Two test files run at once, so one of them, and the processes that it starts, get one thread for inference.
+    env: { OMP_NUM_THREADS: "1" },
     setupFiles: ["test/support/close-command-host.ts"],
   };
-  const whole = { ...common, name: "whole", ...others };
-  const projects = [{ test: unit }, ...(mode === "quick" ? [] : [{ test: whole }])];
+  const skipped = [...configDefaults.exclude, ...(mode === "quick" ? [...SLOW_TESTS, "test/**"] : [])];
+  const shared = { ...common, name: "shared", include: ["{src,test}/**/*.test.ts"], isolate: false };
+  const isolated = { ...common, name: "isolated", include: ISOLATED_TESTS, exclude: skipped };
+  const projects = [{ test: { ...shared, exclude: [...skipped, ...ISOLATED_TESTS] } }, { test: isolated }];
   return { test: { maxWorkers: 2, sequence: { sequencer: Sequencer }, projects } };
 });

@@ -30,13 +30,26 @@ it.skipIf(!isInstalled)(`serves real clients from npm${note}`, { timeout: 180_00
   }
 });
 
-it.skipIf(!isInstalled).each([
-  ["ai-sdk-agent", "0"],
-  ["langchain-agent", "2"],
-])(`trains examples/agents/%s with %s other processes${note}`, { timeout: 180_000 }, async (name, processes) => {
-  const example = fileURLToPath(new URL("../examples/run.mjs", import.meta.url));
-  const args = [example, name, "--episodes", "40", "--eval-episodes", "10", "--processes", processes];
-  const { stdout } = await promisify(execFile)(process.execPath, args);
-  expect(stdout).toMatch(/^greedy mean return -?\d\.\d{3} ± /m);
-  expect(stdout).toMatch(/^\d+ hands, \d+ updates\. Saved the adapter/m);
+it.skipIf(!isInstalled)(`trains the agents of examples/agents${note}`, { timeout: 180_000 }, async () => {
+  const agents = new URL("../examples/", import.meta.url);
+  const compileAndRun = [process.execPath, fileURLToPath(new URL("run.mjs", agents)), "ai-sdk-agent"];
+  const run = [
+    "npm",
+    "exec",
+    "--offline",
+    "--yes",
+    "--package=node@24",
+    "--",
+    "node",
+    "agents/.build/langchain-agent.js",
+  ];
+  for (const [command, processes] of [
+    [compileAndRun, "0"],
+    [run, "2"],
+  ] as const) {
+    const [file, ...args] = [...command, "--episodes", "40", "--eval-episodes", "10", "--processes", processes];
+    const { stdout } = await promisify(execFile)(file, args, { cwd: agents });
+    expect(stdout).toMatch(/^greedy mean return -?\d\.\d{3} ± /m);
+    expect(stdout).toMatch(/^\d+ hands, \d+ updates\. Saved the adapter/m);
+  }
 });

@@ -65,14 +65,14 @@ describe("examples", { timeout: 600_000 }, () => {
   });
 
   it("openai-agent trains an agent through its URL and saves", () => {
-    const trained = run("openai-agent", "--episodes", "300", "--device", "cpu");
+    const trained = run("openai-agent", "--episodes", "250", "--model", model, "--device", "cpu");
     expect(trained).toMatch(/^hand \d+: mean return -?0\.\d+ \(/m);
     expect(trained).toMatch(/^\d+ hands, 1 updates/m);
     expect(existsSync(`${gatewayAdapter}/adapter_model.safetensors`)).toBe(true);
   });
 
   it("mcp-tools trains on the calls of an MCP server's tools", () => {
-    const printed = run("mcp-tools", "--episodes", "256", "--device", "cpu");
+    const printed = run("mcp-tools", "--episodes", "64", "--device", "cpu");
     expect(printed).toMatch(/^episode \d+: mean return [01]\.\d+$/m);
     expect(printed).toMatch(/^greedy mean return [01]\.\d+ before, [01]\.\d+ after/m);
   });

@@ -22,7 +22,7 @@ import { ModelWeights } from "./weights/model-weights.js";
 /** Options with which a model is opened. */
 export interface ModelOptions {
   readonly device?: Device;
-  /** Threads per operation; default all cores. */
+  /** Threads per operation; default `OMP_NUM_THREADS`, or all cores. */
   readonly threads?: number;
   /** Quantizes the layers' frozen matrices to 8 or 4 bits; adapters on top train as usual (QLoRA). */
   readonly quantize?: 8 | 4;

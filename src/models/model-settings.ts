@@ -17,7 +17,10 @@ export const modelSettings = defineSettings(
     }),
     adapter: text({ valueName: "path or id", description: "LoRA adapter to start from." }),
     device: choice({ default: "auto", choices: ["auto", "cpu", "cuda", "webgpu"], description: "Execution device." }),
-    threads: integer({ min: 1, description: "Number of threads per operation. Default: all cores." }),
+    threads: integer({
+      min: 1,
+      description: "Number of threads per operation. Default: OMP_NUM_THREADS, or all cores.",
+    }),
     quantize: choice({
       default: "none",
       choices: ["none", "8", "4"],

@@ -2,9 +2,10 @@ import { execFile } from "node:child_process";
 import { constants } from "node:fs";
 import { access, statfs } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { availableParallelism, cpus, freemem, totalmem } from "node:os";
+import { cpus, freemem, totalmem } from "node:os";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { system } from "#platform";
 import { resolveHubConfig, type HubConfig } from "../../models/files/index.js";
 import { listInstalledDevices, resolveProviders, getRuntimeVersion, type Device } from "../../engine/runtime/device.js";
 import { formatBytes } from "./display/format-table.js";
@@ -56,7 +57,7 @@ function checkMachine(): Diagnostic[] {
   const model = cpus().at(0)?.model.trim() ?? "unknown processor";
   const free = freemem();
   return [
-    { state: "ok", name: "threads", value: `${availableParallelism()} (${model})` },
+    { state: "ok", name: "threads", value: `${system.countCores()} (${model})` },
     {
       state: free < LOW_MEMORY_BYTES ? "missing" : "ok",
       name: "memory",

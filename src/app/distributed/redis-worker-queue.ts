@@ -5,7 +5,6 @@ import { MAX_LOSSES } from "./job-queue.js";
 import {
   blockingSeconds,
   connectRedis,
-  KEEP_SECONDS,
   QUEUE,
   runKeys,
   runPrefix,
@@ -54,10 +53,9 @@ export class RedisWorkerQueue implements WorkerQueue {
     const { leaseMs } = this.times;
     const bullWorker = new this.bullmq.Worker<{ readonly payload: string }>(
       QUEUE,
-      async ({ id, data }) => {
+      async ({ data }) => {
         const payload = await handle(Buffer.from(data.payload, "base64"));
-        await this.redis.set(runKeys(run).answer(id!, worker), Buffer.from(payload), "EX", KEEP_SECONDS);
-        return { worker };
+        return { worker, payload: Buffer.from(payload).toString("base64") };
       },
       {
         connection: this.redis,

@@ -83,7 +83,7 @@ export interface System {
   readonly homeFolder: string;
   readonly tempFolder: string;
   readonly hostname: string;
-  /** Returns the number of cores that the process may use. */
+  /** Returns the number of cores that the process may use, or `OMP_NUM_THREADS`, as PyTorch does. */
   countCores(): number;
   /** Returns the memory of the machine, or of its container, in bytes. */
   memoryBytes(): number;

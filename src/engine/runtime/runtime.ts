@@ -16,7 +16,7 @@ import { Session } from "./session.js";
 export interface RuntimeOptions {
   /** Device that graphs run on; default "auto". */
   readonly device?: Device;
-  /** Threads per operation; default all cores. */
+  /** Threads per operation; default `OMP_NUM_THREADS`, or all cores. */
   readonly threads?: number;
 }
 

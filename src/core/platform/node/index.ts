@@ -45,6 +45,11 @@ function isProcessRunning(pid: number): boolean {
   }
 }
 
+function countCores(): number {
+  const limit = Number(process.env.OMP_NUM_THREADS);
+  return Number.isInteger(limit) && limit >= 1 ? limit : availableParallelism();
+}
+
 export const system: System = {
   env: process.env,
   pid: process.pid,
@@ -59,7 +64,7 @@ export const system: System = {
   get hostname() {
     return hostname();
   },
-  countCores: availableParallelism,
+  countCores,
   memoryBytes() {
     const limit = process.constrainedMemory();
     return limit > 0 ? Math.min(totalmem(), limit) : totalmem();
