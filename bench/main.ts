@@ -13,6 +13,7 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
   scale: () => import("./scale.js"),
   serve: () => import("./serving.js"),
   dashboard: () => import("./dashboard.js"),
+  recording: () => import("./recording.js"),
 };
 
 const usage = `usage: npm run bench -- NAME [options]

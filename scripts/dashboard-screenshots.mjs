@@ -16,6 +16,18 @@ const TRAINING = [
   ["frozen-lake", "--algorithm", "grpo", "--episodes", "600", "--output", "frozen-lake-grpo"],
   ["blackjack", "--algorithm", "grpo", "--episodes", "512", "--output", "blackjack-grpo"],
 ];
+const SEARCH = ["-s", "learningRate=0.0003,0.001,0.003,0.01", "-s", "entropyCoef=0,0.02,0.05", "--trials", "8"];
+const SWEEP = [
+  "sweep",
+  "blackjack",
+  ...SEARCH,
+  "--turns",
+  "8192",
+  "--batch-size",
+  "1024",
+  "--output",
+  "blackjack-sweep",
+];
 const SHARED = "shared";
 const WORKERS = ["--workers-folder", SHARED, "--max-staleness", "1", "--batch-size", "256"];
 const WORKERS_TRAINING = ["blackjack", ...WORKERS, "--episodes", "2500", "--output", "blackjack-workers"];
@@ -26,6 +38,7 @@ const click = (name) => (page) => page.getByRole("button", { name, exact: true }
 const VIEWS = [
   ["runs", "#/runs"],
   ["curves", `#/curves?${BOTH}`],
+  ["sweep", "#/sweep?id=blackjack-sweep"],
   ["episodes", "#/episodes?run=frozen-lake-grpo", click("Next turn")],
   ["tokens", "#/tokens?run=frozen-lake-grpo"],
   ["groups", "#/groups?run=blackjack-grpo"],
@@ -50,6 +63,7 @@ function trainRuns() {
     if (status !== 0) process.exit(1);
   }
   for (const worker of workers) worker.kill();
+  if (spawnSync(process.execPath, [COMMAND, ...SWEEP], options).status !== 0) process.exit(1);
   return folder;
 }
 

@@ -225,7 +225,7 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
     await heading("Health");
   });
 
-  testViewsOfWrittenRuns(() => ({ page, runs }));
+  testViewsOfWrittenRuns(() => ({ page, runs, browser, url: dashboard.url }));
 
   it("keeps a million tokens out of the document", async () => {
     await writeRecordedRun(join(runs, "long"), "Long-v0", 1_000_000, { tags: [], note: "" });

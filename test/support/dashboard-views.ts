@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { encodeChunk } from "../../src/rl/tracking/rollouts/chunk.js";
 import { recordedEpisode, recordedTurn } from "./recorded-episode.js";
@@ -9,6 +9,9 @@ import { recordedEpisode, recordedTurn } from "./recorded-episode.js";
 export interface DashboardTest {
   readonly page: Page;
   readonly runs: string;
+  readonly browser: Browser;
+  /** The link with the token. */
+  readonly url: string;
 }
 
 const toLines = (lines: readonly object[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
@@ -55,6 +58,19 @@ async function writeSweep(folder: string): Promise<void> {
   const results = { env: "Blackjack-v1", method: "random", metric: "return", goal: "maximize", finished: true };
   const ranked = [trials[1], trials[0], trials[2]];
   await writeFile(join(folder, "results.json"), JSON.stringify({ ...results, trials: ranked }));
+}
+
+const HOSTILE_WORKER = "<b>worker</b>\u001b[31m";
+
+/** Writes a run whose rollouts three workers have answered, one of them with a result that was refused. */
+async function writeWorkersRun(folder: string): Promise<void> {
+  await writeRun(folder, {}, [{ step: 1, num_turns: 8, step_time: 4, "time/rollout": 3 }]);
+  const jobs = [
+    job("worker-2", 10_000, { version: 5 }),
+    job("worker-10", 11_000, { version: 3 }),
+    job(HOSTILE_WORKER, 12_000, { outcome: "refused", seconds: undefined, reason: "<i>bad</i>" }),
+  ];
+  await writeFile(join(folder, "jobs.jsonl"), `${toLines(jobs)}{"time": 13000}\n`);
 }
 
 /** Declares the tests of views whose runs are written by hand. */
@@ -159,15 +175,7 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
 
   it("shows the jobs of workers and follows them", async () => {
     const { page, runs } = getTest();
-    const hostile = "<b>worker</b>\u001b[31m";
-    await writeRun(join(runs, "workers"), {}, [{ step: 1, num_turns: 8, step_time: 4, "time/rollout": 3 }]);
-    const jobs = [
-      job("worker-2", 10_000, { version: 5 }),
-      job("worker-10", 11_000, { version: 3 }),
-      job(hostile, 12_000, { outcome: "refused", seconds: undefined, reason: "<i>bad</i>" }),
-    ];
-    const file = join(runs, "workers", "jobs.jsonl");
-    await writeFile(file, `${toLines(jobs)}{"time": 13000}\n`);
+    await writeWorkersRun(join(runs, "workers"));
     await writeRun(join(runs, "alone"), {}, tenUpdates(0));
     await page.reload();
     await open("#/health?run=alone");
@@ -193,7 +201,34 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
         .locator("canvas")
         .count(),
     ).toBe(2);
-    await appendFile(file, toLines([job("worker-3", 14_000)]));
+    await appendFile(join(runs, "workers", "jobs.jsonl"), toLines([job("worker-3", 14_000)]));
     await expect.poll(() => names.count(), { timeout: 20_000 }).toBe(4);
+  });
+
+  it("fits the workers and a sweep into a phone, light and dark", async () => {
+    const { browser, runs, url } = getTest();
+    await writeWorkersRun(join(runs, "phone-workers"));
+    await writeSweep(join(runs, "phone-search"));
+    const colors: string[] = [];
+    for (const colorScheme of ["light", "dark"] as const) {
+      const phone = await browser.newPage({ viewport: { width: 390, height: 800 }, colorScheme });
+      await phone.goto(url);
+      for (const [address, part] of [
+        ["#/workers?run=phone-workers", ".lane-bars i"],
+        ["#/sweep?id=phone-search", "polyline"],
+      ]) {
+        await phone.evaluate(`location.hash = ${JSON.stringify(address)}`);
+        await phone.locator(part).nth(2).waitFor();
+        expect(await phone.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
+      }
+      await phone.evaluate(`location.hash = "#/workers?run=phone-workers"`);
+      const lane = phone.locator(".lane[role=listitem]").last();
+      const bars = lane.locator(".lane-bars");
+      expect((await bars.boundingBox())!.width).toBeGreaterThan(100);
+      expect((await bars.locator("i").boundingBox())!.x).toBeLessThan(390);
+      colors.push(await phone.evaluate<string>("getComputedStyle(document.querySelector('.lane-name')).color"));
+      await phone.close();
+    }
+    expect(colors[0]).not.toBe(colors[1]);
   });
 }
