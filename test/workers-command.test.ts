@@ -16,7 +16,8 @@ const KILLS = Number(process.env.KILLS ?? 4);
 const KILL_SEED = Number(process.env.KILL_SEED ?? 0);
 /** Turns that last about as long as the kills. */
 const TURNS = 100 * Math.max(4, KILLS);
-const SETTINGS = `--turns ${TURNS} --batch-size 100 --num-envs 8 --threads 1 --max-staleness 0 --save-steps 1 --seed 3 --no-tensorboard`;
+const BATCH = "--batch-size 100 --mini-batch-size 50 --num-ppo-epochs 2 --micro-batch-tokens 1000";
+const SETTINGS = `--turns ${TURNS} ${BATCH} --num-envs 8 --threads 1 --max-staleness 0 --save-steps 1 --seed 3 --no-tensorboard`;
 const TRAIN = `train blackjack ${SETTINGS}`.split(" ");
 const env = { LLAMAGYM_WORKER_LEASE_MS: "1000" };
 
@@ -113,7 +114,8 @@ async function trainWithKills(
   let hasStarted = false;
   const learner = new Restarted((isFirst) => {
     hasStarted ||= !isFirst && learner.output.includes("Run folder");
-    return hasStarted ? ["train", "--resume", output, ...address] : [...TRAIN, ...address, "--output", output];
+    if (hasStarted) return ["train", "--resume", output, ...address];
+    return [...TRAIN, ...address, "--gradient-workers", "--output", output];
   });
   const random = new RandomStream(KILL_SEED);
   const done = new AbortController();
@@ -137,6 +139,7 @@ async function trainWithKills(
     { status: 0 },
     { status: 0 },
   ]);
+  expect(await readFile(join(output, "jobs.jsonl"), "utf8")).toContain('"work":"gradients"');
   return learner.output;
 }
 

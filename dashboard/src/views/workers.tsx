@@ -48,7 +48,7 @@ function Jobs({ jobs, detail }: JobsProps): JSX.Element {
   const start = useMemo(() => jobs.reduce((first, job) => Math.min(first, startOf(job), job.time), Infinity), [jobs]);
   const x = useMemo(() => jobs.map(({ time }) => (time - start) / 1000), [jobs]);
   const queue = useMemo(() => [line("Jobs in the queue", 0, jobs, ({ pending }) => pending)], [jobs]);
-  const staleness = useMemo(() => [line("Staleness", 1, jobs, stalenessOf)], [jobs]);
+  const staleness = useMemo(() => [line("Staleness", 1, jobs, rolloutStaleness)], [jobs]);
   const end = Math.max(x[x.length - 1], 0.001);
   const plots = [
     ["Queue: jobs without an answer", "Queue length over time", queue],
@@ -90,9 +90,12 @@ function Jobs({ jobs, detail }: JobsProps): JSX.Element {
   );
 }
 
-function line(name: string, color: number, jobs: readonly Job[], read: (job: Job) => number): PlotSeries {
+function line(name: string, color: number, jobs: readonly Job[], read: (job: Job) => number | null): PlotSeries {
   return { name, color: seriesColor(color), y: jobs.map(read), stepped: true };
 }
+
+/** Gradient jobs have the weights of the last optimizer step. */
+const rolloutStaleness = (job: Job): number | null => (job.work === null ? stalenessOf(job) : null);
 
 interface JobFactsProps extends JobsProps {
   /** Time between the first start and the last answer. */
@@ -103,7 +106,8 @@ function JobFacts({ jobs, seconds, detail }: JobFactsProps): JSX.Element {
   const used = jobs.filter(({ outcome }) => outcome === "used");
   const { rollout, update, other } = detail?.phases ?? { rollout: 0, update: 0, other: 0 };
   const total = rollout + update + other;
-  const mean = used.length === 0 ? null : used.reduce((sum, job) => sum + stalenessOf(job), 0) / used.length;
+  const ages = used.flatMap((job) => rolloutStaleness(job) ?? []);
+  const mean = ages.length === 0 ? null : ages.reduce((sum, age) => sum + age, 0) / ages.length;
   return (
     <Facts
       facts={[

@@ -17,6 +17,8 @@ export interface Job {
   /** Jobs without an answer, including this one. */
   readonly pending: number;
   readonly reason: string | null;
+  /** A micro-batch of an update; null for a part of a rollout. */
+  readonly work: "gradients" | null;
 }
 
 /** `GET /api/runs/:run/jobs` */

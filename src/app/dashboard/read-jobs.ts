@@ -21,6 +21,7 @@ const lineSchema = z.object({
   step: z.number(),
   pending: z.number(),
   reason: text.nullable().default(null),
+  work: z.literal("gradients").nullable().default(null),
 });
 
 /** Reads the newest answers of a run's workers; none for a run without workers. @throws FILE_NOT_FOUND for an unknown run. */

@@ -19,7 +19,6 @@ import {
 } from "./directory-files.js";
 import {
   JobLostError,
-  KEPT_VERSIONS,
   MAX_LOSSES,
   type JobAnswer,
   type LearnerQueue,
@@ -33,7 +32,7 @@ export class DirectoryLearnerQueue implements LearnerQueue {
   private readonly paths;
   private readonly observer: FileObserver;
   private readonly pending = new Map<string, PendingJob>();
-  private readonly kept: string[] = [];
+  private readonly stored = new Set<string>();
   private readonly token = randomUUID();
   private readonly timers: NodeJS.Timeout[] = [];
   private failure: LlamaGymError | undefined;
@@ -65,11 +64,14 @@ export class DirectoryLearnerQueue implements LearnerQueue {
   async putWeights(sha256: string, values: Uint8Array): Promise<void> {
     await this.renew();
     if (this.failure !== undefined) throw this.failure;
-    if (this.kept.includes(sha256)) return;
+    if (this.stored.has(sha256)) return;
     await writeWhole(join(this.paths.weights, sha256), values);
-    this.kept.push(sha256);
-    for (const old of this.kept.splice(0, this.kept.length - KEPT_VERSIONS))
-      await removeIfExists(join(this.paths.weights, old));
+    this.stored.add(sha256);
+  }
+
+  async removeWeights(sha256: string): Promise<void> {
+    this.stored.delete(sha256);
+    await removeIfExists(join(this.paths.weights, sha256));
   }
 
   async submit(id: string, payload: Uint8Array): Promise<JobAnswer> {

@@ -24,6 +24,8 @@ export interface JobLogLine {
   readonly jobBytes: number;
   readonly answerBytes: number;
   readonly reason?: string;
+  /** Micro-batch of an update; absent for rollouts. */
+  readonly work?: "gradients";
 }
 
 /** Appends a line per answer to jobs.jsonl. A log that cannot be written is reported once and ends. */

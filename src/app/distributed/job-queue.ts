@@ -22,13 +22,14 @@ export const DEFAULT_TIMES: QueueTimes = { leaseMs: 30_000 };
 
 /** Workers that lose the same job before it is set aside. */
 export const MAX_LOSSES = 3;
-/** Published versions that are kept: those of the largest staleness, and two more. */
-export const KEPT_VERSIONS = 6;
+/** Ids with this beginning are taken before others. */
+export const URGENT = "0-";
 
 /** The learner's end of the queue of one run. */
 export interface LearnerQueue {
   /** Makes weights available to workers. @throws INVALID_STATE if another learner has taken over the run. */
   putWeights(sha256: string, values: Uint8Array): Promise<void>;
+  removeWeights(sha256: string): Promise<void>;
   /** Adds a job, unless it is there already, and waits for its answer. @throws JobLostError, INVALID_STATE as `putWeights`. */
   submit(id: string, payload: Uint8Array): Promise<JobAnswer>;
   /** Removes a job whose answer has been used or refused. */

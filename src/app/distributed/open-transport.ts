@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { invalidArgument } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { readJsonIfExists, writeJson } from "../../models/files/index.js";
-import type { RolloutTransport } from "../../rl/rollout/rollout-job.js";
 import type { TrainConfig } from "../runs/run-settings.js";
 import { DEFAULT_TIMES, type LearnerQueue, type QueueTimes, type WorkerQueue } from "./job-queue.js";
 import { JobLog } from "./job-log.js";
@@ -55,7 +54,7 @@ export async function openTransport(
     model,
     onWarning,
   }: { readonly config: TrainConfig; readonly model: LanguageModel; readonly onWarning: (message: string) => void },
-): Promise<RolloutTransport> {
+): Promise<QueueTransport> {
   const run = await readRunId(folder);
   const setup = await createSetup(config, model);
   let queue: LearnerQueue;

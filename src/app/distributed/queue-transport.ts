@@ -1,12 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LlamaGymError, errorMessage, type ErrorCode } from "../../core/errors.js";
+import type { GradientLimits, GradientTransport } from "../../rl/algorithms/update/gradient-transport.js";
+import type { GradientJob, GradientResult } from "../../rl/algorithms/update/micro-batch-graphs.js";
 import type { RolloutJob, RolloutJobResult, RolloutTransport, TrainedWeights } from "../../rl/rollout/rollout-job.js";
 import type { JobLog } from "./job-log.js";
-import { JobLostError, MAX_LOSSES, type JobAnswer, type LearnerQueue } from "./job-queue.js";
-import { decodeResult, encodeMessage, sha256, type JobMessage, type ResultMessage } from "./wire.js";
+import { bytesOf, sha256 } from "./encoding.js";
+import { decodeGradients, describeGradientJob } from "./gradient-wire.js";
+import { JobLostError, MAX_LOSSES, URGENT, type JobAnswer, type LearnerQueue } from "./job-queue.js";
+import { decodeResult, encodeMessage } from "./wire.js";
 
-/** Published versions whose hashes are kept: those of the largest staleness, and more. */
-const MAX_VERSIONS = 16;
+/** Published weights that are kept: those of rollouts of the largest staleness and two more, and of the last optimizer steps. */
+const KEPT_VERSIONS = 6;
+const KEPT_STEPS = 2;
 
 /** Time without any worker after which a message asks for one. */
 const NO_WORKER_MS = 10_000;
@@ -26,9 +31,22 @@ export interface QueueTransportOptions {
   readonly log?: JobLog;
 }
 
+/** A job as it is sent, and how its answer is read. */
+interface Request<Result> {
+  readonly message: object;
+  /** Updates behind the weights of the job. */
+  readonly version: number;
+  readonly isUrgent: boolean;
+  /** @throws for an unusable answer */
+  readonly decode: (payload: Uint8Array) => Promise<{ readonly seconds: number; readonly result: Result }>;
+}
+
 /** Carries jobs through a queue, and checks what workers return. */
-export class QueueTransport implements RolloutTransport {
+export class QueueTransport implements RolloutTransport, GradientTransport {
+  /** Hashes of weights by version. */
   private readonly hashes = new Map<number, string>();
+  /** Hashes of the last optimizer steps' weights. */
+  private readonly steps: string[] = [];
   private readonly waiting: NodeJS.Timeout;
   private readonly refused = new Set<string>();
   /** Jobs that are submitted and not answered. */
@@ -40,49 +58,100 @@ export class QueueTransport implements RolloutTransport {
   }
 
   async publish({ version, values }: TrainedWeights): Promise<void> {
-    const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
-    const hash = sha256(bytes);
-    await this.options.queue.putWeights(hash, bytes);
-    this.hashes.set(version, hash);
-    for (const old of [...this.hashes.keys()].slice(0, -MAX_VERSIONS)) this.hashes.delete(old);
+    this.hashes.set(version, await this.put(values));
+    for (const old of [...this.hashes.keys()].slice(0, -KEPT_VERSIONS)) {
+      const hash = this.hashes.get(old)!;
+      this.hashes.delete(old);
+      await this.drop(hash);
+    }
+  }
+
+  async publishStep(values: Float32Array): Promise<void> {
+    this.steps.push(await this.put(values));
+    for (const old of this.steps.splice(0, this.steps.length - KEPT_STEPS)) await this.drop(old);
   }
 
   /** @throws what the agent or the environment threw on the worker, INVALID_STATE for a job that no worker completed. */
   async run(job: RolloutJob): Promise<RolloutJobResult> {
-    const weights = this.hashes.get(job.weightsVersion);
+    const { weightsVersion: version } = job;
+    const weights = this.hashes.get(version);
     if (weights === undefined)
-      throw new LlamaGymError("INVALID_STATE", `Weights of version ${job.weightsVersion} are not published.`);
-    const message = { job, weights };
+      throw new LlamaGymError("INVALID_STATE", `Weights of version ${version} are not published.`);
+    const result = await this.request({
+      message: { job, weights },
+      version,
+      isUrgent: false,
+      decode: async (payload) => {
+        const { seconds, ...answer } = await decodeResult(payload, { vocabSize: this.options.vocabSize, job });
+        return { seconds, result: answer };
+      },
+    });
+    if ("error" in result) throw new LlamaGymError(result.error.code as ErrorCode, result.error.message);
+    return result.result;
+  }
+
+  /** @throws INVALID_STATE for a job that no worker completed. */
+  async computeGradients(job: GradientJob, limits: GradientLimits): Promise<GradientResult> {
+    return this.request({
+      message: { gradients: describeGradientJob(job), weights: this.steps.at(-1) },
+      version: this.newestVersion,
+      isUrgent: true,
+      decode: async (payload) => decodeGradients(payload, limits),
+    });
+  }
+
+  async close(isFinished = false): Promise<void> {
+    clearInterval(this.waiting);
+    await this.options.queue.close(isFinished);
+    this.options.log?.close();
+  }
+
+  private get newestVersion(): number {
+    return Math.max(0, ...this.hashes.keys());
+  }
+
+  /** Makes weights available, and returns their hash. */
+  private async put(values: Float32Array): Promise<string> {
+    const bytes = bytesOf(values);
+    const hash = sha256(bytes);
+    await this.options.queue.putWeights(hash, bytes);
+    return hash;
+  }
+
+  /** Removes weights unless another version has the same ones. */
+  private async drop(hash: string): Promise<void> {
+    if (![...this.hashes.values(), ...this.steps].includes(hash)) await this.options.queue.removeWeights(hash);
+  }
+
+  /** Sends a job until a worker returns a usable answer. @throws RUNTIME_FAILED for a job that is set aside. */
+  private async request<Result>(request: Request<Result>): Promise<Result> {
+    const { message, isUrgent } = request;
     const payload = await encodeMessage(message);
     // The id is the job's content, so that a resumed learner finds the answers to its earlier jobs.
-    const baseId = sha256(JSON.stringify([this.options.run, message]));
+    const baseId = (isUrgent ? URGENT : "") + sha256(`${this.options.run} ${sha256(payload)}`);
     const refused = new Set<string>();
     for (let attempt = 1; attempt <= MAX_ATTEMPTS && refused.size < MAX_LOSSES; attempt++) {
       const id = attempt === 1 ? baseId : `${baseId}-${attempt}`;
-      const { worker, result, reason } = await this.attempt(id, message, payload);
-      if (result === undefined) {
+      const { worker, decoded, reason } = await this.attempt(id, request, payload);
+      if (decoded === undefined) {
         refused.add(worker);
         await this.refuse(worker, reason);
-        await this.options.queue.remove(id);
-        // The worker may need a moment to find out that it is refused.
-        await sleep(RETRY_MS);
-        continue;
       }
       await this.options.queue.remove(id);
-      if ("error" in result) throw new LlamaGymError(result.error.code as ErrorCode, result.error.message);
-      return result.result;
+      if (decoded !== undefined) return decoded.result;
+      // The worker may need a moment to find out that it is refused.
+      await sleep(RETRY_MS);
     }
     throw await this.lost(baseId, message, `the results of ${refused.size} workers are unusable`);
   }
 
   /** Awaits a worker's answer, and logs it. */
-  private async attempt(
+  private async attempt<Result>(
     id: string,
-    message: JobMessage,
+    { message, version, isUrgent, decode }: Request<Result>,
     payload: Uint8Array,
-  ): Promise<{ readonly worker: string; readonly result?: ResultMessage; readonly reason: string }> {
-    const { queue, vocabSize, log } = this.options;
-    const { job } = message;
+  ) {
+    const { queue, log } = this.options;
     const queued = Date.now();
     this.pending++;
     let answer: JobAnswer;
@@ -95,33 +164,28 @@ export class QueueTransport implements RolloutTransport {
       this.pending--;
     }
     const { worker } = answer;
-    const time = Date.now();
     const line = {
-      time,
+      time: Date.now(),
       worker,
       queued,
-      version: job.weightsVersion,
-      step: Math.max(...this.hashes.keys()),
+      version,
+      step: this.newestVersion,
       pending: this.pending + 1,
       jobBytes: payload.length,
       answerBytes: answer.payload.length,
+      ...(isUrgent ? { work: "gradients" as const } : {}),
     };
     try {
-      const result = await decodeResult(answer.payload, { vocabSize, job });
-      const { seconds } = result;
-      log?.append({ ...line, outcome: "error" in result ? "error" : "used", seconds: Number(seconds.toFixed(4)) });
-      return { worker, result, reason: "" };
+      const decoded = await decode(answer.payload);
+      const isError = typeof decoded.result === "object" && decoded.result !== null && "error" in decoded.result;
+      const seconds = Number(decoded.seconds.toFixed(4));
+      log?.append({ ...line, outcome: isError ? "error" : "used", seconds });
+      return { worker, decoded, reason: "" };
     } catch (error) {
       const reason = errorMessage(error);
       log?.append({ ...line, outcome: "refused", reason });
-      return { worker, reason };
+      return { worker, decoded: undefined, reason };
     }
-  }
-
-  async close(isFinished = false): Promise<void> {
-    clearInterval(this.waiting);
-    await this.options.queue.close(isFinished);
-    this.options.log?.close();
   }
 
   private async refuse(worker: string, reason: string): Promise<void> {

@@ -11,6 +11,9 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** A process that was busy for this long must not lose its connection; the lease is shorter in tests only. */
 const MIN_SOCKET_TIMEOUT_MS = 5000;
 
+/** Keys of a run whose learner never returned are removed after this time. */
+export const KEEP_SECONDS = 7 * 24 * 3600;
+
 /** Keys of all runs and workers. */
 export const RUNS_KEY = "llamagym:runs";
 export const workerKey = (name: string): string => `llamagym:workers:${name}`;
@@ -26,6 +29,8 @@ export const runKeys = (run: string) => ({
   fence: `${runPrefix(run)}:fence`,
   refused: `${runPrefix(run)}:refused`,
   weights: (sha256: string) => `${runPrefix(run)}:weights:${sha256}`,
+  /** Answer of a worker to a job, apart from the job: BullMQ keeps what a job returns in its events, too. */
+  answer: (id: string, worker: string) => `${runPrefix(run)}:answers:${id}:${worker}`,
 });
 
 /** Names a server without its credentials. */

@@ -5,21 +5,19 @@ import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { formatBytes } from "../cli/display/format-table.js";
 import {
   JobLostError,
-  KEPT_VERSIONS,
   MAX_LOSSES,
+  URGENT,
   type JobAnswer,
   type LearnerQueue,
   type PendingJob,
   type QueueTimes,
   type WorkerInfo,
 } from "./job-queue.js";
-import { blockingSeconds, connectRedis, QUEUE, runKeys, runPrefix, RUNS_KEY } from "./redis-keys.js";
+import { blockingSeconds, connectRedis, KEEP_SECONDS, QUEUE, runKeys, runPrefix, RUNS_KEY } from "./redis-keys.js";
 import { listRedisWorkers } from "./redis-worker-queue.js";
 
 /** Weights in Redis; above this, one server cannot feed many workers, and a shared directory is the better place. */
 const MAX_WEIGHT_BYTES = 256 * 2 ** 20;
-/** Keys of a run whose learner never returned are removed after this time. */
-const KEEP_SECONDS = 7 * 24 * 3600;
 /** Interval at which answers are looked up, in case that an event was lost with the connection. */
 const SWEEP_MS = 1000;
 
@@ -43,7 +41,7 @@ return 1`;
 export class RedisLearnerQueue implements LearnerQueue {
   private readonly pending = new Map<string, PendingJob>();
   private readonly timers: NodeJS.Timeout[] = [];
-  private readonly kept: string[] = [];
+  private readonly stored = new Set<string>();
   private failure: LlamaGymError | undefined;
 
   private constructor(
@@ -96,13 +94,16 @@ export class RedisLearnerQueue implements LearnerQueue {
       );
     const { lease, weights } = runKeys(this.run);
     this.throwIfFailed();
-    if (this.kept.includes(sha256)) this.kept.splice(this.kept.indexOf(sha256), 1);
     const isStored = await this.write(async () =>
       this.redis.eval(PUT, 2, lease, weights(sha256), this.token, Buffer.from(values), KEEP_SECONDS),
     );
     if (isStored !== 1) throw this.fail(takenOver());
-    this.kept.push(sha256);
-    for (const old of this.kept.splice(0, this.kept.length - KEPT_VERSIONS)) await this.redis.unlink(weights(old));
+    this.stored.add(sha256);
+  }
+
+  async removeWeights(sha256: string): Promise<void> {
+    this.stored.delete(sha256);
+    await this.redis.unlink(runKeys(this.run).weights(sha256));
   }
 
   async submit(id: string, payload: Uint8Array): Promise<JobAnswer> {
@@ -118,7 +119,10 @@ export class RedisLearnerQueue implements LearnerQueue {
   }
 
   async remove(id: string): Promise<void> {
-    await (await this.jobType.fromId(this.queue, id))?.remove();
+    const job = await this.jobType.fromId(this.queue, id);
+    await job?.remove();
+    const worker = readWorker(job);
+    if (worker !== undefined) await this.redis.unlink(runKeys(this.run).answer(id, worker));
   }
 
   async refuse(worker: string, reason: string): Promise<void> {
@@ -132,13 +136,17 @@ export class RedisLearnerQueue implements LearnerQueue {
   async close(isFinished: boolean): Promise<void> {
     this.timers.forEach((timer) => clearInterval(timer));
     this.fail(new LlamaGymError("INVALID_STATE", "The run is closed."));
-    const { setup, lease, fence, refused, weights } = runKeys(this.run);
+    const { setup, lease, fence, refused, weights, answer } = runKeys(this.run);
     await this.events.close();
     if (isFinished) {
       await this.redis.srem(RUNS_KEY, this.run);
-      await this.redis.unlink(setup, fence, refused, ...this.kept.map(weights));
+      await this.redis.unlink(setup, fence, refused, ...[...this.stored].map(weights));
       // Workers may still hold jobs of a rollout that was not needed any more.
       await this.queue.obliterate({ force: true }).catch(() => {});
+      for await (const keys of this.redis.scanStream({ match: answer("*", "*"), count: 1000 }) as AsyncIterable<
+        string[]
+      >)
+        if (keys.length > 0) await this.redis.unlink(keys);
     }
     await this.redis.eval(RELEASE, 1, lease, this.token);
     await this.queue.close();
@@ -163,7 +171,7 @@ export class RedisLearnerQueue implements LearnerQueue {
   }
 
   private async add(id: string, payload: Uint8Array): Promise<void> {
-    const options = { jobId: id, attempts: MAX_LOSSES, backoff: 100 };
+    const options = { jobId: id, attempts: MAX_LOSSES, backoff: 100, lifo: id.startsWith(URGENT) };
     const data = { payload: Buffer.from(payload).toString("base64") };
     await this.write(async () => this.queue.add("rollout", data, options));
   }
@@ -176,11 +184,11 @@ export class RedisLearnerQueue implements LearnerQueue {
     if (!this.pending.has(id)) return;
     if (job === undefined) return this.add(id, pending.payload);
     if (job.finishedOn === undefined) return;
-    this.pending.delete(id);
-    const answer = job.returnvalue as { readonly worker?: unknown; readonly payload?: unknown } | null;
-    if (typeof answer?.worker === "string" && typeof answer.payload === "string")
-      pending.resolve({ worker: answer.worker, payload: Buffer.from(answer.payload, "base64") });
-    else pending.reject(new JobLostError(job.failedReason ?? "the answer is empty"));
+    const worker = readWorker(job);
+    const payload = worker && (await this.redis.getBuffer(runKeys(this.run).answer(id, worker)));
+    if (!this.pending.delete(id)) return;
+    if (worker !== undefined && payload instanceof Buffer) pending.resolve({ worker, payload });
+    else pending.reject(new JobLostError(job.failedReason ?? "its answer is not kept any more"));
   }
 
   /** Names the cause where Redis refuses a write, as a full one does. */
@@ -207,6 +215,12 @@ export class RedisLearnerQueue implements LearnerQueue {
     this.pending.clear();
     return this.failure;
   }
+}
+
+/** Returns the worker that answered a job. */
+function readWorker(job: Job | undefined): string | undefined {
+  const answer = job?.returnvalue as { readonly worker?: unknown } | null | undefined;
+  return typeof answer?.worker === "string" ? answer.worker : undefined;
 }
 
 const takenOver = () => new LlamaGymError("INVALID_STATE", "Another process has taken over this run.");

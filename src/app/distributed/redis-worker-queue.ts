@@ -5,6 +5,7 @@ import { MAX_LOSSES } from "./job-queue.js";
 import {
   blockingSeconds,
   connectRedis,
+  KEEP_SECONDS,
   QUEUE,
   runKeys,
   runPrefix,
@@ -53,9 +54,10 @@ export class RedisWorkerQueue implements WorkerQueue {
     const { leaseMs } = this.times;
     const bullWorker = new this.bullmq.Worker<{ readonly payload: string }>(
       QUEUE,
-      async ({ data }) => {
+      async ({ id, data }) => {
         const payload = await handle(Buffer.from(data.payload, "base64"));
-        return { worker, payload: Buffer.from(payload).toString("base64") };
+        await this.redis.set(runKeys(run).answer(id!, worker), Buffer.from(payload), "EX", KEEP_SECONDS);
+        return { worker };
       },
       {
         connection: this.redis,

@@ -2,12 +2,13 @@ import { cpus, hostname, totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { system } from "#platform";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
-import type { JobRunner, RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
+import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
 import { withTimeout } from "../../rl/rollout/with-timeout.js";
 import type { OpenRun, QueueTimes, WorkerInfo, WorkerQueue, WorkSession } from "./job-queue.js";
 import { PACKAGE_VERSION } from "./package-version.js";
 import { openSetup, type OpenedRun, type WorkerFiles } from "./run-setup.js";
 import { WeightsError, WeightsLoader } from "./weights-loader.js";
+import { encodeGradients } from "./gradient-wire.js";
 import { decodeJob, encodeMessage } from "./wire.js";
 
 /** Time between two looks for a run. */
@@ -30,9 +31,11 @@ export async function runWorker(options: RolloutWorkerOptions): Promise<void> {
   await worker.run();
 }
 
-type JobOutcome =
+type RolloutOutcome =
   | { readonly result: RolloutJobResult }
   | { readonly error: { readonly code: string; readonly message: string } };
+
+const describeError = (message: string) => message.slice(0, 500);
 
 function jobTimeoutError(seconds: number): LlamaGymError {
   return new LlamaGymError(
@@ -100,10 +103,10 @@ class RolloutWorker {
     } catch (error) {
       this.failedRuns.add(run);
       onWarning(`This worker cannot take part in run ${run}: ${errorMessage(error)}`);
-      return this.update({ status: "waiting", run: undefined, lastError: errorMessage(error) });
+      return this.update({ status: "waiting", run: undefined, lastError: describeError(errorMessage(error)) });
     }
     onInfo(`Working for run ${run}.`);
-    this.joinedAt = Date.now();
+    this.joinedAt = performance.now();
     this.turnsOfRun = 0;
     await this.update({ status: "working", model: (JSON.parse(setup) as { readonly model: string }).model });
     const loader = new WeightsLoader(opened.model.causalLM, async (hash) => queue.getWeights(run, hash));
@@ -138,30 +141,48 @@ class RolloutWorker {
     onInfo(signal.aborted ? "Stopped after the last job." : `Run ${run} has ended.`);
   }
 
-  /** Runs a job. Errors of the agent and the environment are the run's, others this worker's. */
-  private async handle(payload: Uint8Array, { runner }: OpenedRun, loader: WeightsLoader): Promise<Uint8Array> {
-    const { job, weights } = await decodeJob(payload);
-    const start = performance.now();
-    const message = await this.runJob(runner, job, async () => loader.load(weights));
-    const { jobs, turns } = this.info;
-    const newTurns =
-      "result" in message
-        ? message.result.trajectories.reduce((sum, trajectory) => sum + trajectory.turns.length, 0)
-        : 0;
-    this.turnsOfRun += newTurns;
-    const turnsPerSecond = (this.turnsOfRun * 1000) / Math.max(1, Date.now() - this.joinedAt);
-    const lastError = "error" in message ? { lastError: message.error.message.slice(0, 500) } : {};
-    this.info = { ...this.info, jobs: jobs + 1, turns: turns + newTurns, turnsPerSecond, ...lastError };
-    return encodeMessage({ ...message, seconds: (performance.now() - start) / 1000 });
+  /** Runs a job, and counts it. A failure leaves the job to other workers. */
+  private async handle(payload: Uint8Array, opened: OpenedRun, loader: WeightsLoader): Promise<Uint8Array> {
+    try {
+      const message = await decodeJob(payload);
+      const start = performance.now();
+      const elapsed = () => (performance.now() - start) / 1000;
+      const prepare = async () => loader.load(message.weights);
+      if (message.gradients === undefined) {
+        const outcome = await this.runRollout(message.job, opened, prepare);
+        this.countJob("result" in outcome ? outcome.result : undefined);
+        if ("error" in outcome) this.info = { ...this.info, lastError: describeError(outcome.error.message) };
+        return await encodeMessage({ ...outcome, seconds: elapsed() });
+      }
+      const result = await opened.runGradients(message.gradients, prepare);
+      this.countJob();
+      return await encodeGradients(result, elapsed());
+    } catch (error) {
+      this.info = { ...this.info, lastError: describeError(errorMessage(error)) };
+      throw error;
+    }
   }
 
-  private async runJob(runner: JobRunner, job: RolloutJob, prepare: () => Promise<void>): Promise<JobOutcome> {
+  /** Errors of the agent and the environment are the run's, others this worker's. */
+  private async runRollout(
+    job: RolloutJob,
+    { runner }: OpenedRun,
+    prepare: () => Promise<void>,
+  ): Promise<RolloutOutcome> {
     try {
       return { result: await runner.run(job, prepare) };
     } catch (error) {
       if (!(error instanceof LlamaGymError) || error instanceof WeightsError) throw error;
       return { error: { code: error.code, message: error.message } };
     }
+  }
+
+  private countJob(result?: RolloutJobResult): void {
+    const { jobs, turns } = this.info;
+    const newTurns = result?.trajectories.reduce((sum, trajectory) => sum + trajectory.turns.length, 0) ?? 0;
+    this.turnsOfRun += newTurns;
+    const turnsPerSecond = (this.turnsOfRun * 1000) / Math.max(1, performance.now() - this.joinedAt);
+    this.info = { ...this.info, jobs: jobs + 1, turns: turns + newTurns, turnsPerSecond };
   }
 
   private async update(changes: Partial<WorkerInfo>): Promise<void> {

@@ -1,14 +1,22 @@
 import { existsSync } from "node:fs";
 import { z } from "zod";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
-import { pick } from "../../core/settings.js";
+import { pick, type SettingTable } from "../../core/settings.js";
 import { registry } from "../../envs/index.js";
 import { openTrainable } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
 import { parseQuantizeBits } from "../../models/model-settings.js";
+import { ALGORITHM_NAMES, type AlgorithmName } from "../../rl/algorithms/algorithms.js";
+import {
+  MicroBatchGraphs,
+  type GradientJob,
+  type GradientResult,
+} from "../../rl/algorithms/update/micro-batch-graphs.js";
 import { JobRunner } from "../../rl/rollout/rollout-job.js";
+import { configureAlgorithm } from "../runs/algorithm-settings.js";
+import { findAlgorithm } from "../runs/load-algorithm.js";
 import { createEnvFactory, makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
 import {
   completionSettings,
@@ -18,7 +26,7 @@ import {
   type TrainOptions,
 } from "../runs/run-settings.js";
 import { PACKAGE_VERSION } from "./package-version.js";
-import { sha256 } from "./wire.js";
+import { sha256 } from "./encoding.js";
 
 const agentSettingNames = Object.keys({
   ...completionSettings,
@@ -36,6 +44,12 @@ const setupSchema = z.object({
   adapter: z.record(z.string(), z.unknown()).nullable(),
   valueHead: z.object({ kind: z.enum(["linear", "mlp"]), dropout: z.number() }).nullable(),
   jobTimeoutSeconds: z.number().min(0),
+  backwardPrecision: z.enum(["float32", "int8"]),
+  /** The algorithm with its settings, where workers compute gradients. */
+  algorithm: z
+    .object({ algorithm: z.enum(ALGORITHM_NAMES) })
+    .loose()
+    .nullable(),
   /** Settings of the agent. */
   agent: z.record(z.string(), z.unknown()),
   /** Hash of the model's configuration, final norm and trained parameters' shapes. */
@@ -52,7 +66,8 @@ export async function createSetup(config: TrainConfig, { causalLM }: LanguageMod
     version: PACKAGE_VERSION,
     ...pick(config, ["env", "model", "quantize"]),
     envOptions: { ...config.envOptions },
-    ...pick(config, ["maxEpisodeSteps", "jobTimeoutSeconds"]),
+    ...pick(config, ["maxEpisodeSteps", "jobTimeoutSeconds", "backwardPrecision"]),
+    algorithm: config.gradientWorkers ? describeAlgorithm(config) : null,
     adapter: causalLM.adapter === undefined ? null : { ...causalLM.adapter.config },
     valueHead: causalLM.valueHead ?? null,
     agent,
@@ -84,6 +99,8 @@ export interface WorkerFiles {
 export interface OpenedRun {
   readonly model: LanguageModel;
   readonly runner: JobRunner;
+  /** Computes gradients after `prepare`. @throws INVALID_STATE for a run without gradient workers. */
+  runGradients(job: GradientJob, prepare: () => Promise<void>): Promise<GradientResult>;
   readonly jobTimeoutSeconds: number;
   close(): Promise<void>;
 }
@@ -113,6 +130,7 @@ export async function openSetup(
     device,
     threads,
     quantize: parseQuantizeBits(setup.quantize as TrainConfig["quantize"]),
+    backwardPrecision: setup.backwardPrecision,
     peftConfig: adapter,
     valueHead,
   });
@@ -131,12 +149,19 @@ export async function openSetup(
       settings,
       onWarning,
     });
+    const graphs = setup.algorithm === null ? undefined : openGradientGraphs(model.causalLM, setup.algorithm);
     return {
       model,
       runner,
+      runGradients: async (job, prepare) => {
+        if (graphs === undefined) throw new LlamaGymError("INVALID_STATE", "The run has no gradient jobs.");
+        await prepare();
+        return graphs.computeGradients(job);
+      },
       jobTimeoutSeconds: setup.jobTimeoutSeconds,
       close: async () => {
         await runner.close();
+        await graphs?.release();
         await model.close();
       },
     };
@@ -144,6 +169,20 @@ export async function openSetup(
     await model.close();
     throw error;
   }
+}
+
+/** Returns an algorithm of the package with its settings. */
+function describeAlgorithm(config: TrainConfig): RunSetup["algorithm"] {
+  const settings: SettingTable = findAlgorithm(config.algorithm).settings;
+  const names = Object.keys(settings) as (keyof TrainConfig)[];
+  return { ...pick(config, names), algorithm: config.algorithm as AlgorithmName };
+}
+
+/** @throws INVALID_ARGUMENT for invalid settings. */
+function openGradientGraphs(model: CausalLM, settings: NonNullable<RunSetup["algorithm"]>): MicroBatchGraphs {
+  const { algorithm } = configureAlgorithm(settings);
+  // Kept states of frozen layers would depend on the jobs before.
+  return new MicroBatchGraphs(model, algorithm.microBatchLoss!, { keepsFrozenStates: false });
 }
 
 function parseSetup(text: string): RunSetup {

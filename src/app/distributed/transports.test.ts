@@ -8,6 +8,7 @@ import { hasRedis, RedisServer } from "../../../test/support/redis-server.js";
 import { TcpProxy } from "../../../test/support/tcp-proxy.js";
 import { make, register } from "../../envs/index.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import type { GradientTransport } from "../../rl/algorithms/update/gradient-transport.js";
 import { InProcessTransport, type RolloutJob, type RolloutTransport } from "../../rl/rollout/rollout-job.js";
 import { stream } from "../../core/random/streams.js";
 import { openRunModel } from "../runs/open-model.js";
@@ -51,11 +52,11 @@ afterAll(async () => {
 
 const onWarning = (message: string) => void warnings.push(message);
 
+const openAgent = async (settings = config) =>
+  makeTextAgent(model, await requireTextEnv(createEnv, config.env), { ...settings, sftWarmStart: undefined });
+
 async function openInProcess(): Promise<RolloutTransport> {
-  const agent = makeTextAgent(model, await requireTextEnv(createEnv, config.env), {
-    ...config,
-    sftWarmStart: undefined,
-  });
+  const agent = await openAgent();
   const { settings } = agent;
   const newEpisode = agent.newEpisode.bind(agent);
   const options = {
@@ -71,8 +72,8 @@ const addresses: Readonly<Record<string, (leases?: typeof times) => WorkersAddre
   ...(hasRedis ? { Redis: (leases = times) => ({ redis: redis!.url, times: leases }) } : {}),
 };
 
-const openLearner = async (address: WorkersAddress, run = join(folder, `run-${++numRuns}`)) =>
-  openTransport(address, run, { config, model, onWarning });
+const openLearner = async (address: WorkersAddress, run = join(folder, `run-${++numRuns}`), settings = config) =>
+  openTransport(address, run, { config: settings, model, onWarning });
 
 /** Starts a worker in this process, with a model of its own. */
 async function startWorker(address: WorkersAddress, name: string): Promise<AbortController> {
@@ -160,6 +161,30 @@ const createJob = (turns = 6, seed = 1): RolloutJob => ({
   work: { turns },
 });
 
+/** Two optimizer steps of several micro-batches; returns the trained values after them in hexadecimal digits. */
+async function openGradientRun() {
+  const settings = { ...config, gradientWorkers: true, microBatchTokens: 150, miniBatchSize: 8, numPpoEpochs: 1 };
+  const { trajectories } = await (await openInProcess()).run(createJob(16));
+  const { causalLM } = model;
+  const before = (await causalLM.runtime.read(causalLM.parameters.values)).data as Float32Array;
+  const initial = before.slice();
+  cleanups.push(async () => {
+    await causalLM.runtime.write(causalLM.parameters.values, initial);
+    causalLM.markParametersChanged();
+  });
+  const update = async (transport?: GradientTransport) => {
+    await causalLM.runtime.write(causalLM.parameters.values, initial);
+    causalLM.markParametersChanged();
+    const learner = await (await openAgent(settings)).getLearner();
+    if (transport !== undefined) learner.useGradientTransport!(transport);
+    const metrics = await learner.update(await learner.prepare(trajectories));
+    const { data } = await causalLM.runtime.read(causalLM.parameters.values);
+    await learner.release();
+    return { metrics, values: Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("hex") };
+  };
+  return { settings, update };
+}
+
 async function publish(transport: RolloutTransport): Promise<void> {
   const { data } = await model.causalLM.runtime.read(model.causalLM.parameters.values);
   await transport.publish({ version: 0, values: data as Float32Array });
@@ -193,6 +218,40 @@ describe.each(Object.entries(addresses))("a transport over %s", (_, getAddress) 
     cleanups.push(async () => transport.close(true));
     await startWorker(getAddress(), "worker-1");
     expect(await runJobs(transport)).toEqual(expected);
+  });
+
+  it("sums gradients to the bytes of this process, with one worker and with two", async () => {
+    const { settings, update } = await openGradientRun();
+    const expected = await update();
+    expect(expected.metrics.num_optimizer_steps).toBe(2);
+    const run = join(folder, `run-${++numRuns}`);
+    const transport = await openLearner(getAddress(), run, settings);
+    cleanups.push(async () => transport.close(true));
+    await startWorker(getAddress(), "gradients-1");
+    expect(await update(transport)).toEqual(expected);
+    await startWorker(getAddress(), "gradients-2");
+    expect(await update(transport)).toEqual(expected);
+    const log = await readJobLog(run);
+    expect(log.length).toBeGreaterThan(4);
+    expect(log.every(({ work, outcome }) => work === "gradients" && outcome === "used")).toBe(true);
+  });
+
+  it("gives the gradient job of a lost worker to another, and refuses garbage", async () => {
+    const { settings, update } = await openGradientRun();
+    const expected = await update();
+    const transport = await openLearner(getAddress(shortTimes), join(folder, `run-${++numRuns}`), settings);
+    cleanups.push(async () => transport.close(true));
+    const updated = update(transport);
+    const victim = await holdJob(getAddress(shortTimes), "gradients-victim");
+    await victim.taken;
+    victim.die();
+    // Its answer is empty.
+    const liar = await holdJob(getAddress(shortTimes), "gradients-liar");
+    await liar.taken;
+    liar.release();
+    await startWorker(getAddress(shortTimes), "gradients-3");
+    expect(await updated).toEqual(expected);
+    expect(warnings.join()).toMatch(/Worker gradients-liar returned an unusable result/);
   });
 
   it("runs a job once that a learner submits again when it returns", async () => {

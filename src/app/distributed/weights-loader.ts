@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { CausalLM } from "../../models/causal-lm.js";
-import { sha256 } from "./wire.js";
+import { sha256 } from "./encoding.js";
 
 /** Versions of the weights that a worker keeps. */
 const KEPT_VERSIONS = 2;

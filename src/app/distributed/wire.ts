@@ -1,23 +1,22 @@
-import { createHash } from "node:crypto";
-import { promisify } from "node:util";
-import { deflate, inflate } from "node:zlib";
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { Turn } from "../../rl/rollout/trajectory.js";
 import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
-
-const compress = promisify(deflate);
-const decompress = promisify(inflate);
+import type { GradientJob } from "../../rl/algorithms/update/micro-batch-graphs.js";
+import { bytesOf, compress, decompress, fromBase64 } from "./encoding.js";
+import { gradientJobSchema } from "./gradient-wire.js";
 
 /** A job with 10,000 turns of long prompts has 100 MB; more is an attack or an error. */
 const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
 
-/** A job as it travels. */
-export interface JobMessage {
-  readonly job: RolloutJob;
-  /** Hash of the weights that sample. */
+/** A job as it travels: a part of a rollout, or a micro-batch of an update. */
+export type JobMessage = (
+  | { readonly job: RolloutJob; readonly gradients?: undefined }
+  | { readonly gradients: GradientJob }
+) & {
+  /** Hash of the weights to use. */
   readonly weights: string;
-}
+};
 
 /** A worker's answer: the result, or the error that the agent or the environment threw. */
 export type ResultMessage = (
@@ -34,8 +33,6 @@ export interface ResultLimits {
   readonly job: RolloutJob;
 }
 
-export const sha256 = (data: string | Uint8Array): string => createHash("sha256").update(data).digest("hex");
-
 /** Distributions over larger vocabularies do not travel: those of one turn may have more bytes than all else of a job. */
 const MAX_DISTRIBUTION = 8192;
 
@@ -48,15 +45,8 @@ function encodeArray(value: unknown): unknown {
   if (value instanceof Int32Array) return [...value];
   if (!(value instanceof Float32Array || value instanceof Float64Array)) return value;
   if (value.length > MAX_DISTRIBUTION) return null;
-  const { buffer, byteOffset, byteLength } = value;
-  return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+  return bytesOf(value).toString("base64");
 }
-
-/** Copies the bytes, because an array of numbers must be aligned. */
-const fromBase64 = (text: string, bytesPerNumber: number): ArrayBuffer => {
-  const bytes = Buffer.from(text, "base64");
-  return new Uint8Array(bytes.subarray(0, bytes.length - (bytes.length % bytesPerNumber))).buffer;
-};
 
 async function decodeJson(payload: Uint8Array): Promise<unknown> {
   return JSON.parse((await decompress(payload, { maxOutputLength: MAX_MESSAGE_BYTES })).toString()) as unknown;
@@ -80,22 +70,26 @@ const slotState = z.object({
     })
     .nullable(),
 });
-const jobMessage = z.object({
-  weights: z.string().regex(/^[0-9a-f]{64}$/),
-  job: z.object({
-    weightsVersion: count,
-    slots: z.array(z.object({ state: slotState, firstSeed: count, record: z.boolean() })).min(1),
-    firstSlot: count,
-    work: z.union([
-      z.object({ turns: z.int().min(1) }),
-      z.object({
-        episodes: z
-          .array(z.object({ seed: count.optional(), group: count.optional(), record: z.boolean().optional() }))
-          .min(1),
-      }),
-    ]),
+const weights = z.string().regex(/^[0-9a-f]{64}$/);
+const jobMessage = z.union([
+  z.object({ weights, gradients: gradientJobSchema }),
+  z.object({
+    weights,
+    job: z.object({
+      weightsVersion: count,
+      slots: z.array(z.object({ state: slotState, firstSeed: count, record: z.boolean() })).min(1),
+      firstSlot: count,
+      work: z.union([
+        z.object({ turns: z.int().min(1) }),
+        z.object({
+          episodes: z
+            .array(z.object({ seed: count.optional(), group: count.optional(), record: z.boolean().optional() }))
+            .min(1),
+        }),
+      ]),
+    }),
   }),
-});
+]);
 const end = z.enum(["terminated", "truncated", "partial"]);
 const distribution = z.union([
   z.string().transform((text) => new Float32Array(fromBase64(text, 4))),

@@ -2,7 +2,7 @@ import type { ActionMode } from "../../rl/agent/text-agent.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
 /** Turns of a run without a given length. */
-export const PRETRAINED_TURNS = 131_072;
+export const PRETRAINED_TURNS = 196_608;
 
 /** The last layers are enough for tasks of one decision per prompt, and an update costs a few times less. */
 export const PRETRAINED_RUN_DEFAULTS = {

@@ -96,6 +96,9 @@ export const runSettings = defineSettings({
   ...defineSettings(
     {
       ...pick(trainerSettings, ["maxStaleness", "envsPerJob"]),
+      gradientWorkers: boolean({
+        description: "Compute the gradients of updates on workers, too: a job for each micro-batch (microBatchTokens).",
+      }),
       jobTimeoutSeconds: number({
         default: 3600,
         min: 0,

@@ -9,13 +9,14 @@ import { resolveWandbConfig } from "../tracking/index.js";
 import { createEnvFactory, makeTextAgent, requireTextEnv } from "./make-text-agent.js";
 import { checkRunSize } from "./check-run-size.js";
 import { estimateRunMemory } from "./estimate-run-memory.js";
-import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
+import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
 import { takeControlRequests } from "./run-control.js";
 import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
 import { RunRecords } from "./run-records.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./run-settings.js";
 import { resolveWarmStart } from "./resolve-warm-start.js";
+import type { GradientTransport } from "../../rl/algorithms/update/gradient-transport.js";
 import type { RolloutTransport } from "../../rl/rollout/rollout-job.js";
 import type { WorkersAddress } from "../distributed/open-transport.js";
 import type { TrainRequests, TrainResult } from "../../rl/train/train-loop.js";
@@ -40,6 +41,7 @@ export const CHANGEABLE_ON_RESUME = [
   "rollouts",
   "maxRolloutMegabytes",
   "callTimeoutSeconds",
+  "gradientWorkers",
   "jobTimeoutSeconds",
   "evalEpisodes",
   "tracker",
@@ -127,6 +129,20 @@ export function checkUnchanged(config: TrainConfig, changes: Partial<TrainOption
   }
 }
 
+/** @throws INVALID_ARGUMENT for what workers cannot compute, and without workers. */
+function checkGradientWorkers(config: TrainConfig, workers: WorkersAddress | undefined): void {
+  const dropout = (["loraDropout", "valueHeadDropout"] as const).find((name) => config[name] > 0);
+  const problem =
+    workers === undefined
+      ? "needs workers: give --redis URL or --workers-folder FOLDER, or --no-gradient-workers"
+      : !isBuiltInAlgorithm(config.algorithm)
+        ? "needs an algorithm of the package, because workers load no modules: leave it out, or choose another algorithm"
+        : dropout !== undefined
+          ? `cannot train with dropout, whose noise the learner draws: set \`${dropout}\` to 0`
+          : undefined;
+  if (problem !== undefined) throw invalidArgument(`\`gradientWorkers\` ${problem}.`);
+}
+
 async function openRun(
   config: TrainConfig,
   folder: string,
@@ -138,6 +154,7 @@ async function openRun(
   const judge = EpisodeJudge.create(config, onWarning);
   if (judge !== undefined && workers !== undefined)
     throw invalidArgument("A judge scores in this process: leave it out, or collect rollouts without workers.");
+  if (config.gradientWorkers) checkGradientWorkers(config, workers);
   const makeEnv = createEnvFactory(config, judge);
   const textEnv = await requireTextEnv(makeEnv, config.env);
   const sftWarmStart = await resolveWarmStart(config);
@@ -148,7 +165,7 @@ async function openRun(
   const valueHead = findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null;
   const model = await openRunModel(config, { valueHead, onDownload });
   let trainer: Trainer | undefined;
-  let transport: RolloutTransport | undefined;
+  let transport: (RolloutTransport & GradientTransport) | undefined;
   try {
     const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart });
     if (!isResumed) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
@@ -164,8 +181,9 @@ async function openRun(
       const { openTransport } = await import("../distributed/open-transport.js");
       transport = await openTransport(workers, folder, { config, model, onWarning: onTrainerWarning });
     }
-    const { maxStaleness, envsPerJob } = config;
-    const rolloutOptions = { transport, maxStaleness, envsPerJob, onWarning: onTrainerWarning };
+    const { maxStaleness, envsPerJob, gradientWorkers } = config;
+    const gradientTransport = gradientWorkers ? transport : undefined;
+    const rolloutOptions = { transport, gradientTransport, maxStaleness, envsPerJob, onWarning: onTrainerWarning };
     trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, ...rolloutOptions });
     const resumedAt = isResumed ? await trainer.resume() : 0;
     const recordOptions = { wandb, trackers, judge, onWarning, onInfo, resumedAt: isResumed ? resumedAt : undefined };

@@ -2,7 +2,8 @@ import { resolveSettings, type SettingTable, type Settings } from "../../core/se
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { AlgorithmDefinition, UpdateConfig } from "./algorithm-definition.js";
 import type { Learner, LearnerContext } from "./learner.js";
-import { PolicyLearner } from "./policy-learner.js";
+import { createMicroBatchLoss, PolicyLearner } from "./policy-learner.js";
+import type { MicroBatchLoss } from "./update/micro-batch-graphs.js";
 
 /** An algorithm with its options, ready to be created on a model. */
 export interface ConfiguredAlgorithm {
@@ -10,6 +11,8 @@ export interface ConfiguredAlgorithm {
   readonly hasCritic: boolean;
   /** @throws INVALID_STATE for a model that the algorithm cannot train. */
   create(model: CausalLM, context: LearnerContext): Promise<Learner>;
+  /** The loss, with which workers compute gradients; undefined for an algorithm with an update of its own. */
+  readonly microBatchLoss: MicroBatchLoss | undefined;
 }
 
 /** An algorithm: a function of its options, with the table of its settings. */
@@ -67,9 +70,10 @@ export function defineAlgorithm<Table extends SettingTable, Options extends obje
       ? definition.create(model, config, context)
       : PolicyLearner.create(model, definition, config, context);
   const configure = (options = {} as Options): ConfiguredAlgorithm => {
-    resolve(options);
+    const config = resolve(options);
     return {
       name,
+      microBatchLoss: "create" in definition ? undefined : createMicroBatchLoss(definition, config),
       hasCritic,
       create: async (model, context) => {
         const { maxCompletionLength } = context;

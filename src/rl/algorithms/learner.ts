@@ -2,6 +2,7 @@ import type { OptimizerState } from "../../engine/optim/index.js";
 import type { SavedFrozenStates } from "../../models/graphs/frozen-states.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
+import type { GradientTransport } from "./update/gradient-transport.js";
 
 /** Metrics of one update by name; see docs/metrics.md. */
 export type Metrics = Readonly<Record<string, number>>;
@@ -83,6 +84,8 @@ export interface Learner<Batch = unknown> {
   update(batch: Batch, options?: UpdateOptions): Promise<Metrics>;
   /** Returns what is known about some turns of a batch after its update, for recordings. */
   inspect?(batch: Batch, turns: ReadonlySet<Turn>): ReadonlyMap<Turn, TurnInsight>;
+  /** Computes gradients on workers from now on; absent for algorithms with an update of their own. */
+  useGradientTransport?(transport: GradientTransport): void;
   getState(): Promise<LearnerState>;
   setState(state: LearnerState): Promise<void>;
   release(): Promise<void>;

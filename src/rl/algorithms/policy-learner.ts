@@ -29,7 +29,9 @@ import { weighStaleAdvantages } from "./stale-trajectories.js";
 import { recordedScores, scoreTrajectories, type ScoreRequest } from "./score-trajectories.js";
 import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
 import { countTokens, findInformativeGroups, hasReward, minibatchTotals, toTurnSamples } from "./turn-samples.js";
+import type { GradientTransport } from "./update/gradient-transport.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
+import type { MicroBatchLoss } from "./update/micro-batch-graphs.js";
 import { shuffleIntoMinibatches } from "./update/minibatches.js";
 import { PolicyUpdater } from "./update/policy-updater.js";
 
@@ -53,6 +55,17 @@ interface PreparedUpdate<State> {
   readonly turns: readonly (TurnSample | undefined)[];
   /** Optimizer steps of the update. */
   readonly outcomes: StepOutcome[];
+}
+
+/** Returns the loss of an algorithm. */
+export function createMicroBatchLoss<Options extends object, Config extends UpdateConfig, State>(
+  algorithm: Definition<Options, Config, State>,
+  config: Config,
+): MicroBatchLoss {
+  return {
+    loss: (policy) => algorithm.loss(lossNodes(policy), config),
+    entropy: algorithm.entropy?.(config) ?? ((config.entropyCoef ?? 0) > 0 ? "gradient" : "value"),
+  };
 }
 
 /** The part of a learner's state that is not the optimizer's; JSON. */
@@ -89,11 +102,10 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     context: LearnerContext,
   ): Promise<PolicyLearner<Options, Config, State>> {
     checkModel(model, algorithm, config);
-    const { learningRate, maxGradNorm = Infinity, entropyCoef = 0 } = config;
+    const { learningRate, maxGradNorm = Infinity } = config;
     const { microBatchTokens } = context;
     const updater = new PolicyUpdater(model, {
-      loss: (policy) => algorithm.loss(lossNodes(policy), config),
-      entropy: algorithm.entropy?.(config) ?? (entropyCoef > 0 ? "gradient" : "value"),
+      ...createMicroBatchLoss(algorithm, config),
       optimizer: { learningRate, maxGradNorm },
       microBatchTokens,
     });
@@ -152,6 +164,10 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       this.context,
     );
     return statistics;
+  }
+
+  useGradientTransport(transport: GradientTransport): void {
+    this.updater.useTransport(transport);
   }
 
   async getState(): Promise<LearnerState> {

@@ -6,6 +6,7 @@ import { openEnv } from "../../envs/registry/open-env.js";
 import type { Agent } from "../agent/agent.js";
 import { toSftMetrics } from "../agent/demonstrations/warm-start.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
+import type { GradientTransport } from "../algorithms/update/gradient-transport.js";
 import type { RolloutTransport } from "../rollout/rollout-job.js";
 import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "./checkpoints.js";
 import type { RolloutMode } from "./record-rollout.js";
@@ -43,6 +44,8 @@ export interface TrainerOptions {
   readonly entropyFloor?: number;
   /** Collects rollouts on workers instead of in this process (docs/scale.md). */
   readonly transport?: RolloutTransport;
+  /** Computes the gradients of updates on workers instead of in this process. */
+  readonly gradientTransport?: GradientTransport;
   /** Rollouts that workers collect while earlier ones are trained, 0 to 4. Default 1; 0 waits for each update. */
   readonly maxStaleness?: number;
   /** Environments that a worker steps together. Default 8. */
@@ -115,13 +118,14 @@ export class Trainer {
    * `checkpointDir` contains another run.
    */
   async train({ onWarmStart, ...callbacks }: TrainCallbacks = {}): Promise<TrainResult> {
-    const { agent, checkpointDir, saveSteps } = this.options;
+    const { agent, checkpointDir, saveSteps, gradientTransport } = this.options;
     const { resumed, monitor } = this;
     if (resumed === undefined)
       await checkNoCheckpoints(checkpointDir, "Call resume() before train(), or choose another folder.");
     agent.train();
     if (resumed === undefined) await this.warmStart(callbacks, onWarmStart);
-    await agent.getLearner();
+    const learner = await agent.getLearner();
+    if (gradientTransport !== undefined) learner.useGradientTransport?.(gradientTransport);
     const task = await this.openTask();
     this.isClosed = true;
     const result = await runTrainLoop(task, { ...callbacks, resumed, monitor, checkpointDir, saveSteps });

@@ -1,3 +1,4 @@
+import { invalidArgument } from "../../../core/errors.js";
 import type {
   RolloutSpec,
   Learner,
@@ -6,6 +7,7 @@ import type {
   TurnInsight,
   UpdateOptions,
 } from "../../algorithms/learner.js";
+import type { GradientTransport } from "../../algorithms/update/gradient-transport.js";
 import { SftLearner, type SftState } from "../../algorithms/sft/sft-learner.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { Trajectory, Turn } from "../../rollout/trajectory.js";
@@ -98,6 +100,13 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
 
   inspect({ batch }: OnlineSftBatch, turns: ReadonlySet<Turn>): ReadonlyMap<Turn, TurnInsight> {
     return this.algorithm.inspect?.(batch, turns) ?? new Map();
+  }
+
+  /** @throws INVALID_ARGUMENT for an algorithm with an update of its own. */
+  useGradientTransport(transport: GradientTransport): void {
+    if (this.algorithm.useGradientTransport === undefined)
+      throw invalidArgument("The algorithm computes its updates itself, which gradient workers cannot. Remove them.");
+    this.algorithm.useGradientTransport(transport);
   }
 
   async getState(): Promise<LearnerState> {

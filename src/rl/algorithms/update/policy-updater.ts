@@ -1,11 +1,10 @@
 import type { CausalLM } from "../../../models/causal-lm.js";
-import type { EntropyMode, PolicyNodes } from "../../../models/graphs/policy-nodes.js";
-import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
-import { TrainingGraph, type LossResult } from "../../../models/graphs/training-graph.js";
+import { packSharedPrefixes, type MicroBatch } from "../../../models/graphs/prefix-packing.js";
 import { Optimizer, type OptimizerOptions, type OptimizerState } from "../../../engine/optim/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import type { Tensor } from "../../../engine/tensor/tensor.js";
-import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
+import { RemoteGradients, type GradientTransport, type SizedGradientJob } from "./gradient-transport.js";
+import { MicroBatchGraphs, type MicroBatchLoss, type MicroBatchOutputs } from "./micro-batch-graphs.js";
 import { SkippedSteps } from "./skipped-steps.js";
 import {
   buildTurnBatch,
@@ -17,10 +16,7 @@ import {
   type TurnTokens,
 } from "./turn-batch.js";
 
-export interface PolicyUpdaterOptions {
-  /** Builds the loss, a weighted sum over decisions, so that the losses of micro-batches add up. */
-  readonly loss: (policy: PolicyNodes) => LossResult;
-  readonly entropy: EntropyMode;
+export interface PolicyUpdaterOptions extends MicroBatchLoss {
   readonly optimizer: OptimizerOptions;
   /** Memory of a micro-batch, in tokens. A minibatch in several micro-batches has the same gradient. */
   readonly microBatchTokens: number;
@@ -38,18 +34,24 @@ export interface UpdateResult {
   readonly skipped: boolean;
 }
 
+/** Returns the inputs of the loss for a micro-batch, given the indices of its turns: one entry per decision, turn by turn. */
+type InputsOf = (turnIndices: readonly number[]) => Readonly<Record<string, Tensor>>;
+
 interface GradientOptions {
   readonly temperature: number;
   readonly random: RandomStream;
 }
 
-/** Graphs for unconstrained turns, for decisions among alternatives, and for masked vocabularies. */
-type GraphKind = "free" | "alternatives" | "masked";
+/** A micro-batch with its turns laid out. */
+interface BuiltMicroBatch extends SizedGradientJob {
+  readonly turnIndices: readonly number[];
+  readonly batch: TurnBatch;
+}
 
 /** Makes optimizer steps on turns: packs them, computes the loss and its gradient, and updates the trainable parameters. */
 export class PolicyUpdater {
-  /** By kind, and whether logits are computed of some tokens only. */
-  private readonly graphs = new Map<`${GraphKind} ${boolean}`, TrainingGraph>();
+  private readonly graphs: MicroBatchGraphs;
+  private remote: RemoteGradients | undefined;
   private readonly optimizer: Optimizer;
   private readonly skippedSteps = new SkippedSteps();
 
@@ -57,17 +59,22 @@ export class PolicyUpdater {
     private readonly model: CausalLM,
     private readonly options: PolicyUpdaterOptions,
   ) {
+    this.graphs = new MicroBatchGraphs(model, options, { keepsFrozenStates: true });
     this.optimizer = new Optimizer(model.parameters, options.optimizer);
   }
 
+  /** Computes gradients on workers from now on. */
+  useTransport(transport: GradientTransport): void {
+    this.remote = new RemoteGradients(this.model, transport, this.graphs.describeOutputs());
+  }
+
   /**
-   * Makes one optimizer step on a minibatch. `inputs` returns the inputs of the loss for a micro-batch, given the
-   * indices of its turns: one entry per decision, turn by turn. `shouldStep` may refuse the step for its statistics.
+   * Makes one optimizer step on a minibatch. `shouldStep` may refuse the step for its statistics.
    * @throws TRAINING_DIVERGED after several consecutive steps whose gradient was not finite.
    */
   async step(
     turns: readonly TurnTokens[],
-    inputs: (turnIndices: readonly number[]) => Readonly<Record<string, Tensor>>,
+    inputs: InputsOf,
     {
       learningRateFactor,
       shouldStep = () => true,
@@ -96,34 +103,24 @@ export class PolicyUpdater {
   /** Computes the loss of a minibatch and leaves its gradients in the model's gradient buffer. */
   async computeGradients(
     turns: readonly TurnTokens[],
-    inputs: (turnIndices: readonly number[]) => Readonly<Record<string, Tensor>>,
+    inputs: InputsOf,
     { temperature, random }: GradientOptions,
   ): Promise<Pick<UpdateResult, "statistics" | "perTurn">> {
     const statistics: Record<string, number> = {};
     const perTurn: Record<string, Float32Array[]> = {};
-    let accumulate = false;
     const packingOptions = { microBatchTokens: this.options.microBatchTokens, config: this.model.config };
-    for (const microBatch of packSharedPrefixes(turns.map(decisionSequences), packingOptions)) {
-      const { indices: turnIndices } = microBatch;
-      const batchTurns = turnIndices.map((i) => turns[i]);
-      const batch = buildTurnBatch(batchTurns, microBatch, temperature);
-      const isConstrained = batchTurns.some(
-        ({ allowedTokens, actionCandidates }) => allowedTokens !== undefined || actionCandidates !== undefined,
-      );
-      const graph = await this.graph(
-        batch.hasAllowedTokens ? "masked" : isConstrained ? "alternatives" : "free",
-        usesHeadTokens(batch, this.model.config.vocabSize),
-      );
-      const outputs = await graph.run(
-        batch.tokens,
-        { ...inputs(turnIndices), ...(isConstrained ? constraintFeeds(batch) : {}) },
-        { accumulate, random },
-      );
+    const built: BuiltMicroBatch[] = [];
+    const microBatches = packSharedPrefixes(turns.map(decisionSequences), packingOptions);
+    const jobs = buildEach(microBatches, (microBatch) => {
+      built.push(this.build(turns, microBatch, inputs, temperature));
+      return built.at(-1)!;
+    });
+    for await (const outputs of this.remote?.compute(jobs) ?? this.compute(jobs, random)) {
+      const { turnIndices, batch } = built.shift()!;
       for (const [name, { shape, data }] of Object.entries(outputs)) {
         if (shape.length === 0) statistics[name] = (statistics[name] ?? 0) + data[0];
         else splitByTurn(data, batch).forEach((turnValues, i) => ((perTurn[name] ??= [])[turnIndices[i]] = turnValues));
       }
-      accumulate = true;
     }
     return { statistics, perTurn };
   }
@@ -137,22 +134,50 @@ export class PolicyUpdater {
   }
 
   async release(): Promise<void> {
-    for (const graph of this.graphs.values()) await graph.release();
+    await this.graphs.release();
+    this.remote?.release();
     this.optimizer.release();
   }
 
-  private async graph(kind: GraphKind, withHeadTokens: boolean): Promise<TrainingGraph> {
-    const key = `${kind} ${withHeadTokens}` as const;
-    let graph = this.graphs.get(key);
-    if (graph === undefined) {
-      const { loss, entropy } = this.options;
-      const lossFn = (policy: PolicyNodes) => loss(kind === "free" ? policy : constrainedPolicyNodes(policy));
-      const options = { entropy, withAllowedTokens: kind === "masked", withHeadTokens, keepsFrozenStates: true };
-      graph = await TrainingGraph.create(this.model, lossFn, options);
-      this.graphs.set(key, graph);
+  /** Yields the outputs of micro-batches computed in this process. */
+  private async *compute(jobs: Iterable<BuiltMicroBatch>, random: RandomStream): AsyncGenerator<MicroBatchOutputs> {
+    let accumulate = false;
+    for (const { job } of jobs) {
+      yield await this.graphs.run(job, { accumulate, random });
+      accumulate = true;
     }
-    return graph;
   }
+
+  private build(
+    turns: readonly TurnTokens[],
+    microBatch: MicroBatch,
+    inputs: InputsOf,
+    temperature: number,
+  ): BuiltMicroBatch {
+    const { indices: turnIndices } = microBatch;
+    const { config } = this.model;
+    const batchTurns = turnIndices.map((i) => turns[i]);
+    const batch = buildTurnBatch(batchTurns, microBatch, temperature);
+    const isConstrained = batchTurns.some(
+      ({ allowedTokens, actionCandidates }) => allowedTokens !== undefined || actionCandidates !== undefined,
+    );
+    const job = {
+      kind: batch.hasAllowedTokens
+        ? ("masked" as const)
+        : isConstrained
+          ? ("alternatives" as const)
+          : ("free" as const),
+      withHeadTokens: usesHeadTokens(batch, config.vocabSize),
+      tokens: batch.tokens,
+      inputs: { ...inputs(turnIndices), ...(isConstrained ? constraintFeeds(batch) : {}) },
+    };
+    return { turnIndices, batch, job, lengths: [batch.decisions.length, batchTurns.length] };
+  }
+}
+
+/** Builds values one at a time, when they are needed. */
+function* buildEach<Item, Value>(items: readonly Item[], build: (item: Item) => Value): Generator<Value> {
+  for (const item of items) yield build(item);
 }
 
 /** Splits a vector with one entry per decision or per turn by turns. */
