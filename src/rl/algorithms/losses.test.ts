@@ -17,10 +17,17 @@ import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
 import { resolveRlooConfig } from "./rloo/settings.js";
 import { rlooInputs, rlooLoss } from "./rloo/loss.js";
 
-let folder: string;
+let base: CausalLM;
 let remove: () => Promise<void>;
-beforeAll(async () => ({ folder, remove } = await writeRandomModel({ withTokenizer: false })));
-afterAll(() => remove());
+beforeAll(async () => {
+  const model = await writeRandomModel({ withTokenizer: false });
+  ({ remove } = model);
+  base = await CausalLM.open(model.folder, { device: "cpu", threads: 1 });
+});
+afterAll(async () => {
+  await base.close();
+  await remove();
+});
 
 /** Three replies to one prompt: the first earned more than the others. */
 const ROWS = [
@@ -115,7 +122,6 @@ function perRow(values: ArrayLike<number>): number[][] {
 
 /** How far each reply's log-probability, and the values, moved in a few steps. */
 async function train(algorithm: Algorithm, sign: 1 | -1): Promise<{ moved: number[]; values: number }> {
-  const base = await CausalLM.open(folder, { device: "cpu", threads: 1 });
   const valueHead = algorithm === ppo ? ({ kind: "linear", dropout: 0 } as const) : undefined;
   const model = await getPeftModel(base, { r: 4, seed: 3, valueHead });
   const scoring = await ScoringGraph.create(model);
@@ -131,7 +137,8 @@ async function train(algorithm: Algorithm, sign: 1 | -1): Promise<{ moved: numbe
     await optimizer.update();
   }
   const after = await scoring.run(batch);
-  await model.close();
+  await scoring.release();
+  await training.release();
   const [old, now] = [perRow(before.logProbs), perRow(after.logProbs)];
   return {
     moved: now.map((row, i) => sum(row) - sum(old[i])),

@@ -21,12 +21,7 @@ beforeAll(async () => {
 });
 
 /** The same model with a new adapter each time. */
-async function openModel(): Promise<LanguageModel> {
-  const options = { device: "cpu", threads: 1, peftConfig: { r: 8, seed: 1 }, valueHead: null } as const;
-  const model = await openTrainable(folder, options);
-  models.track(model);
-  return model;
-}
+const openModel = async (): Promise<LanguageModel> => models.reopen(folder, { r: 8, seed: 1, valueHead: undefined });
 
 /** Two arms, whatever the lever looks like. */
 class BanditAgent extends Agent<string, number> {

@@ -6,7 +6,6 @@ import { CountingEnv, EvenOddAgent, type CountingOptions } from "../../../test/s
 import { TrainableModels, readTrainedValues } from "../../../test/support/trainable.js";
 import type { Metrics } from "../algorithms/learner.js";
 import type { AlgorithmOptions } from "../algorithms/algorithms.js";
-import { openTrainable } from "../../generation/auto-model.js";
 import { Trainer, type TrainerOptions } from "./trainer.js";
 
 const models = new TrainableModels();
@@ -31,13 +30,7 @@ async function setUp(
   algorithm: AlgorithmOptions = grpo,
   reward?: CountingOptions["reward"],
 ) {
-  const model = await openTrainable(modelFolder, {
-    device: "cpu",
-    threads: 1,
-    peftConfig: { r: 4, loraDropout: 0.1, seed: 1 },
-    valueHead: null,
-  });
-  models.track(model);
+  const model = await models.reopen(modelFolder, { r: 4, loraDropout: 0.1, seed: 1, valueHead: undefined });
   const envs: CountingEnv[] = [];
   const agent = new EvenOddAgent(model, undefined, { ...algorithm, seed: 3 });
   const env = () => {

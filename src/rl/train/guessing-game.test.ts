@@ -3,7 +3,6 @@ import { TrainableModels } from "../../../test/support/trainable.js";
 import { Agent } from "../agent/agent.js";
 import { Env, type ResetOptions, type ResetResult, type StepResult } from "../../envs/env.js";
 import { Discrete } from "../../envs/spaces/discrete.js";
-import { openTrainable } from "../../generation/auto-model.js";
 import { Trainer } from "./trainer.js";
 
 const SECRET = [4, 0, 7, 1];
@@ -59,9 +58,7 @@ afterAll(() => models.close());
 
 /** Trains for 64 episodes an update; returns the mean return of the last episodes. */
 async function train(sign: 1 | -1, updates: number): Promise<number> {
-  const options = { device: "cpu", threads: 1, peftConfig: { r: 8, seed: 1 }, valueHead: null } as const;
-  const model = await openTrainable(folder, options);
-  models.track(model);
+  const model = await models.reopen(folder, { r: 8, seed: 1, valueHead: undefined });
   const agent = new Guesser(model, undefined, {
     grpo: {
       batchSize: 64,

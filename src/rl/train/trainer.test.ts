@@ -7,7 +7,7 @@ import { TrainableModels, readTrainedValues } from "../../../test/support/traina
 import type { PeftOptions } from "../../models/adapters/get-peft-model.js";
 import type { AgentOptions } from "../agent/agent-options.js";
 import type { Metrics } from "../algorithms/learner.js";
-import { AutoModelForCausalLMWithValueHead, type LanguageModel } from "../../generation/index.js";
+import type { LanguageModel } from "../../generation/index.js";
 import type { CompletionRow } from "../tracking/index.js";
 import type { TrainProgress } from "./train-loop.js";
 import { Trainer, type TrainerOptions, type TrainCallbacks } from "./trainer.js";
@@ -38,11 +38,7 @@ interface Variant {
 /** A run of twelve turns an update over four environments, whose episodes of five turns never end with an update. */
 async function setUp(options: Partial<TrainerOptions> = {}, { env = {}, agent: more = {}, peft = {} }: Variant = {}) {
   // Dropout draws random numbers of its own, which must resume too.
-  const model = await AutoModelForCausalLMWithValueHead.fromPretrained(modelFolder, {
-    device: "cpu",
-    threads: 1,
-    peftConfig: { r: 4, loraDropout: 0.1, seed: 1, ...peft },
-  });
+  const model = await models.reopen(modelFolder, { r: 4, loraDropout: 0.1, seed: 1, ...peft });
   const envs: CountingEnv[] = [];
   const agent = new EvenOddAgent(model, undefined, { ...agentOptions, ...more });
   const trainer = new Trainer({
@@ -84,7 +80,6 @@ async function run(
   };
   const { isInterrupted } = await trainer.train({ tracker, signal: stop.signal, ...watch });
   const values = await readTrainedValues(model);
-  await model.close();
   return { logs, values, isInterrupted };
 }
 
@@ -185,7 +180,6 @@ describe("Trainer", () => {
       code: "INVALID_STATE",
       message: expect.stringContaining("Call resume() before train()") as string,
     });
-    await other.model.close();
   });
 
   it("rejects a checkpoint of another version, adapter or number of environments", async () => {
@@ -193,7 +187,6 @@ describe("Trainer", () => {
     await run(await setUp({ checkpointDir: checkpoints }), { updates: 1 });
     const crowd = await setUp({ checkpointDir: checkpoints, numEnvs: 8 });
     await expect(crowd.trainer.resume()).rejects.toThrow("has 4 environments, this run has 8");
-    await crowd.model.close();
 
     const wide = await models.reopen(modelFolder);
     const trainer = new Trainer({
@@ -215,7 +208,6 @@ describe("Trainer", () => {
           /000001 was written by another version of llamagym \(format .*expected \d/,
         ) as string,
       });
-      await late.model.close();
     }
   });
 
@@ -225,16 +217,14 @@ describe("Trainer", () => {
     await good.trainer.train();
     expect(closed).toHaveBeenCalledTimes(4);
     await expect(good.trainer.train()).rejects.toThrow("has already trained");
-    await good.model.close();
 
-    const { trainer, model, envs } = await setUp();
+    const { trainer, envs } = await setUp();
     vi.spyOn(CountingEnv.prototype, "step").mockImplementationOnce(() => {
       throw new Error("broken");
     });
     await expect(trainer.train()).rejects.toMatchObject({ code: "ENV_FAILED" });
     expect(closed).toHaveBeenCalledTimes(8);
     expect(envs).toHaveLength(4);
-    await model.close();
     let made = 0;
     const half = await setUp({
       env: () => {
@@ -244,16 +234,12 @@ describe("Trainer", () => {
     });
     await expect(half.trainer.train()).rejects.toThrow("no third");
     expect(closed).toHaveBeenCalledTimes(10);
-    await half.model.close();
     vi.restoreAllMocks();
   });
 
   it("saves the last update if an environment hangs, and resumes from it", async () => {
     const checkpoints = await fresh();
-    const { trainer, model, envs } = await setUp(
-      { checkpointDir: checkpoints },
-      { agent: { callTimeoutSeconds: 0.05 } },
-    );
+    const { trainer, envs } = await setUp({ checkpointDir: checkpoints }, { agent: { callTimeoutSeconds: 0.05 } });
     const onProgress = ({ state }: TrainProgress) => {
       if (state.updates === 2) vi.spyOn(envs[3], "step").mockImplementation((() => new Promise(() => {})) as never);
     };
@@ -263,7 +249,6 @@ describe("Trainer", () => {
         "`step` of <CountingEnv> (environment 3) did not settle within 0.05 s",
       ) as string,
     });
-    await model.close();
     expect(await readdir(checkpoints)).toEqual(["000002"]);
     const again = await setUp({ checkpointDir: checkpoints });
     expect(await again.trainer.resume()).toBe(2);
@@ -292,7 +277,6 @@ describe("Trainer", () => {
       code: "ENV_FAILED",
       message: expect.stringContaining(message) as string,
     });
-    await broken.model.close();
     const mended = await setUp({ checkpointDir: checkpoints, turns: 12 });
     expect(await mended.trainer.resume()).toBe(0);
     expect((await run(mended)).logs).toHaveLength(1);
@@ -300,12 +284,11 @@ describe("Trainer", () => {
 
   it("keeps the last checkpoint if training fails", async () => {
     const checkpoints = await fresh();
-    const { trainer, model } = await setUp({ checkpointDir: checkpoints, saveSteps: 1 });
+    const { trainer } = await setUp({ checkpointDir: checkpoints, saveSteps: 1 });
     const onProgress = ({ state }: TrainProgress) => {
       if (state.updates === 2) throw new Error("stop here");
     };
     await expect(trainer.train({ onProgress })).rejects.toThrow("stop here");
-    await model.close();
     expect(await readdir(checkpoints)).toEqual(["000001"]);
   });
 

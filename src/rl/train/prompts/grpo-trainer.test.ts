@@ -12,23 +12,19 @@ import { GrpoTrainer, RlooTrainer, type GrpoTrainerOptions } from "./grpo-traine
 
 let files: Awaited<ReturnType<typeof writeRandomModel>>;
 let folder: string;
-const models: LanguageModel[] = [];
+let base: LanguageModel;
 beforeAll(async () => {
   files = await writeRandomModel({ scale: 0.3, maxPositions: 64 });
+  base = await AutoModelForCausalLM.fromPretrained(files.folder, { device: "cpu", threads: 1 });
   folder = await mkdtemp(join(tmpdir(), "prompts-"));
 });
 afterAll(async () => {
-  for (const model of models) await model.close();
+  await base.close();
   await files.remove();
   await rm(folder, { recursive: true });
 });
 
-async function openModel(): Promise<LanguageModel> {
-  const base = await AutoModelForCausalLM.fromPretrained(files.folder, { device: "cpu", threads: 1 });
-  const model = await getPeftModel(base, { r: 8, seed: 1 });
-  models.push(model);
-  return model;
-}
+const openModel = async (): Promise<LanguageModel> => getPeftModel(base, { r: 8, seed: 1 });
 
 /** The share of a completion's tokens that are below 160: about half of them at first. */
 const lowTokens: RewardFunction = ({ completionIds }) =>
