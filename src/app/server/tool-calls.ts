@@ -68,7 +68,7 @@ export function toToolDefinition({ name, description, parameters }: FunctionTool
 
 /** Rewrites messages for a template that renders no tools: they become part of the system message, their calls of the text. */
 export function describeTools(messages: readonly ChatMessage[], tools: readonly FunctionTool[]): ChatMessage[] {
-  const signatures = tools.map((tool) => JSON.stringify(toToolDefinition(tool).function)).join("\n");
+  const signatures = tools.map(describeTool).join("\n");
   const instructions =
     `Functions that you may call:\n${signatures}\n\nTo call one, reply with\n` +
     `${HERMES.open}{"name": NAME, "arguments": ARGUMENTS}${HERMES.close}`;
@@ -77,6 +77,12 @@ export function describeTools(messages: readonly ChatMessage[], tools: readonly 
   const system = plain[0]?.role === "system" ? plain.shift() : undefined;
   const content = system === undefined ? instructions : `${system.content}\n\n${instructions}`;
   return [{ role: "system", content }, ...plain];
+}
+
+/** Describes a tool in few tokens: without its schema's dialect, and without parameters where there are none. */
+function describeTool({ name, description, parameters: { $schema: _, ...parameters } }: FunctionTool): string {
+  const hasParameters = isSchema(parameters.properties) && Object.keys(parameters.properties).length > 0;
+  return JSON.stringify({ name, description, ...(hasParameters && { parameters }) });
 }
 
 function toPlainMessage(message: ChatMessage): { role: string; content: string } {

@@ -44,8 +44,8 @@ export interface TurnBatch {
 const MAX_ALTERNATIVES = 16;
 
 /**
- * Returns the token indices of a completion at which several tokens were allowed. The first is always included, because the turn's
- * value is read there. A scored action is one decision.
+ * Returns the token indices of a completion at which several tokens were allowed; the first token where none was. The turn's
+ * value is read at the first of them. A scored action is one decision.
  */
 export function decisionIndices({
   tokens,
@@ -54,8 +54,8 @@ export function decisionIndices({
 }: Pick<Turn, "tokens" | "allowedTokens" | "actionCandidates">): number[] {
   if (actionCandidates !== undefined) return [0];
   const indices: number[] = [];
-  for (let i = 0; i < tokens.length; i++) if (i === 0 || allowedTokens?.[i]?.length !== 1) indices.push(i);
-  return indices;
+  for (let i = 0; i < tokens.length; i++) if (allowedTokens?.[i]?.length !== 1) indices.push(i);
+  return indices.length === 0 && tokens.length > 0 ? [0] : indices;
 }
 
 export function decisionSequences(turn: TurnTokens): (readonly number[])[] {
