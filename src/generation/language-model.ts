@@ -182,6 +182,11 @@ export class LanguageModel {
     return this.constraintCompiler.compilePattern(pattern, options);
   }
 
+  /** Compiles a large pattern in advance, with pauses for other work. Throws as `compilePattern` does. */
+  preparePattern(pattern: TextPattern): Promise<void> {
+    return this.constraintCompiler.prepare(pattern);
+  }
+
   /** Compiles choices or a pattern. Throws as `compilePattern` does, and INVALID_ARGUMENT for choices with equal tokens. */
   compileConstraint(constraint: OutputConstraint, options: CompileOptions): CompiledConstraint {
     return this.constraintCompiler.compile(constraint, options);

@@ -144,26 +144,46 @@ export class ChoiceSampler {
     return undefined;
   }
 
-  /** Samples the JSON of a tool call and closes it. Returns undefined if the completion continues. */
+  /** Samples a tool call and closes it. Returns undefined if the completion continues. */
   private async sampleCall(mayContinue: boolean): Promise<ChatFinishReason | undefined> {
     const { model, format, callSchema } = this.plan;
     const close = this.encode(format.close, this.lastToken);
     const end = mayContinue ? [] : model.endTokenIds.slice(0, 1);
-    const budget = this.remaining - close.length - end.length;
-    const constraint = this.callStart === "" ? this.compile(callSchema!, budget) : undefined;
-    if (this.callStart === "" && constraint === undefined) return "length";
-    const { callStart } = this;
+    let call = this.callStart;
+    let schema = callSchema!;
+    let constraint: CompiledConstraint | undefined;
     this.callStart = "";
+    if (call === "") {
+      if (format.separator !== undefined) {
+        const { tool, finishReason } = await this.sampleToolName(format.separator);
+        if (tool === undefined) return finishReason;
+        call = tool.name + format.separator;
+        schema = tool.parameters;
+      }
+      constraint = this.compile(schema, this.remaining - close.length - end.length);
+      if (constraint === undefined) return "length";
+    }
     const { finishReason, text } = await this.complete({
       constraint,
       stopTokens: model.endTokenIds,
       stopStrings: constraint === undefined ? [format.close.trim()] : [],
     });
     if (finishReason === "aborted" || (finishReason === "length" && constraint === undefined)) return finishReason;
-    if (!this.emitCalls(callStart + text)) this.emitText(format.open + callStart + text);
+    call += text;
+    if (!this.emitCalls(call)) this.emitText(format.open + call);
     if (constraint !== undefined) this.appendForcedTokens([...close, ...end]);
     if (!mayContinue) return "stop";
     return finishReason === "stop" && constraint === undefined ? "stop" : undefined;
+  }
+
+  /** Samples the name of a tool with the separator after it; `tool` is undefined if the completion ended before. */
+  private async sampleToolName(separator: string): Promise<{ tool?: FunctionTool; finishReason: ChatFinishReason }> {
+    const { model, tools } = this.plan;
+    const choices = tools.map(({ name }) => name + separator);
+    const options = { previousToken: this.lastToken, maxNewTokens: this.remaining };
+    const { choice, finishReason } = await this.complete({ constraint: model.compileConstraint({ choices }, options) });
+    const isAborted = finishReason === "aborted";
+    return { tool: choice === undefined ? undefined : tools[choice], finishReason: isAborted ? "aborted" : "length" };
   }
 
   /** Returns the constraint on the first text: JSON of the response's schema, or a tool call. */

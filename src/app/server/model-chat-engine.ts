@@ -8,24 +8,29 @@ import { FALLBACK_CHAT_TEMPLATE } from "../../rl/rollout/fallback-chat-template.
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
 import { toolCallSchema } from "../../envs/spaces/tool-call-schema.js";
 import { ChoiceSampler, type ChoicePlan } from "./choice-sampler.js";
-import { describeTools, readToolCallFormat, toToolDefinition, type ToolCallFormat } from "./tool-calls.js";
+import {
+  describeTools,
+  readToolCallFormat,
+  toToolDefinition,
+  unsupportedFormat,
+  type ToolCallFormat,
+} from "./tool-calls.js";
 
 /** Maximum length of all cached prompts, in characters; one takes some 10 bytes. */
 const MAX_CACHED_PROMPTS_LENGTH = 2_000_000;
 
 /** Completes chats with a model. Requests that run at the same time share batches; equal prefixes of prompts are computed once. */
 export class ModelChatEngine implements ChatEngine {
-  private readonly format: ToolCallFormat;
   private readonly chatTemplate: string | undefined;
   private readonly prompts = new LruCache<EncodedPrompt>(MAX_CACHED_PROMPTS_LENGTH, (key) => key.length);
 
   constructor(
     readonly model: LanguageModel,
     readonly modelName: string,
+    /** Default the model's own. */
+    chatTemplate?: string,
   ) {
-    const templates = model.tokenizer.chatTemplates;
-    this.format = readToolCallFormat(templates.get("tool_use") ?? templates.get("default"));
-    this.chatTemplate = templates.size > 0 ? undefined : FALLBACK_CHAT_TEMPLATE;
+    this.chatTemplate = chatTemplate ?? (model.tokenizer.chatTemplates.size > 0 ? undefined : FALLBACK_CHAT_TEMPLATE);
   }
 
   tokenBytes(token: number): Uint8Array {
@@ -58,8 +63,9 @@ export class ModelChatEngine implements ChatEngine {
   }
 
   private async plan(request: ChatRequest): Promise<ChoicePlan> {
-    const { model, format } = this;
-    const { toolChoice = "auto", sampling: given = {}, parallelToolCalls = true } = request;
+    const { model } = this;
+    const { sampling: given = {}, parallelToolCalls = true } = request;
+    const mustCall = isCallRequired(request);
     const { generationConfig } = model.causalLM.source;
     const options = {
       ...given,
@@ -75,10 +81,15 @@ export class ModelChatEngine implements ChatEngine {
     const budget = { maxNewTokens, isLengthExplicit: false, maxPositions, contextOverflow: undefined };
     const { tokens: promptTokens, maxNewTokens: allowedNewTokens } = fitToContext(prompt, budget);
     const tools = this.selectTools(request);
+    const format = this.toolCallFormat(request) ?? unsupportedFormat(tools);
     const callSchema = tools.length === 0 ? undefined : toolCallSchema(tools, format, parallelToolCalls);
+    const callSchemas = format.separator === undefined ? [callSchema] : tools.map(({ parameters }) => parameters);
     // Rejects unsupported schemas before anything is sampled.
-    for (const jsonSchema of [callSchema, request.jsonSchema])
-      if (jsonSchema !== undefined) model.compilePattern({ jsonSchema });
+    for (const jsonSchema of [...callSchemas, request.jsonSchema]) {
+      if (jsonSchema === undefined) continue;
+      await model.preparePattern({ jsonSchema });
+      model.compilePattern({ jsonSchema });
+    }
     return {
       model,
       completer: await model.completer(),
@@ -93,7 +104,7 @@ export class ModelChatEngine implements ChatEngine {
       jsonSchema: request.jsonSchema,
       tools,
       callSchema,
-      mustCall: toolChoice !== "auto" && toolChoice !== "none",
+      mustCall,
       parallelToolCalls,
       format,
       distributions: request.distributions,
@@ -114,7 +125,15 @@ export class ModelChatEngine implements ChatEngine {
     );
   }
 
-  private encode({ input, promptTokens, tools = [] }: ChatRequest): EncodedPrompt {
+  /** Returns the format of tool calls; undefined for a template whose format is not supported. */
+  private toolCallFormat(request: ChatRequest): ToolCallFormat | undefined {
+    const { chatTemplates } = this.model.tokenizer;
+    const template = this.chatTemplate ?? chatTemplates.get("tool_use") ?? chatTemplates.get("default");
+    return readToolCallFormat(template, isCallRequired(request));
+  }
+
+  private encode(request: ChatRequest): EncodedPrompt {
+    const { input, promptTokens, tools = [] } = request;
     const { tokenizer, causalLM } = this.model;
     const isChat = Array.isArray(input) && typeof input[0] === "object";
     if (promptTokens !== undefined)
@@ -125,17 +144,24 @@ export class ModelChatEngine implements ChatEngine {
       bosTokenId: tokenizer.bosTokenId,
     };
     if (!isChat) return encodePrompt(input, encoder, {});
-    return this.prompts.getOrCreate(JSON.stringify([input, tools]), () => {
-      const { messages, ...options } = this.toTemplateInput({ input, tools });
+    return this.prompts.getOrCreate(JSON.stringify([input, tools, isCallRequired(request)]), () => {
+      const { messages, ...options } = this.toTemplateInput(request);
       return encodePrompt(messages, encoder, options);
     });
   }
 
   /** Returns the messages and options with which the chat template is rendered. */
-  private toTemplateInput({ input, tools = [] }: ChatRequest) {
-    const { format, chatTemplate } = this;
-    const messages = input as readonly ChatMessage[];
-    if (!format.isInTemplate) return { messages: describeTools(messages, tools), chatTemplate };
+  private toTemplateInput(request: ChatRequest) {
+    const { chatTemplate } = this;
+    const messages = request.input as readonly ChatMessage[];
+    const { tools = [] } = request;
+    const format = this.toolCallFormat(request);
+    if (format !== undefined && format.tools !== "template")
+      return { messages: describeTools(messages, tools, format), chatTemplate };
     return { messages, chatTemplate, tools: tools.length === 0 ? undefined : tools.map(toToolDefinition) };
   }
+}
+
+function isCallRequired({ toolChoice = "auto" }: ChatRequest): boolean {
+  return toolChoice !== "auto" && toolChoice !== "none";
 }

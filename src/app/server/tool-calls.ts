@@ -1,53 +1,83 @@
+import { invalidArgument } from "../../core/errors.js";
 import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { ToolCallLayout } from "../../envs/spaces/tool-call-schema.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
 import type { FunctionTool, ToolCall } from "./chat-engine.js";
 
-/** How a model writes tool calls: one JSON object, or a list of them, between two markers. */
+/** How a model writes tool calls: JSON objects, or names and arguments, between two markers. */
 export interface ToolCallFormat extends ToolCallLayout {
-  /** Text before a call; empty where the JSON is the whole completion. */
+  /** Text before a call; empty where the call is the whole completion. */
   readonly open: string;
   readonly close: string;
-  /** Whether the chat template renders tools and their calls; otherwise messages are rewritten for it. */
-  readonly isInTemplate: boolean;
+  /** Text between a tool's name and its arguments, for formats in which they are not members of an object. */
+  readonly separator?: string;
+  /** Where tools are described: by the chat template, in the system message's field `tools`, or in its text. */
+  readonly tools: "template" | "field" | "text";
 }
 
-type CallSyntax = Omit<ToolCallFormat, "isInTemplate">;
+const JSON_CALL = { isList: false, argumentsKey: "arguments", tools: "template" } as const;
 
-/** The format of Hermes, Qwen and SmolLM, and of models whose template has none. */
-const HERMES: CallSyntax = {
-  open: "<tool_call>\n",
-  close: "\n</tool_call>",
-  isList: false,
-  argumentsKey: "arguments",
+/** The format of Hermes, Qwen and SmolLM. */
+const HERMES: ToolCallFormat = { ...JSON_CALL, open: "<tool_call>\n", close: "\n</tool_call>" };
+const LLAMA: ToolCallFormat = { ...JSON_CALL, open: "", close: "", argumentsKey: "parameters" };
+const PHI: ToolCallFormat = { ...JSON_CALL, open: "<|tool_call|>", close: "<|/tool_call|>", isList: true };
+const MISTRAL: ToolCallFormat = { ...JSON_CALL, open: "[TOOL_CALLS]", close: "", isList: true };
+
+/** Formats by a text that only templates with the format contain; the first that is found counts. */
+const FORMAT_BY_MARKER: Readonly<Record<string, ToolCallFormat>> = {
+  "[ARGS]": { ...MISTRAL, isList: false, separator: "[ARGS]" },
+  "[TOOL_CALLS]": MISTRAL,
+  "<|tool_call|>": PHI,
+  "message['tools']": { ...PHI, tools: "field" },
+  "<|python_tag|>": LLAMA,
+  '"parameters": dictionary of argument name': LLAMA,
+  "<tool_call>": HERMES,
 };
 
-/** Other formats, by a text that only templates with the format contain. */
-const SYNTAX_BY_MARKER: Readonly<Record<string, CallSyntax>> = {
-  "[TOOL_CALLS]": { open: "[TOOL_CALLS]", close: "", isList: true, argumentsKey: "arguments" },
-  "<|tool_call|>": { open: "<|tool_call|>", close: "<|/tool_call|>", isList: true, argumentsKey: "arguments" },
-  "<|python_tag|>": { open: "", close: "", isList: false, argumentsKey: "parameters" },
-};
+/** Texts of formats that share a marker with a supported one: XML calls of Qwen3-Coder and GLM, and Mistral's with ids. */
+const UNSUPPORTED_MARKERS = ["<function=", "<arg_key>", "[CALL_ID]"];
 
-/** Returns the format of the tool calls that a chat template renders. */
-export function readToolCallFormat(chatTemplate: string | undefined): ToolCallFormat {
-  if (chatTemplate === undefined || !/\btools\b/.test(chatTemplate)) return { ...HERMES, isInTemplate: false };
-  const marker = Object.keys(SYNTAX_BY_MARKER).find((text) => chatTemplate.includes(text));
-  return { ...(marker === undefined ? HERMES : SYNTAX_BY_MARKER[marker]), isInTemplate: true };
+/** Formats for templates that render no tools. */
+const UNTRAINED = {
+  auto: { ...HERMES, tools: "text" },
+  required: { ...LLAMA, separator: " ", tools: "text" },
+} as const;
+
+/**
+ * Returns the format of the tool calls that a chat template renders. For a template that renders no tools, a required call is a
+ * name with its arguments, which has the fewest tokens before the first decision, and any other one is written as Hermes's.
+ * Undefined for a format that is not supported.
+ */
+export function readToolCallFormat(chatTemplate: string | undefined, mustCall: boolean): ToolCallFormat | undefined {
+  if (chatTemplate === undefined || !/\btools\b/.test(chatTemplate)) return UNTRAINED[mustCall ? "required" : "auto"];
+  const marker = Object.keys(FORMAT_BY_MARKER).find((text) => chatTemplate.includes(text));
+  if (marker === undefined || UNSUPPORTED_MARKERS.some((text) => chatTemplate.includes(text))) return undefined;
+  return FORMAT_BY_MARKER[marker];
 }
 
-/** Reads tool calls from the text between the markers; undefined if it is not JSON of calls of these tools. */
+/** Returns a format for requests without tools. @throws INVALID_ARGUMENT for requests with tools. */
+export function unsupportedFormat(tools: readonly FunctionTool[]): ToolCallFormat {
+  if (tools.length === 0) return HERMES;
+  throw invalidArgument(
+    "The format in which this model's chat template writes tool calls is not supported. Supported are those of Hermes and Qwen, " +
+      "Llama 3, Mistral and Phi. Send the request without tools, for example with a JSON schema as response format.",
+  );
+}
+
+/** Reads tool calls from the text between the markers; undefined if it consists of no calls of these tools. */
 export function parseToolCalls(
   text: string,
   tools: readonly FunctionTool[],
-  { argumentsKey }: ToolCallFormat,
+  { argumentsKey, separator }: ToolCallFormat,
 ): ToolCall[] | undefined {
+  const nameEnd = separator === undefined ? -1 : text.indexOf(separator);
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(nameEnd < 0 ? text : text.slice(nameEnd + separator!.length));
   } catch {
     return undefined;
   }
+  if (nameEnd >= 0) value = { name: text.slice(0, nameEnd).trim(), [argumentsKey]: value };
   const calls = (Array.isArray(value) ? value : [value]).map((call: unknown) => {
     if (!isSchema(call) || !isSchema(call[argumentsKey])) return undefined;
     const tool = tools.find(({ name }) => name === call.name);
@@ -66,16 +96,28 @@ export function toToolDefinition({ name, description, parameters }: FunctionTool
   return { type: "function", function: { name, description: description ?? "", parameters } };
 }
 
-/** Rewrites messages for a template that renders no tools: they become part of the system message, their calls of the text. */
-export function describeTools(messages: readonly ChatMessage[], tools: readonly FunctionTool[]): ChatMessage[] {
-  const signatures = tools.map(describeTool).join("\n");
-  const instructions =
-    `Functions that you may call:\n${signatures}\n\nTo call one, reply with\n` +
-    `${HERMES.open}{"name": NAME, "arguments": ARGUMENTS}${HERMES.close}`;
-  const plain = messages.map(toPlainMessage);
+/**
+ * Rewrites messages for a template that renders no tools: they become part of the system message, or of its field `tools`, and
+ * their calls part of the text.
+ */
+export function describeTools(
+  messages: readonly ChatMessage[],
+  tools: readonly FunctionTool[],
+  format: ToolCallFormat,
+): ChatMessage[] {
+  const plain: ChatMessage[] = messages.map((message) => toPlainMessage(message, format));
   if (tools.length === 0) return plain;
-  const system = plain[0]?.role === "system" ? plain.shift() : undefined;
-  const content = system === undefined ? instructions : `${system.content}\n\n${instructions}`;
+  const system = plain[0]?.role === "system" ? plain.shift()! : { role: "system", content: "" };
+  if (format.tools === "field") {
+    const definitions = tools.map((tool) => toToolDefinition(tool).function);
+    return [{ ...system, tools: JSON.stringify(definitions) }, ...plain];
+  }
+  const instructions =
+    format.separator === undefined
+      ? `Functions that you may call:\n${tools.map(describeTool).join("\n")}\n\nTo call one, reply with\n` +
+        `${format.open}{"name": NAME, "arguments": ARGUMENTS}${format.close}`
+      : `Reply with the name of a function and its arguments, a JSON object:\n${tools.map(describeTool).join("\n")}`;
+  const content = system.content === "" ? instructions : `${system.content as string}\n\n${instructions}`;
   return [{ role: "system", content }, ...plain];
 }
 
@@ -85,14 +127,16 @@ function describeTool({ name, description, parameters: { $schema: _, ...paramete
   return JSON.stringify({ name, description, ...(hasParameters && { parameters }) });
 }
 
-function toPlainMessage(message: ChatMessage): { role: string; content: string } {
+function toPlainMessage(message: ChatMessage, format: ToolCallFormat): ChatMessage {
   const content = typeof message.content === "string" ? message.content : "";
-  if (message.role === "tool") return { role: "user", content: `<tool_response>\n${content}\n</tool_response>` };
+  if (message.role === "tool" && format.tools === "text")
+    return { role: "user", content: `<tool_response>\n${content}\n</tool_response>` };
   const calls = (message.tool_calls ?? []) as readonly { function: { name: string; arguments: unknown } }[];
-  if (calls.length === 0) return { role: message.role, content };
-  const texts = calls.map((call) => {
-    const { name, arguments: args } = call.function;
-    return `${HERMES.open}{"name": ${JSON.stringify(name)}, "arguments": ${JSON.stringify(args)}}${HERMES.close}`;
+  const { open, close, separator, isList, argumentsKey } = format;
+  const texts = calls.map(({ function: { name, arguments: args } }) => {
+    if (separator !== undefined) return `${open}${name}${separator}${JSON.stringify(args)}${close}`;
+    const call = `{"name": ${JSON.stringify(name)}, "${argumentsKey}": ${JSON.stringify(args)}}`;
+    return `${open}${isList ? `[${call}]` : call}${close}`;
   });
   return { role: message.role, content: [content, ...texts].filter((text) => text !== "").join("\n") };
 }

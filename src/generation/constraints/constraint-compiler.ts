@@ -1,8 +1,16 @@
 import type { Tokenizer } from "../../models/text/index.js";
+import { runStepsWithPauses } from "../../core/steps.js";
 import { LruCache } from "../cache/lru-cache.js";
+import type { ByteAutomaton } from "./automaton/byte-automaton.js";
 import { ChoiceConstraint } from "./choice-constraint.js";
 import type { CompiledConstraint } from "./compiled-constraint.js";
-import { type OutputConstraint, type TextPattern, compileToByteAutomaton, constraintKey } from "./output-constraint.js";
+import {
+  buildByteAutomaton,
+  compileToByteAutomaton,
+  constraintKey,
+  type OutputConstraint,
+  type TextPattern,
+} from "./output-constraint.js";
 import { PatternConstraint, type PatternConstraintOptions } from "./pattern-constraint.js";
 import { TokenAutomaton } from "./token-automaton.js";
 import { Vocabulary } from "./vocabulary.js";
@@ -36,6 +44,8 @@ export class ConstraintCompiler {
   /** Patterns as choices; null for patterns of too many texts. */
   private readonly textConstraints = new LruCache<ChoiceConstraint | null>(MAX_CACHED_PATTERNS);
   private readonly automata = new LruCache<TokenAutomaton>(MAX_CACHED_PATTERNS);
+  /** Patterns that are compiled now, by their keys. */
+  private readonly preparing = new Map<string, Promise<void>>();
   private vocabulary: Vocabulary | undefined;
 
   constructor(private readonly options: ConstraintCompilerOptions) {}
@@ -83,14 +93,27 @@ export class ConstraintCompiler {
       `${start};${previousToken};${maxNewTokens};${key}`,
       () =>
         new PatternConstraint(
-          this.automata.getOrCreate(key, () => this.compileAutomaton(pattern)),
+          this.automata.getOrCreate(key, () => this.toTokenAutomaton(compileToByteAutomaton(pattern))),
           options,
         ),
     );
   }
 
-  private compileAutomaton(pattern: TextPattern): TokenAutomaton {
-    const automaton = compileToByteAutomaton(pattern);
+  /** Compiles a pattern with pauses, for `compile` and `compilePattern` to find it. Throws as they do. */
+  async prepare(pattern: TextPattern): Promise<void> {
+    const key = constraintKey(pattern);
+    if (this.automata.get(key) !== undefined) return;
+    let pending = this.preparing.get(key);
+    if (pending === undefined) {
+      pending = runStepsWithPauses(buildByteAutomaton(pattern))
+        .then((automaton) => this.automata.set(key, this.toTokenAutomaton(automaton)))
+        .finally(() => this.preparing.delete(key));
+      this.preparing.set(key, pending);
+    }
+    await pending;
+  }
+
+  private toTokenAutomaton(automaton: ByteAutomaton): TokenAutomaton {
     const { tokenizer, vocabSize, endTokens } = this.options;
     this.vocabulary ??= new Vocabulary(tokenizer(), { vocabSize, endToken: this.endToken(), endTokens: endTokens() });
     return new TokenAutomaton(automaton, this.vocabulary);

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import { excerpt } from "../../core/format.js";
+import { runSteps, type Steps } from "../../core/steps.js";
 import { ByteAutomaton } from "./automaton/byte-automaton.js";
 import { type JsonSchema, stringifySchema } from "./json-schema/keywords.js";
 import { schemaToExpression } from "./json-schema/schema-to-expression.js";
@@ -70,9 +71,15 @@ export function readPattern({ regex, jsonSchema }: PatternOptions): TextPattern 
  * @throws INVALID_ARGUMENT for a pattern that is unsupported or too large, or that matches no text but the empty one.
  */
 export function compileToByteAutomaton(pattern: TextPattern): ByteAutomaton {
-  if ("jsonSchema" in pattern) return new ByteAutomaton(schemaToExpression(pattern.jsonSchema), "The JSON schema");
+  return runSteps(buildByteAutomaton(pattern));
+}
+
+/** Compiles a pattern in steps. Throws as `compileToByteAutomaton` does. */
+export function* buildByteAutomaton(pattern: TextPattern): Steps<ByteAutomaton> {
+  if ("jsonSchema" in pattern)
+    return yield* ByteAutomaton.build(schemaToExpression(pattern.jsonSchema), "The JSON schema");
   const expression = parseRegex(pattern.regex);
-  return new ByteAutomaton(expression, `The regular expression ${excerpt(describeRegex(pattern.regex))}`);
+  return yield* ByteAutomaton.build(expression, `The regular expression ${excerpt(describeRegex(pattern.regex))}`);
 }
 
 /** Cache key: equal keys imply equivalent patterns, not vice versa. @throws INVALID_ARGUMENT for a schema that is not JSON. */

@@ -1,5 +1,6 @@
 import { decodeUtf8 } from "../../../core/bytes.js";
 import { invalidArgument, type LlamaGymError } from "../../../core/errors.js";
+import type { Steps } from "../../../core/steps.js";
 import { EMPTY_TEXT, type Expression, NO_MATCH } from "../regex/expression.js";
 import { Nfa } from "./nfa.js";
 
@@ -7,6 +8,8 @@ import { Nfa } from "./nfa.js";
 const MAX_STATES = 30_000;
 /** Maximum number of visits to states and edges of the nondeterministic automaton, for the same reason. */
 const MAX_VISITS = 5_000_000;
+/** States that are built at once, in a few milliseconds. */
+const STATES_PER_STEP = 100;
 
 /** Maximum length of a listed text; listing is recursive. */
 const MAX_LISTED_BYTES = 1000;
@@ -19,32 +22,30 @@ export const DEAD_STATE = -1;
  * DEAD_STATE can still be completed to a match.
  */
 export class ByteAutomaton {
-  /** [256]: class of each byte; all states treat the bytes of a class alike. */
-  readonly byteClass: Uint8Array;
-  /** The first byte of each class. */
-  readonly representativeBytes: readonly number[];
-  /** [states, classes]: the next state or DEAD_STATE. State 0 is the start. */
-  readonly next: Int32Array;
-  /** [states]: 1 if the text up to the state is a match. */
-  readonly accepting: Uint8Array;
+  private constructor(
+    readonly name: string,
+    /** [256]: class of each byte; all states treat the bytes of a class alike. */
+    readonly byteClass: Uint8Array,
+    /** The first byte of each class. */
+    readonly representativeBytes: readonly number[],
+    /** [states, classes]: the next state or DEAD_STATE. State 0 is the start. */
+    readonly next: Int32Array,
+    /** [states]: 1 if the text up to the state is a match. */
+    readonly accepting: Uint8Array,
+  ) {}
 
   /**
+   * Builds the automaton of an expression.
    * @param name of the pattern in messages.
    * @throws INVALID_ARGUMENT for an expression that matches no text but the empty one, or needs too many states.
    */
-  constructor(
-    expression: Expression,
-    readonly name: string,
-  ) {
+  static *build(expression: Expression, name: string): Steps<ByteAutomaton> {
     if (expression === NO_MATCH) throw invalidArgument(`${name} matches no text.`);
     if (expression === EMPTY_TEXT) throw invalidArgument(`${name} matches only the empty text.`);
-    const nfa = new Nfa(expression, name);
+    const nfa = yield* Nfa.build(expression, name);
     const { byteClass, representativeBytes } = byteClasses(nfa);
-    this.byteClass = byteClass;
-    this.representativeBytes = representativeBytes;
-    const { next, accepting } = determinize(nfa, byteClass, representativeBytes.length, name);
-    this.next = next;
-    this.accepting = accepting;
+    const { next, accepting } = yield* determinize(nfa, byteClass, representativeBytes.length, name);
+    return new ByteAutomaton(name, byteClass, representativeBytes, next, accepting);
   }
 
   get stateCount(): number {
@@ -108,12 +109,12 @@ function byteClasses({ edges }: Nfa): { byteClass: Uint8Array; representativeByt
 }
 
 /** Converts to a deterministic automaton by subset construction (Rabin and Scott 1959). */
-function determinize(
+function* determinize(
   nfa: Nfa,
   byteClass: Uint8Array,
   classCount: number,
   name: string,
-): { next: Int32Array; accepting: Uint8Array } {
+): Steps<{ next: Int32Array; accepting: Uint8Array }> {
   const closures = new EpsilonClosures(nfa);
   const stateByKey = new Map<string, number>();
   const sets: (readonly number[])[] = [];
@@ -130,6 +131,7 @@ function determinize(
   getState(closures.of([nfa.start]));
   for (let state = 0; state < sets.length; state++) {
     if (closures.visits > MAX_VISITS) throw tooLargeError(name);
+    if (state % STATES_PER_STEP === STATES_PER_STEP - 1) yield;
     const targets = Array.from({ length: classCount }, (): number[] => []);
     for (const each of sets[state]) {
       for (const { range, to } of nfa.edges[each]) {

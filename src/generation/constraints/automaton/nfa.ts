@@ -1,4 +1,6 @@
 import { invalidArgument } from "../../../core/errors.js";
+import type { Steps } from "../../../core/steps.js";
+import type { CharacterSet } from "../regex/character-set.js";
 import { type Expression, literal } from "../regex/expression.js";
 import { type ByteRange, utf8Sequences } from "./utf8-sequences.js";
 
@@ -10,6 +12,8 @@ interface ByteEdge {
 
 /** More states come from mistakes, or from repetitions of thousands. */
 const MAX_STATES = 200_000;
+/** Parts of an expression that are added at once: some 5,000 states, in a few milliseconds. */
+const EXPRESSIONS_PER_STEP = 500;
 
 /**
  * A nondeterministic automaton over the bytes of UTF-8 text (Thompson 1968): exactly the expression's texts lead from `start` along
@@ -19,18 +23,29 @@ export class Nfa {
   readonly edges: ByteEdge[][] = [];
   readonly epsilonEdges: number[][] = [];
   readonly start: number;
-  readonly end: number;
+  /** By character set: repetitions share one. */
+  private readonly sequences = new Map<CharacterSet, readonly (readonly ByteRange[])[]>();
+
+  private lastState = 0;
+  private expressionCount = 0;
+
+  private constructor(private readonly name: string) {
+    this.start = this.addState();
+  }
+
+  get end(): number {
+    return this.lastState;
+  }
 
   /**
+   * Builds the automaton of an expression.
    * @param name of the pattern in messages.
    * @throws INVALID_ARGUMENT for an expression that needs too many states.
    */
-  constructor(
-    expression: Expression,
-    private readonly name: string,
-  ) {
-    this.start = this.addState();
-    this.end = this.addExpression(expression, this.start);
+  static *build(expression: Expression, name: string): Steps<Nfa> {
+    const nfa = new Nfa(name);
+    nfa.lastState = yield* nfa.addExpression(expression, nfa.start);
+    return nfa;
   }
 
   private addState(): number {
@@ -43,48 +58,60 @@ export class Nfa {
   }
 
   /** Adds an expression after a state that has no loop to itself, and returns the state in which the expression ends. */
-  private addExpression(expression: Expression, start: number): number {
+  private *addExpression(expression: Expression, start: number): Steps<number> {
+    if (++this.expressionCount % EXPRESSIONS_PER_STEP === 0) yield;
     switch (expression.kind) {
       case "characters":
-        return this.addCharacters(utf8Sequences(expression.set), start);
+        return this.addCharacters(this.sequencesOf(expression.set), start);
       case "sequence":
-        return expression.parts.reduce((state, part) => this.addExpression(part, state), start);
+        return yield* this.addSequence(expression.parts, start);
       case "alternatives": {
         const end = this.addState();
-        for (const option of expression.options)
-          this.addEpsilonEdge(this.addExpression(option, this.addEpsilonEdge(start, this.addState())), end);
+        for (const option of expression.options) {
+          const first = this.addEpsilonEdge(start, this.addState());
+          this.addEpsilonEdge(yield* this.addExpression(option, first), end);
+        }
         return end;
       }
       case "repetition":
-        return this.addRepetition(expression, start);
+        return yield* this.addRepetition(expression, start);
       case "list":
-        return this.addList(expression, start);
+        return yield* this.addList(expression, start);
       case "multiples":
         return this.addMultiples(expression, start);
     }
   }
 
-  private addRepetition({ body, min, max }: Extract<Expression, { kind: "repetition" }>, start: number): number {
+  private *addSequence(parts: readonly Expression[], start: number): Steps<number> {
     let state = start;
-    for (let i = 0; i < min; i++) state = this.addExpression(body, state);
+    for (const part of parts) state = yield* this.addExpression(part, state);
+    return state;
+  }
+
+  private *addRepetition(
+    { body, min, max }: Extract<Expression, { kind: "repetition" }>,
+    start: number,
+  ): Steps<number> {
+    let state = start;
+    for (let i = 0; i < min; i++) state = yield* this.addExpression(body, state);
     const end = this.addState();
     if (max === Infinity) {
       const loop = this.addEpsilonEdge(state, this.addState());
-      this.addEpsilonEdge(this.addExpression(body, loop), loop);
+      this.addEpsilonEdge(yield* this.addExpression(body, loop), loop);
       this.addEpsilonEdge(loop, end);
       return end;
     }
     this.addEpsilonEdge(state, end);
     for (let i = min; i < max; i++) {
       // A separate state, because the body may loop back to its start.
-      state = this.addExpression(body, this.addEpsilonEdge(state, this.addState()));
+      state = yield* this.addExpression(body, this.addEpsilonEdge(state, this.addState()));
       this.addEpsilonEdge(state, end);
     }
     return end;
   }
 
   /** One copy of each item, with and without the separator before it. */
-  private addList({ items }: Extract<Expression, { kind: "list" }>, start: number): number {
+  private *addList({ items }: Extract<Expression, { kind: "list" }>, start: number): Steps<number> {
     /** The states before the first item and after another; undefined where a required item is missing. */
     let empty: number | undefined = start;
     let nonEmpty: number | undefined;
@@ -93,9 +120,9 @@ export class Nfa {
       if (empty !== undefined) this.addEpsilonEdge(empty, first);
       if (nonEmpty !== undefined) {
         const separated = this.addEpsilonEdge(nonEmpty, this.addState());
-        this.addEpsilonEdge(this.addExpression(literal(", "), separated), first);
+        this.addEpsilonEdge(yield* this.addExpression(literal(", "), separated), first);
       }
-      const next = this.addEpsilonEdge(this.addExpression(body, first), this.addState());
+      const next = this.addEpsilonEdge(yield* this.addExpression(body, first), this.addState());
       if (isRequired) empty = undefined;
       else if (nonEmpty !== undefined) this.addEpsilonEdge(nonEmpty, next);
       nonEmpty = next;
@@ -122,6 +149,12 @@ export class Nfa {
       from = to.map((state, remainder) => ({ state, remainder }));
     }
     return end;
+  }
+
+  private sequencesOf(set: CharacterSet): readonly (readonly ByteRange[])[] {
+    const sequences = this.sequences.get(set) ?? utf8Sequences(set);
+    this.sequences.set(set, sequences);
+    return sequences;
   }
 
   /** Sequences with a common suffix share its states. */

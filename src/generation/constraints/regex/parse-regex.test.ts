@@ -1,13 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../../core/random/random-stream.js";
+import { runSteps } from "../../../core/steps.js";
 import { ByteAutomaton, DEAD_STATE } from "../automaton/byte-automaton.js";
 import { parseRegex } from "./parse-regex.js";
 
 const utf8 = new TextEncoder();
 
 const compile = (regex: string | RegExp, options = {}) =>
-  new ByteAutomaton(parseRegex(regex, options), "The expression");
+  runSteps(ByteAutomaton.build(parseRegex(regex, options), "The expression"));
 
 function accepts(automaton: ByteAutomaton, text: string): boolean {
   const state = automaton.walk(0, utf8.encode(text));
