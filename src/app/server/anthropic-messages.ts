@@ -63,7 +63,7 @@ const toolChoice = z.discriminatedUnion("type", [
 
 const outputFormat = z.object({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) });
 
-const messagesBody = z.strictObject({
+export const messagesBody = z.strictObject({
   model: z.string().optional(),
   max_tokens: z.number().int().min(1),
   messages: z

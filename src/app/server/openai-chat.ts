@@ -65,7 +65,7 @@ const responseFormat = z.discriminatedUnion("type", [
   z.object({ type: z.literal("json_schema"), json_schema: z.object({ name: z.string(), schema: jsonSchema }) }),
 ]);
 
-const chatBody = z.strictObject({
+export const chatBody = z.strictObject({
   model: z.string().optional(),
   messages: z.array(message).min(1),
   tools: z.array(functionTool).max(MAX_TOOLS).nullish(),

@@ -26,7 +26,7 @@ const MAX_PROMPTS = 128;
 
 const tokens = z.array(z.number().int().min(0)).min(1);
 
-const completionBody = z.strictObject({
+export const completionBody = z.strictObject({
   model: z.string().optional(),
   prompt: z.union([
     z.string().min(1),

@@ -57,7 +57,7 @@ const format = z.discriminatedUnion("type", [
   z.object({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) }),
 ]);
 
-const responseBody = z.strictObject({
+export const responseBody = z.strictObject({
   model: z.string().optional(),
   input: z.union([z.string(), z.array(inputItem).min(1)]),
   instructions: z.string().nullish(),

@@ -122,9 +122,13 @@ export function describeTools(
 }
 
 /** Describes a tool in few tokens: without its schema's dialect, and without parameters where there are none. */
-function describeTool({ name, description, parameters: { $schema: _, ...parameters } }: FunctionTool): string {
+function describeTool({ name, description, parameters }: FunctionTool): string {
   const hasParameters = isSchema(parameters.properties) && Object.keys(parameters.properties).length > 0;
-  return JSON.stringify({ name, description, ...(hasParameters && { parameters }) });
+  return JSON.stringify({
+    name,
+    description,
+    parameters: hasParameters ? { ...parameters, $schema: undefined } : undefined,
+  });
 }
 
 function toPlainMessage(message: ChatMessage, format: ToolCallFormat): ChatMessage {

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import type { FunctionTool } from "./chat-engine.js";
+import { ModelChatEngine } from "./model-chat-engine.js";
+import { parseToolCalls, readToolCallFormat } from "./tool-calls.js";
+
+const TOOLS: readonly FunctionTool[] = ["bet", "bet_more"].map((name) => ({
+  name,
+  description: `Bets (${name}).`,
+  parameters: { type: "object", properties: { amount: { enum: [1, 5] } }, required: ["amount"] },
+}));
+const QUESTION = { role: "user", content: "Place a bet." };
+
+const HEADER = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}";
+const FOOTER = "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}";
+const TOOL_LIST = "{% if tools %}TOOLS {{ tools | tojson }}{% endif %}";
+
+/** Templates that write calls as published ones do, with a call and the pattern of required calls. */
+const FORMATS = {
+  Hermes: {
+    template:
+      TOOL_LIST +
+      HEADER +
+      "{% for call in message.tool_calls %}<tool_call>\n{{ call.function | tojson }}\n</tool_call>{% endfor %}" +
+      FOOTER,
+    written: '<tool_call>\n{"name": "bet", "arguments": {"amount": 5}}\n</tool_call>',
+    required: /^<tool_call>\n\{"name": "bet(_more)?", "arguments": \{"amount": [15]\}\}\n<\/tool_call>$/,
+  },
+  "Llama 3.1": {
+    template:
+      `${TOOL_LIST}{# <|python_tag|> #}${HEADER}` +
+      `{% for call in message.tool_calls %}{"name": "{{ call.function.name }}", "parameters": {{ call.function.arguments | tojson }}}{% endfor %}` +
+      FOOTER,
+    written: '{"name": "bet", "parameters": {"amount": 5}}',
+    required: /^\{"name": "bet(_more)?", "parameters": \{"amount": [15]\}\}$/,
+  },
+  "Llama 3.2": {
+    template:
+      `{% if tools %}Respond in the format {"name": function name, "parameters": dictionary of argument name and its value}. {{ tools | tojson }}{% endif %}${HEADER}` +
+      `{% for call in message.tool_calls %}{"name": "{{ call.function.name }}", "parameters": {{ call.function.arguments | tojson }}}{% endfor %}` +
+      FOOTER,
+    written: '{"name": "bet", "parameters": {"amount": 5}}',
+    required: /^\{"name": "bet(_more)?", "parameters": \{"amount": [15]\}\}$/,
+  },
+  "Mistral's older": {
+    template: `${TOOL_LIST}${HEADER}{% if message.tool_calls %}[TOOL_CALLS][{{ message.tool_calls[0].function | tojson }}]{% endif %}${FOOTER}`,
+    written: '[TOOL_CALLS][{"name": "bet", "arguments": {"amount": 5}}]',
+    required: /^\[TOOL_CALLS\]\[\{"name": "bet(_more)?", "arguments": \{"amount": [15]\}\}(, .*)?\]$/,
+  },
+  "Mistral's newer": {
+    template:
+      `${TOOL_LIST}${HEADER}` +
+      "{% for call in message.tool_calls %}[TOOL_CALLS]{{ call.function.name }}[ARGS]{{ call.function.arguments | tojson }}{% endfor %}" +
+      FOOTER,
+    written: '[TOOL_CALLS]bet[ARGS]{"amount": 5}',
+    required: /^\[TOOL_CALLS\]bet(_more)?\[ARGS\]\{"amount": [15]\}$/,
+  },
+  "Phi-4-mini's": {
+    template:
+      "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}" +
+      `{% if 'tools' in message %}<|tool|>TOOLS {{ message['tools'] }}<|/tool|>{% endif %}${FOOTER}`,
+    written: '<|tool_call|>[{"name": "bet", "arguments": {"amount":5}}]<|/tool_call|>',
+    required: /^<\|tool_call\|>\[\{"name": "bet(_more)?", "arguments": \{"amount": [15]\}\}(, .*)?\]<\|\/tool_call\|>$/,
+  },
+  "no template's": {
+    template: HEADER + FOOTER,
+    written: 'bet {"amount":5}',
+    required: /^bet(_more)? \{"amount": [15]\}$/,
+  },
+};
+
+let model: LanguageModel;
+
+beforeAll(async () => {
+  model = await AutoModelForCausalLM.fromPretrained("embedded");
+});
+
+afterAll(async () => {
+  await model.close();
+});
+
+describe.each(Object.entries(FORMATS))("%s format", (_, { template, written, required }) => {
+  it("describes tools, and writes and parses calls", async () => {
+    const engine = new ModelChatEngine(model, "embedded", template);
+    const request = { input: [QUESTION], tools: TOOLS, toolChoice: "required", seed: 1 } as const;
+    expect(engine.renderText(request)).toContain("Bets (bet_more).");
+    const { choices } = await engine.generate({ ...request, n: 2, parallelToolCalls: false });
+    for (const { tokens, toolCalls, finishReason } of choices) {
+      const text = model.tokenizer.decode(tokens).replace("<|end|>", "");
+      expect(text).toMatch(required);
+      expect(finishReason).toBe("tool_calls");
+      const format = readToolCallFormat(template, true)!;
+      const content = text.slice(format.open.length, text.length - format.close.length);
+      expect(parseToolCalls(content, TOOLS, format)).toMatchObject(
+        toolCalls.map(({ name, arguments: args }) => ({ name, arguments: args })),
+      );
+    }
+  });
+
+  it("renders earlier calls", () => {
+    const engine = new ModelChatEngine(model, "embedded", template);
+    const call = { id: "abcdefghi", type: "function", function: { name: "bet", arguments: { amount: 5 } } };
+    const input = [QUESTION, { role: "assistant", content: "", tool_calls: [call] }, QUESTION];
+    expect(engine.renderText({ input, tools: TOOLS, toolChoice: "required" })).toContain(written);
+  });
+});
+
+it("rejects tools where the template's format is not supported, and answers without them", async () => {
+  for (const marker of ["<tool_call>\n<function=", "<tool_call><arg_key>", "[TOOL_CALLS][CALL_ID][ARGS]", "<other>"]) {
+    const engine = new ModelChatEngine(model, "embedded", `${TOOL_LIST}{# ${marker} #}${HEADER}${FOOTER}`);
+    await expect(engine.generate({ input: [QUESTION], tools: TOOLS })).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+      message: expect.stringContaining("Supported are those of Hermes") as string,
+    });
+    expect((await engine.generate({ input: [QUESTION], maxNewTokens: 1 })).choices).toHaveLength(1);
+  }
+});
+
+it("reads no call of another tool, and no text", () => {
+  const format = readToolCallFormat(FORMATS["Mistral's newer"].template, false)!;
+  expect(parseToolCalls('raise[ARGS]{"amount": 5}', TOOLS, format)).toBeUndefined();
+  expect(parseToolCalls("bet[ARGS]5", TOOLS, format)).toBeUndefined();
+  expect(parseToolCalls("I would bet.", TOOLS, format)).toBeUndefined();
+});
