@@ -12,7 +12,14 @@ import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
 import { layOutSequences, packedSize } from "../../../models/graphs/prefix-layout.js";
 import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
 import { LogProbScorer } from "./log-prob-scorer.js";
-import { constraintFeeds, decisionsByTurn, buildTurnBatch, decisionSequences, type TurnTokens } from "./turn-batch.js";
+import {
+  buildTurnBatch,
+  constraintFeeds,
+  decisionIndices,
+  decisionsByTurn,
+  decisionSequences,
+  type TurnTokens,
+} from "./turn-batch.js";
 
 let files: Awaited<ReturnType<typeof writeRandomModel>>;
 let model: CausalLM;
@@ -131,6 +138,16 @@ function expectSame(found: Decided, expected: Decided): void {
   found.values.forEach((value, i) => expect(value).toBeCloseTo(expected.values[i], 4));
   found.gradients.forEach((value, i) => expect(value / size).toBeCloseTo(expected.gradients[i] / size, 4));
 }
+
+it("decides where several tokens were allowed, and at the first token where there were none", () => {
+  const [one, two] = [Int32Array.of(20), Int32Array.of(20, 21)];
+  const tokens = [20, 20, 20, 20];
+  expect(decisionIndices({ tokens, allowedTokens: undefined })).toEqual([0, 1, 2, 3]);
+  expect(decisionIndices({ tokens, allowedTokens: [one, two, one, two] })).toEqual([1, 3]);
+  expect(decisionIndices({ tokens, allowedTokens: [one, one, one, undefined] })).toEqual([3]);
+  expect(decisionIndices({ tokens, allowedTokens: [one, one, one, one] })).toEqual([0]);
+  expect(decisionIndices({ tokens: [], allowedTokens: undefined })).toEqual([]);
+});
 
 describe("buildTurnBatch", () => {
   it.each([
