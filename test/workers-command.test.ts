@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RandomStream } from "../src/core/random/random-stream.js";
 import { parseAllDocuments } from "yaml";
+import { openWorkerQueue } from "../src/app/distributed/open-transport.js";
 import { parseCommandArgs } from "../src/app/cli/options/parse-args.js";
 import { workersOptions } from "../src/app/cli/options/workers-options.js";
 import { runCommand, startCommand } from "./support/command.js";
@@ -20,6 +21,9 @@ const BATCH = "--batch-size 100 --mini-batch-size 50 --num-ppo-epochs 2 --micro-
 const SETTINGS = `--turns ${TURNS} ${BATCH} --num-envs 8 --threads 1 --max-staleness 0 --save-steps 1 --seed 3 --no-tensorboard`;
 const TRAIN = `train blackjack ${SETTINGS}`.split(" ");
 const env = { LLAMAGYM_WORKER_LEASE_MS: "1000" };
+/** Differences of the workers' clocks to that of the learner and of Redis. */
+const CLOCK_HOURS = [5, -5];
+const clock = `--import ${new URL("support/shift-clock.mjs", import.meta.url).href}`;
 
 let folder: string;
 let expected: Buffer;
@@ -63,7 +67,10 @@ class Restarted {
   output = "";
   readonly exited: Promise<number | null>;
 
-  constructor(private readonly args: (isFirst: boolean) => readonly string[]) {
+  constructor(
+    private readonly args: (isFirst: boolean) => readonly string[],
+    private readonly clockHours = 0,
+  ) {
     this.exited = this.run();
   }
 
@@ -86,7 +93,8 @@ class Restarted {
 
   private async run(): Promise<number | null> {
     for (let isFirst = true; ; isFirst = false) {
-      const child = startCommand(this.args(isFirst), { env });
+      const shifted = { NODE_OPTIONS: clock, CLOCK_SHIFT_HOURS: String(this.clockHours) };
+      const child = startCommand(this.args(isFirst), { env: { ...env, ...shifted } });
       this.child = child;
       child.stdout.on("data", (data: Buffer) => {
         this.output += data.toString();
@@ -109,7 +117,7 @@ async function trainWithKills(
 ): Promise<string> {
   const output = join(folder, run);
   const workers = [1, 2].map(
-    (i) => new Restarted(() => ["worker", ...address, "--threads", "1", "--name", `worker-${i}`]),
+    (i) => new Restarted(() => ["worker", ...address, "--threads", "1", "--name", `worker-${i}`], CLOCK_HOURS[i - 1]),
   );
   let hasStarted = false;
   const learner = new Restarted((isFirst) => {
@@ -146,13 +154,13 @@ async function trainWithKills(
 const hasRunFolder = (output: string) => output.includes("Run folder");
 
 describe("llamagym worker", () => {
-  it("trains the same adapter over a shared directory, whatever is killed", async () => {
+  it("trains the same adapter over a shared directory, whatever is killed, with clocks that differ", async () => {
     await trainWithKills(["--workers-folder", join(folder, "shared")], "directory");
     expect((await readAdapter("directory")).equals(expected)).toBe(true);
   }, 600_000);
 
   it.runIf(hasRedis)(
-    "trains the same adapter over Redis, whatever is killed, and writes no credentials",
+    "trains the same adapter over Redis, whatever is killed, with clocks that differ, and writes no credentials",
     async () => {
       const redis = await RedisServer.start(["--requirepass", "secret-word"]);
       const address = ["--redis", `redis://:secret-word@127.0.0.1:${redis.port}`];
@@ -192,6 +200,18 @@ describe("llamagym worker", () => {
     const { redis: url } = parseCommandArgs(workersOptions, args.slice(0, 2)).values;
     expect(url).toBe(`redis://${service.metadata.name}:${service.spec.ports[0].port}`);
     expect(variables.map(({ name }) => name)).toContain("LLAMAGYM_REDIS_PASSWORD");
+  });
+
+  it("lists the last error of each worker", async () => {
+    const address = { workersFolder: join(folder, "listed") };
+    const queue = await openWorkerQueue(address);
+    const info = { version: "0", host: "", pid: 0, threads: 1, processor: "", memoryGb: 1, startedAt: "" };
+    const counts = { status: "waiting", jobs: 0, turns: 0, turnsPerSecond: 0 } as const;
+    await queue.announce({ ...info, ...counts, name: "healthy" });
+    await queue.announce({ ...info, ...counts, name: "broken", lastError: "The model is not here." });
+    const { out } = await runCommand(["workers", "--workers-folder", address.workersFolder]);
+    expect(out).toMatch(/healthy +waiting/);
+    expect(out.match(/Last error.*/g)).toEqual(["Last error of broken: The model is not here."]);
   });
 
   it("names what is missing", async () => {

@@ -5,11 +5,11 @@ export interface Job {
   /** Milliseconds since 1970 by the learner's clock, as all times: when the answer was received. */
   readonly time: number;
   readonly worker: string;
-  /** A refused job is repeated and appears again; after an error the run ends. */
-  readonly outcome: "used" | "refused" | "error";
+  /** A refused or failed job is repeated and appears again; after an error the run ends. */
+  readonly outcome: "used" | "refused" | "failed" | "error";
   /** When the job was added to the queue. */
   readonly queued: number;
-  /** Time that the job took on the worker; null for refused results. */
+  /** Time that the job took on the worker; null for refused and failed ones. */
   readonly seconds: number | null;
   /** Updates behind the weights of the job, and behind the newest weights when its answer was received. */
   readonly version: number;

@@ -14,7 +14,7 @@ const text = z.string().transform((value) => value.slice(0, MAX_TEXT_LENGTH));
 const lineSchema = z.object({
   time: z.number(),
   worker: text,
-  outcome: z.enum(["used", "refused", "error"]),
+  outcome: z.enum(["used", "refused", "failed", "error"]),
   queued: z.number(),
   seconds: z.number().nonnegative().nullable().default(null),
   version: z.number(),

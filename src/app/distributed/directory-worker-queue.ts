@@ -43,13 +43,17 @@ export class DirectoryWorkerQueue implements WorkerQueue {
   async listRuns(worker: string): Promise<readonly OpenRun[]> {
     const open: OpenRun[] = [];
     for (const run of await listFolder(join(this.folder, "runs"))) {
-      const { setup: path, lease, refused } = runPaths(this.folder, run);
+      const { setup: path, lease } = runPaths(this.folder, run);
       const setup = await readIfExists(path);
-      const isRefused = (await readIfExists(join(refused, worker))) !== undefined;
+      const isRefused = (await this.readRefusal(run, worker)) !== undefined;
       if (setup !== undefined && !isRefused && (await this.observer.isAlive(lease)))
         open.push({ run, setup: setup.toString() });
     }
     return open;
+  }
+
+  async readRefusal(run: string, worker: string): Promise<string | undefined> {
+    return (await readIfExists(join(runPaths(this.folder, run).refused, worker)))?.toString();
   }
 
   async getWeights(run: string, sha256: string): Promise<Uint8Array | undefined> {

@@ -82,6 +82,8 @@ export interface WorkerQueue {
   announce(info: WorkerInfo): Promise<void>;
   /** Returns the runs that have a learner and do not bar this worker. */
   listRuns(worker: string): Promise<readonly OpenRun[]>;
+  /** Returns why a run bars this worker; undefined if it does not. */
+  readRefusal(run: string, worker: string): Promise<string | undefined>;
   /** Returns published weights; undefined if they are not kept any more. */
   getWeights(run: string, sha256: string): Promise<Uint8Array | undefined>;
   /** Takes jobs of a run, one after another, until it is closed. */

@@ -7,7 +7,7 @@ import type { JobLog } from "./job-log.js";
 import { bytesOf, sha256 } from "./encoding.js";
 import { decodeGradients, describeGradientJob } from "./gradient-wire.js";
 import { JobLostError, MAX_LOSSES, URGENT, type JobAnswer, type LearnerQueue } from "./job-queue.js";
-import { decodeResult, encodeMessage } from "./wire.js";
+import { decodeResult, encodeMessage, readFailure } from "./wire.js";
 
 /** Published weights that are kept: those of rollouts of the largest staleness and two more, and of the last optimizer steps. */
 const KEPT_VERSIONS = 6;
@@ -130,19 +130,23 @@ export class QueueTransport implements RolloutTransport, GradientTransport {
     // The id is the job's content, so that a resumed learner finds the answers to its earlier jobs.
     const baseId = (isUrgent ? URGENT : "") + sha256(`${this.options.run} ${sha256(payload)}`);
     const refused = new Set<string>();
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS && refused.size < MAX_LOSSES; attempt++) {
+    let failures = 0;
+    let reason = "";
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS && refused.size + failures < MAX_LOSSES; attempt++) {
       const id = attempt === 1 ? baseId : `${baseId}-${attempt}`;
-      const { worker, decoded, reason } = await this.attempt(id, request, payload);
-      if (decoded === undefined) {
-        refused.add(worker);
-        await this.refuse(worker, reason);
+      const answer = await this.attempt(id, request, payload);
+      if (answer.isRefused) {
+        refused.add(answer.worker);
+        await this.refuse(answer.worker, answer.reason);
       }
       await this.options.queue.remove(id);
-      if (decoded !== undefined) return decoded.result;
-      // The worker may need a moment to find out that it is refused.
+      if (answer.decoded !== undefined) return answer.decoded.result;
+      ({ reason } = answer);
+      if (!answer.isRefused) failures++;
+      // Leaves the job to any of the workers, and gives a refused one time to notice.
       await sleep(RETRY_MS);
     }
-    throw await this.lost(baseId, message, `the results of ${refused.size} workers are unusable`);
+    throw await this.lost(baseId, message, `workers could not run it, at last for this reason: ${reason}`);
   }
 
   /** Awaits a worker's answer, and logs it. */
@@ -175,16 +179,20 @@ export class QueueTransport implements RolloutTransport, GradientTransport {
       answerBytes: answer.payload.length,
       ...(isUrgent ? { work: "gradients" as const } : {}),
     };
+    const failure = readFailure(answer.payload);
+    const unused = (reason: string, isRefused: boolean) => {
+      log?.append({ ...line, outcome: isRefused ? "refused" : "failed", reason });
+      return { worker, decoded: undefined, reason, isRefused };
+    };
+    if (failure !== undefined) return unused(failure, false);
     try {
       const decoded = await decode(answer.payload);
       const isError = typeof decoded.result === "object" && decoded.result !== null && "error" in decoded.result;
       const seconds = Number(decoded.seconds.toFixed(4));
       log?.append({ ...line, outcome: isError ? "error" : "used", seconds });
-      return { worker, decoded, reason: "" };
+      return { worker, decoded, reason: "", isRefused: false };
     } catch (error) {
-      const reason = errorMessage(error);
-      log?.append({ ...line, outcome: "refused", reason });
-      return { worker, decoded: undefined, reason };
+      return unused(errorMessage(error), true);
     }
   }
 

@@ -60,10 +60,10 @@ export class RedisLearnerQueue implements LearnerQueue {
     try {
       const { Job, Queue, QueueEvents } = await import("bullmq");
       const { setup: setupKey, lease, fence } = runKeys(run);
-      const deadline = Date.now() + 1.5 * times.leaseMs;
+      const deadline = performance.now() + 1.5 * times.leaseMs;
       let token = 0;
       while ((token = (await redis.eval(ACQUIRE, 2, lease, fence, times.leaseMs)) as number) === 0) {
-        if (Date.now() > deadline)
+        if (performance.now() > deadline)
           throw new LlamaGymError(
             "INVALID_STATE",
             "Another process trains this run. Stop it before you resume the run here.",
@@ -171,7 +171,7 @@ export class RedisLearnerQueue implements LearnerQueue {
   }
 
   private async add(id: string, payload: Uint8Array): Promise<void> {
-    const options = { jobId: id, attempts: MAX_LOSSES, backoff: 100, lifo: id.startsWith(URGENT) };
+    const options = { jobId: id, attempts: MAX_LOSSES, lifo: id.startsWith(URGENT) };
     const data = { payload: Buffer.from(payload).toString("base64") };
     await this.write(async () => this.queue.add("rollout", data, options));
   }

@@ -46,6 +46,10 @@ export class RedisWorkerQueue implements WorkerQueue {
     return runs;
   }
 
+  async readRefusal(run: string, worker: string): Promise<string | undefined> {
+    return (await this.redis.hget(runKeys(run).refused, worker)) ?? undefined;
+  }
+
   async getWeights(run: string, sha256: string): Promise<Uint8Array | undefined> {
     return (await this.redis.getBuffer(runKeys(run).weights(sha256))) ?? undefined;
   }
@@ -78,8 +82,8 @@ export class RedisWorkerQueue implements WorkerQueue {
       const check = async () => {
         if ((await this.redis.exists(setup)) === 0 || (await this.redis.hexists(refused, worker)) === 1)
           return resolve();
-        missingSince = (await this.redis.exists(lease)) === 1 ? undefined : (missingSince ?? Date.now());
-        if (missingSince !== undefined && Date.now() - missingSince > leaseMs) resolve();
+        missingSince = (await this.redis.exists(lease)) === 1 ? undefined : (missingSince ?? performance.now());
+        if (missingSince !== undefined && performance.now() - missingSince > leaseMs) resolve();
       };
       timer = setInterval(() => void check().catch(() => {}), Math.min(1000, leaseMs / 4));
     });

@@ -9,7 +9,7 @@ import { PACKAGE_VERSION } from "./package-version.js";
 import { openSetup, type OpenedRun, type WorkerFiles } from "./run-setup.js";
 import { WeightsError, WeightsLoader } from "./weights-loader.js";
 import { encodeGradients } from "./gradient-wire.js";
-import { decodeJob, encodeMessage } from "./wire.js";
+import { decodeJob, encodeFailure, encodeMessage } from "./wire.js";
 
 /** Time between two looks for a run. */
 const POLL_MS = 500;
@@ -34,8 +34,6 @@ export async function runWorker(options: RolloutWorkerOptions): Promise<void> {
 type RolloutOutcome =
   | { readonly result: RolloutJobResult }
   | { readonly error: { readonly code: string; readonly message: string } };
-
-const describeError = (message: string) => message.slice(0, 500);
 
 function jobTimeoutError(seconds: number): LlamaGymError {
   return new LlamaGymError(
@@ -102,8 +100,8 @@ class RolloutWorker {
       opened = await openSetup(setup, files, onWarning);
     } catch (error) {
       this.failedRuns.add(run);
-      onWarning(`This worker cannot take part in run ${run}: ${errorMessage(error)}`);
-      return this.update({ status: "waiting", run: undefined, lastError: describeError(errorMessage(error)) });
+      onWarning(this.noteError(`This worker cannot take part in run ${run}: ${errorMessage(error)}`));
+      return this.update({ status: "waiting", run: undefined });
     }
     onInfo(`Working for run ${run}.`);
     this.joinedAt = performance.now();
@@ -112,18 +110,21 @@ class RolloutWorker {
     const loader = new WeightsLoader(opened.model.causalLM, async (hash) => queue.getWeights(run, hash));
     let hung: LlamaGymError | undefined;
     const stopped = new AbortController();
-    const session: WorkSession = queue.work(run, name, async (payload) =>
-      withTimeout(
-        async () => this.handle(payload, opened, loader),
-        opened.jobTimeoutSeconds,
-        () => {
-          // Takes no other job: this one may still use the environments and the model.
-          void session.close();
-          stopped.abort();
-          return (hung = jobTimeoutError(opened.jobTimeoutSeconds));
-        },
-      ),
-    );
+    const onTimeout = () => {
+      // Takes no other job: this one may still use the environments and the model.
+      void session.close();
+      stopped.abort();
+      return (hung = jobTimeoutError(opened.jobTimeoutSeconds));
+    };
+    const session: WorkSession = queue.work(run, name, async (payload) => {
+      try {
+        const handled = async () => this.handle(payload, opened, loader);
+        return await withTimeout(handled, opened.jobTimeoutSeconds, onTimeout);
+      } catch (error) {
+        // The learner repeats the job: a retry by the queue would wait by the clock of this machine.
+        return encodeFailure(this.noteError(errorMessage(error)));
+      }
+    });
     const aborted = new Promise<void>((resolve) => {
       const either = AbortSignal.any([signal, stopped.signal]);
       if (either.aborted) resolve();
@@ -137,30 +138,27 @@ class RolloutWorker {
       throw hung;
     }
     await opened.close();
+    const refusal = await queue.readRefusal(run, name);
+    if (refusal !== undefined) onWarning(this.noteError(`The learner of run ${run} refused a result: ${refusal}`));
     await this.update({ status: signal.aborted ? "draining" : "waiting", run: undefined, model: undefined });
     onInfo(signal.aborted ? "Stopped after the last job." : `Run ${run} has ended.`);
   }
 
-  /** Runs a job, and counts it. A failure leaves the job to other workers. */
+  /** Runs a job, and counts it. */
   private async handle(payload: Uint8Array, opened: OpenedRun, loader: WeightsLoader): Promise<Uint8Array> {
-    try {
-      const message = await decodeJob(payload);
-      const start = performance.now();
-      const elapsed = () => (performance.now() - start) / 1000;
-      const prepare = async () => loader.load(message.weights);
-      if (message.gradients === undefined) {
-        const outcome = await this.runRollout(message.job, opened, prepare);
-        this.countJob("result" in outcome ? outcome.result : undefined);
-        if ("error" in outcome) this.info = { ...this.info, lastError: describeError(outcome.error.message) };
-        return await encodeMessage({ ...outcome, seconds: elapsed() });
-      }
+    const message = await decodeJob(payload);
+    const start = performance.now();
+    const elapsed = () => (performance.now() - start) / 1000;
+    const prepare = async () => loader.load(message.weights);
+    if (message.gradients !== undefined) {
       const result = await opened.runGradients(message.gradients, prepare);
       this.countJob();
-      return await encodeGradients(result, elapsed());
-    } catch (error) {
-      this.info = { ...this.info, lastError: describeError(errorMessage(error)) };
-      throw error;
+      return encodeGradients(result, elapsed());
     }
+    const outcome = await this.runRollout(message.job, opened, prepare);
+    if ("error" in outcome) this.noteError(outcome.error.message);
+    this.countJob("result" in outcome ? outcome.result : undefined);
+    return encodeMessage({ ...outcome, seconds: elapsed() });
   }
 
   /** Errors of the agent and the environment are the run's, others this worker's. */
@@ -183,6 +181,13 @@ class RolloutWorker {
     this.turnsOfRun += newTurns;
     const turnsPerSecond = (this.turnsOfRun * 1000) / Math.max(1, performance.now() - this.joinedAt);
     this.info = { ...this.info, jobs: jobs + 1, turns: turns + newTurns, turnsPerSecond };
+  }
+
+  /** Publishes the start of a message as this worker's last error with the next sign of life, and returns it. */
+  private noteError(message: string): string {
+    const lastError = message.slice(0, 500);
+    this.info = { ...this.info, lastError };
+    return lastError;
   }
 
   private async update(changes: Partial<WorkerInfo>): Promise<void> {

@@ -286,6 +286,7 @@ describe.each(Object.entries(addresses))("a transport over %s", (_, getAddress) 
     await session.ended;
     await session.close();
     expect(await liar.listRuns("liar")).toEqual([]);
+    expect(await liar.readRefusal(open.run, "liar")).toBeTruthy();
     expect(warnings.join()).toMatch(/Worker liar returned an unusable result/);
     await startWorker(address, "worker-3");
     expect((await answer).states).toHaveLength(2);
@@ -301,6 +302,10 @@ describe.each(Object.entries(addresses))("a transport over %s", (_, getAddress) 
     await expect(transport.run({ ...job, slots: [{ state, firstSeed: 0, record: false }] })).rejects.toThrow(
       /A job was set aside: .*set-aside/,
     );
+    const queue = await openQueue(getAddress(), "reader");
+    const read = async () =>
+      (await queue.listWorkers()).flatMap(({ name, lastError }) => (name === "worker-4" && lastError) || []);
+    expect((await waitFor(read))[0]).not.toBe("");
   });
 
   it("gives a slow worker fewer jobs, and logs who completed them", async () => {

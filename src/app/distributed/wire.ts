@@ -154,6 +154,17 @@ const resultMessage = z.union([
   }),
 ]);
 
+/** First byte of an answer without a result; that of compressed ones is another. */
+const FAILURE_MARK = "!";
+
+/** Encodes the answer of a worker that could not run a job. */
+export const encodeFailure = (reason: string): Uint8Array => Buffer.from(FAILURE_MARK + reason);
+
+/** Returns why a worker could not run a job; undefined for other answers. */
+export function readFailure(payload: Uint8Array): string | undefined {
+  return payload[0] === FAILURE_MARK.charCodeAt(0) ? Buffer.from(payload).toString("utf8", 1, 500) : undefined;
+}
+
 /** Decodes a job. @throws FILE_CORRUPT for anything else. */
 export async function decodeJob(payload: Uint8Array): Promise<JobMessage> {
   try {

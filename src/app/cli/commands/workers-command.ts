@@ -27,8 +27,8 @@ export const workersCommand = defineCommand({
     else
       reporter.print(
         formatTable([
-          ["worker", "status", "run", "threads", "jobs", "turns/s", "version", "last error"],
-          ...workers.map(({ name, status, run = "", threads, jobs, turnsPerSecond, version, lastError = "" }) => [
+          ["worker", "status", "run", "threads", "jobs", "turns/s", "version"],
+          ...workers.map(({ name, status, run = "", threads, jobs, turnsPerSecond, version }) => [
             name,
             status,
             run.slice(0, 8),
@@ -36,10 +36,11 @@ export const workersCommand = defineCommand({
             String(jobs),
             turnsPerSecond.toFixed(1),
             version,
-            lastError.slice(0, 60),
           ]),
         ]),
       );
+    for (const { name, lastError } of workers)
+      if (lastError !== undefined) reporter.print(`Last error of ${name}: ${lastError}`);
     for (const { run, waiting, active, setAside } of queues)
       reporter.print(`Run ${run}: ${waiting} jobs waiting, ${active} active, ${setAside} set aside.`);
     return 0;
