@@ -141,7 +141,7 @@ async function trainWithKills(
     }
   }
   const status = await learner.exited;
-  expect({ status, output: learner.output }).toMatchObject({ status: 0 });
+  expect(status, learner.output).toBe(0);
   const ended = await Promise.all(workers.map(async (worker) => ({ status: await worker.stop(), worker })));
   expect(ended.map((each) => ({ status: each.status, output: each.worker.output }))).toMatchObject([
     { status: 0 },

@@ -1,4 +1,4 @@
-import type { Job, Queue, QueueEvents } from "bullmq";
+import type { Queue, QueueEvents } from "bullmq";
 import type { Redis } from "ioredis";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
@@ -18,8 +18,8 @@ import { listRedisWorkers } from "./redis-worker-queue.js";
 
 /** Weights in Redis; above this, one server cannot feed many workers, and a shared directory is the better place. */
 const MAX_WEIGHT_BYTES = 256 * 2 ** 20;
-/** Interval at which answers are looked up, in case that an event was lost with the connection. */
-const SWEEP_MS = 1000;
+/** What the learner reads of a job; its data would come back with every look. */
+const READ_FIELDS = ["timestamp", "finishedOn", "returnvalue", "failedReason"] as const;
 
 const ACQUIRE = `if redis.call('exists', KEYS[1]) == 1 then return 0 end
 local token = redis.call('incr', KEYS[2])
@@ -50,7 +50,6 @@ export class RedisLearnerQueue implements LearnerQueue {
     private readonly token: string,
     private readonly queue: Queue,
     private readonly events: QueueEvents,
-    private readonly jobType: typeof Job,
     private readonly times: QueueTimes,
   ) {}
 
@@ -58,7 +57,7 @@ export class RedisLearnerQueue implements LearnerQueue {
   static async open(url: string, run: string, setup: string, times: QueueTimes): Promise<RedisLearnerQueue> {
     const redis = await connectRedis(url, times);
     try {
-      const { Job, Queue, QueueEvents } = await import("bullmq");
+      const { Queue, QueueEvents } = await import("bullmq");
       const { setup: setupKey, lease, fence } = runKeys(run);
       const deadline = performance.now() + 1.5 * times.leaseMs;
       let token = 0;
@@ -77,7 +76,7 @@ export class RedisLearnerQueue implements LearnerQueue {
       const events = new QueueEvents(QUEUE, { ...options, blockingTimeout: 1000 * blockingSeconds(times) });
       queue.on("error", () => {});
       events.on("error", () => {});
-      const opened = new RedisLearnerQueue(redis, run, String(token), queue, events, Job, times);
+      const opened = new RedisLearnerQueue(redis, run, String(token), queue, events, times);
       opened.start();
       return opened;
     } catch (error) {
@@ -119,9 +118,8 @@ export class RedisLearnerQueue implements LearnerQueue {
   }
 
   async remove(id: string): Promise<void> {
-    const job = await this.jobType.fromId(this.queue, id);
-    await job?.remove();
-    const worker = readWorker(job);
+    const worker = readWorker(await this.redis.hget(this.queue.toKey(id), "returnvalue"));
+    await this.queue.remove(id);
     if (worker !== undefined) await this.redis.unlink(runKeys(this.run).answer(id, worker));
   }
 
@@ -158,10 +156,11 @@ export class RedisLearnerQueue implements LearnerQueue {
     this.events.on("failed", ({ jobId }) => void this.settle(jobId).catch(() => {}));
     const every = (ms: number, task: () => Promise<void>) =>
       this.timers.push(setInterval(() => void task().catch(() => {}), ms));
-    every(SWEEP_MS, async () => {
+    every(this.times.leaseMs / 4, async () => this.renew());
+    // An event may be lost with the connection.
+    every(this.times.leaseMs / 4, async () => {
       for (const id of this.pending.keys()) await this.settle(id);
     });
-    every(this.times.leaseMs / 4, async () => this.renew());
   }
 
   private async renew(): Promise<void> {
@@ -180,15 +179,15 @@ export class RedisLearnerQueue implements LearnerQueue {
   private async settle(id: string): Promise<void> {
     const pending = this.pending.get(id);
     if (pending === undefined) return;
-    const job = await this.jobType.fromId(this.queue, id);
+    const [addedAt, finishedOn, answer, failedReason] = await this.redis.hmget(this.queue.toKey(id), ...READ_FIELDS);
     if (!this.pending.has(id)) return;
-    if (job === undefined) return this.add(id, pending.payload);
-    if (job.finishedOn === undefined) return;
-    const worker = readWorker(job);
+    if (addedAt === null) return this.add(id, pending.payload);
+    if (finishedOn === null) return;
+    const worker = readWorker(answer);
     const payload = worker && (await this.redis.getBuffer(runKeys(this.run).answer(id, worker)));
     if (!this.pending.delete(id)) return;
     if (worker !== undefined && payload instanceof Buffer) pending.resolve({ worker, payload });
-    else pending.reject(new JobLostError(job.failedReason ?? "its answer is not kept any more"));
+    else pending.reject(new JobLostError(failedReason ?? "its answer is not kept any more"));
   }
 
   /** Names the cause where Redis refuses a write, as a full one does. */
@@ -217,10 +216,10 @@ export class RedisLearnerQueue implements LearnerQueue {
   }
 }
 
-/** Returns the worker that answered a job. */
-function readWorker(job: Job | undefined): string | undefined {
-  const answer = job?.returnvalue as { readonly worker?: unknown } | null | undefined;
-  return typeof answer?.worker === "string" ? answer.worker : undefined;
+/** Returns the worker of an answer that BullMQ stores as JSON. */
+function readWorker(answer: string | null): string | undefined {
+  const { worker } = JSON.parse(answer ?? "{}") as { readonly worker?: unknown };
+  return typeof worker === "string" ? worker : undefined;
 }
 
 const takenOver = () => new LlamaGymError("INVALID_STATE", "Another process has taken over this run.");

@@ -16,6 +16,10 @@ import {
 
 type BullMq = typeof BullMqModule;
 
+/** 0: the run has ended or bars the worker; 1: it has no learner; 2: it continues. One command, because many workers ask. */
+const RUN_STATE = `if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[2], ARGV[1]) == 1 then return 0 end
+return 1 + redis.call('exists', KEYS[3])`;
+
 /** A worker's end of the queues in Redis. */
 export class RedisWorkerQueue implements WorkerQueue {
   private constructor(
@@ -80,12 +84,12 @@ export class RedisWorkerQueue implements WorkerQueue {
     const ended = new Promise<void>((resolve) => {
       let missingSince: number | undefined;
       const check = async () => {
-        if ((await this.redis.exists(setup)) === 0 || (await this.redis.hexists(refused, worker)) === 1)
-          return resolve();
-        missingSince = (await this.redis.exists(lease)) === 1 ? undefined : (missingSince ?? performance.now());
+        const state = await this.redis.eval(RUN_STATE, 3, setup, refused, lease, worker);
+        if (state === 0) return resolve();
+        missingSince = state === 2 ? undefined : (missingSince ?? performance.now());
         if (missingSince !== undefined && performance.now() - missingSince > leaseMs) resolve();
       };
-      timer = setInterval(() => void check().catch(() => {}), Math.min(1000, leaseMs / 4));
+      timer = setInterval(() => void check().catch(() => {}), leaseMs / 10);
     });
     return {
       ended,

@@ -11,8 +11,8 @@ import { WeightsError, WeightsLoader } from "./weights-loader.js";
 import { encodeGradients } from "./gradient-wire.js";
 import { decodeJob, encodeFailure, encodeMessage } from "./wire.js";
 
-/** Time between two looks for a run. */
-const POLL_MS = 500;
+/** Longest time between two looks for a run. */
+const MAX_POLL_MS = 2000;
 
 export interface RolloutWorkerOptions {
   readonly queue: WorkerQueue;
@@ -74,7 +74,8 @@ class RolloutWorker {
     try {
       while (!signal.aborted) {
         const run = await this.chooseRun();
-        if (run === undefined) await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+        if (run === undefined)
+          await sleep(Math.min(MAX_POLL_MS, times.leaseMs / 4), undefined, { signal }).catch(() => {});
         else await this.join(run);
       }
     } finally {
