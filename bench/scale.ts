@@ -51,34 +51,31 @@ const waitCases = [8, 64].flatMap((slots) =>
 const sampleCases = [1, 2].map((workers) =>
   playCase(`sample_workers_${workers}`, { work: "play", workers, slots: 64, slots_per_job: 8, rounds: 64, wait_ms: 0 }),
 );
-const simulation: SimulateWork = {
-  work: "simulate",
-  workers: 1000,
-  updates: 4,
-  job_seconds: [3, 5],
-  update_seconds: 8,
-  bytes: 20_000,
-};
+function simulationCase(workers: number, work: Omit<SimulateWork, "work" | "workers" | "bytes">): BenchCase {
+  return {
+    name: `simulate_${workers}`,
+    parameters: { work: "simulate", workers, bytes: 20_000, ...work } satisfies SimulateWork,
+    metric: { kind: "rate", unit: "jobs/s" },
+    freshProcess: true,
+    warmup: 0,
+    maxRuns: 1,
+  };
+}
+
+const simulations = [
+  simulationCase(1000, { updates: 4, job_seconds: [3, 5], update_seconds: 8 }),
+  // Longer jobs, because one process plays all workers.
+  simulationCase(4000, { updates: 1, job_seconds: [16, 24], update_seconds: 32 }),
+];
 
 export const bench: Bench = {
   name: "scale",
   description:
     "Rollouts by workers over Redis on this machine: environments that wait 200 ms a turn, 8 jobs at a time; the embedded model " +
-    "without waiting; and 1,000 simulated workers.",
+    "without waiting; and 1,000 and 4,000 simulated workers.",
   ours: { module: "ours/scale.js" },
   peers: {},
-  cases: [
-    ...waitCases,
-    ...sampleCases,
-    {
-      name: "simulate_1000",
-      parameters: simulation,
-      metric: { kind: "rate", unit: "jobs/s" },
-      freshProcess: true,
-      warmup: 0,
-      maxRuns: 1,
-    },
-  ],
+  cases: [...waitCases, ...sampleCases, ...simulations],
   derive: (ours) => {
     const speedup = (name: string, workers: number) => ours[`${name}_workers_${workers}`] / ours[`${name}_workers_1`];
     const figures = {

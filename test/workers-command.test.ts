@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { RandomStream } from "../src/core/random/random-stream.js";
 import { parseAllDocuments } from "yaml";
 import { openWorkerQueue } from "../src/app/distributed/open-transport.js";
@@ -32,7 +32,7 @@ beforeAll(async () => {
   const { status, err } = await runCommand([...TRAIN, "--output", join(folder, "local")]);
   if (status !== 0) throw new Error(err);
   expected = await readAdapter("local");
-}, 120_000);
+}, 600_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const readAdapter = async (run: string) => readFile(join(folder, run, "adapter", "adapter_model.safetensors"));
@@ -57,7 +57,7 @@ interface Manifest {
   };
 }
 
-/** A command that is started again whenever it is killed. */
+/** A command that is started again whenever it is killed, and when the kills have hit the workers of one job three times. */
 class Restarted {
   private child: ChildProcess | undefined;
   private isStopped = false;
@@ -87,6 +87,12 @@ class Restarted {
     return this.exited;
   }
 
+  /** Ends the process, as after a failed test. */
+  end(): void {
+    this.isStopped = true;
+    this.child?.kill("SIGKILL");
+  }
+
   private async nextReady(): Promise<void> {
     return new Promise((resolve) => (this.onReady = resolve));
   }
@@ -96,13 +102,15 @@ class Restarted {
       const shifted = { NODE_OPTIONS: clock, CLOCK_SHIFT_HOURS: String(this.clockHours) };
       const child = startCommand(this.args(isFirst), { env: { ...env, ...shifted } });
       this.child = child;
+      const start = this.output.length;
       child.stdout.on("data", (data: Buffer) => {
         this.output += data.toString();
         if (!child.killed && /is ready\.|Run folder|Resuming/.test(data.toString())) this.onReady();
       });
       child.stderr.on("data", (data: Buffer) => (this.output += data.toString()));
       const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
-      if (code === null && !this.isStopped) continue;
+      const isSetAside = this.output.slice(start).includes("A job was set aside");
+      if ((code === null || isSetAside) && !this.isStopped) continue;
       this.onReady();
       return code;
     }
@@ -125,6 +133,7 @@ async function trainWithKills(
     if (hasStarted) return ["train", "--resume", output, ...address];
     return [...TRAIN, ...address, "--gradient-workers", "--output", output];
   });
+  onTestFinished(() => [...workers, learner].forEach((each) => each.end()));
   const random = new RandomStream(KILL_SEED);
   const done = new AbortController();
   void learner.exited.then(() => done.abort());

@@ -98,7 +98,7 @@ async function simulate(request: Request<SimulateWork>): Promise<Result> {
     update_seconds: updateSeconds,
     bytes,
   } = request;
-  const redis = await RedisServer.start();
+  const redis = await RedisServer.start(["--maxclients", String(2 * workers + 1000)]);
   const admin = await connectRedis(redis.url, DEFAULT_TIMES);
   const queue = await RedisLearnerQueue.open(redis.url, "simulation", "{}", DEFAULT_TIMES);
   const random = new RandomStream(0);
@@ -141,10 +141,11 @@ async function simulate(request: Request<SimulateWork>): Promise<Result> {
   const readInfo = async (section: string, field: string) =>
     Number(new RegExp(`${field}:(\\d+)`).exec(await admin.info(section))?.[1]);
   const values = {
-    simulate_waiting_share: waiting / training,
-    simulate_redis_peak_mb: (await readInfo("memory", "used_memory_peak")) / 1e6,
-    simulate_redis_clients: await readInfo("clients", "connected_clients"),
-    simulate_redis_commands_per_second: (await readInfo("stats", "total_commands_processed")) / seconds[0],
+    [`simulate_${workers}_waiting_share`]: waiting / training,
+    [`simulate_${workers}_redis_peak_mb`]: (await readInfo("memory", "used_memory_peak")) / 1e6,
+    [`simulate_${workers}_redis_clients`]: await readInfo("clients", "connected_clients"),
+    [`simulate_${workers}_redis_commands_per_second`]:
+      (await readInfo("stats", "total_commands_processed")) / seconds[0],
   };
   await queue.close(true);
   admin.disconnect();

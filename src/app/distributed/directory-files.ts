@@ -73,6 +73,27 @@ export class FileObserver {
   }
 }
 
+/** Trained values of a run as files, by their hash. */
+export class WeightsFolder {
+  private readonly folder: string;
+
+  constructor(folder: string, run: string) {
+    this.folder = runPaths(folder, run).weights;
+  }
+
+  async put(sha256: string, values: Uint8Array): Promise<void> {
+    await writeWhole(join(this.folder, sha256), values);
+  }
+
+  async get(sha256: string): Promise<Uint8Array | undefined> {
+    return readIfExists(join(this.folder, sha256));
+  }
+
+  async remove(sha256: string): Promise<void> {
+    await removeIfExists(join(this.folder, sha256));
+  }
+}
+
 /** Splits ID.LOSSES~WORKER, where LOSSES or WORKER may be missing. */
 export function parseName(name: string): {
   readonly id: string;

@@ -14,6 +14,7 @@ import {
   readIfExists,
   removeIfExists,
   runPaths,
+  WeightsFolder,
   workersPath,
   writeWhole,
 } from "./directory-files.js";
@@ -32,6 +33,7 @@ export class DirectoryLearnerQueue implements LearnerQueue {
   private readonly paths;
   private readonly observer: FileObserver;
   private readonly pending = new Map<string, PendingJob>();
+  private readonly weights: WeightsFolder;
   private readonly stored = new Set<string>();
   private readonly token = randomUUID();
   private readonly timers: NodeJS.Timeout[] = [];
@@ -44,6 +46,7 @@ export class DirectoryLearnerQueue implements LearnerQueue {
     private readonly times: QueueTimes,
   ) {
     this.paths = runPaths(folder, run);
+    this.weights = new WeightsFolder(folder, run);
     this.observer = new FileObserver(times.leaseMs);
   }
 
@@ -65,13 +68,13 @@ export class DirectoryLearnerQueue implements LearnerQueue {
     await this.renew();
     if (this.failure !== undefined) throw this.failure;
     if (this.stored.has(sha256)) return;
-    await writeWhole(join(this.paths.weights, sha256), values);
+    await this.weights.put(sha256, values);
     this.stored.add(sha256);
   }
 
   async removeWeights(sha256: string): Promise<void> {
     this.stored.delete(sha256);
-    await removeIfExists(join(this.paths.weights, sha256));
+    await this.weights.remove(sha256);
   }
 
   async submit(id: string, payload: Uint8Array): Promise<JobAnswer> {

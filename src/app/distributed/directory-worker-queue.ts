@@ -12,6 +12,7 @@ import {
   readIfExists,
   removeIfExists,
   runPaths,
+  WeightsFolder,
   workersPath,
   writeWhole,
 } from "./directory-files.js";
@@ -57,7 +58,7 @@ export class DirectoryWorkerQueue implements WorkerQueue {
   }
 
   async getWeights(run: string, sha256: string): Promise<Uint8Array | undefined> {
-    return readIfExists(join(runPaths(this.folder, run).weights, sha256));
+    return new WeightsFolder(this.folder, run).get(sha256);
   }
 
   work(run: string, worker: string, handle: (payload: Uint8Array) => Promise<Uint8Array>): WorkSession {

@@ -10,7 +10,7 @@ import { JobLog } from "./job-log.js";
 import { QueueTransport } from "./queue-transport.js";
 import { createSetup } from "./run-setup.js";
 
-/** Where workers are: a Redis server, or a directory that all machines share. */
+/** Where workers are: a Redis server, a directory that all machines share, or Redis with trained values in a directory. */
 export interface WorkersAddress {
   readonly redis?: string;
   readonly workersFolder?: string;
@@ -23,13 +23,11 @@ const LEASE_VARIABLE = "LLAMAGYM_WORKER_LEASE_MS";
 /** An empty variable is not set. */
 const readVariable = (name: string) => (process.env[name] === "" ? undefined : process.env[name]);
 
-/** Returns the given address with the times that apply; undefined for none. @throws INVALID_ARGUMENT for two. */
+/** Returns the given address with the times that apply; undefined for none. */
 export function resolveWorkers({
   redis,
   workersFolder,
 }: WorkersAddress): (Required<Pick<WorkersAddress, "times">> & WorkersAddress) | undefined {
-  if (redis !== undefined && workersFolder !== undefined)
-    throw invalidArgument("Give either a Redis server or a shared directory for the workers, not both.");
   if (redis === undefined && workersFolder === undefined) return undefined;
   return { redis, workersFolder, times: { leaseMs: Number(process.env[LEASE_VARIABLE] ?? DEFAULT_TIMES.leaseMs) } };
 }
@@ -60,7 +58,7 @@ export async function openTransport(
   let queue: LearnerQueue;
   if (redis !== undefined) {
     const { RedisLearnerQueue } = await import("./redis-learner-queue.js");
-    queue = await RedisLearnerQueue.open(redis, run, setup, times);
+    queue = await RedisLearnerQueue.open(redis, run, setup, times, workersFolder);
   } else {
     const { DirectoryLearnerQueue } = await import("./directory-learner-queue.js");
     queue = await DirectoryLearnerQueue.open(workersFolder!, run, setup, times);
@@ -82,7 +80,8 @@ export async function openWorkerQueue({
   workersFolder,
   times = DEFAULT_TIMES,
 }: WorkersAddress): Promise<WorkerQueue> {
-  if (redis !== undefined) return (await import("./redis-worker-queue.js")).RedisWorkerQueue.open(redis, times);
+  if (redis !== undefined)
+    return (await import("./redis-worker-queue.js")).RedisWorkerQueue.open(redis, times, workersFolder);
   return new (await import("./directory-worker-queue.js")).DirectoryWorkerQueue(workersFolder!, times);
 }
 

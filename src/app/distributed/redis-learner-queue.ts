@@ -13,6 +13,7 @@ import {
   type QueueTimes,
   type WorkerInfo,
 } from "./job-queue.js";
+import { WeightsFolder } from "./directory-files.js";
 import { blockingSeconds, connectRedis, KEEP_SECONDS, QUEUE, runKeys, runPrefix, RUNS_KEY } from "./redis-keys.js";
 import { listRedisWorkers } from "./redis-worker-queue.js";
 
@@ -51,10 +52,17 @@ export class RedisLearnerQueue implements LearnerQueue {
     private readonly queue: Queue,
     private readonly events: QueueEvents,
     private readonly times: QueueTimes,
+    private readonly files: WeightsFolder | undefined,
   ) {}
 
-  /** @throws INVALID_STATE if another learner has the run, and as `connectRedis`. */
-  static async open(url: string, run: string, setup: string, times: QueueTimes): Promise<RedisLearnerQueue> {
+  /** Writes trained values to a folder, if one is given. @throws INVALID_STATE if another learner has the run, and as `connectRedis`. */
+  static async open(
+    url: string,
+    run: string,
+    setup: string,
+    times: QueueTimes,
+    weightsFolder?: string,
+  ): Promise<RedisLearnerQueue> {
     const redis = await connectRedis(url, times);
     try {
       const { Queue, QueueEvents } = await import("bullmq");
@@ -76,7 +84,8 @@ export class RedisLearnerQueue implements LearnerQueue {
       const events = new QueueEvents(QUEUE, { ...options, blockingTimeout: 1000 * blockingSeconds(times) });
       queue.on("error", () => {});
       events.on("error", () => {});
-      const opened = new RedisLearnerQueue(redis, run, String(token), queue, events, times);
+      const files = weightsFolder === undefined ? undefined : new WeightsFolder(weightsFolder, run);
+      const opened = new RedisLearnerQueue(redis, run, String(token), queue, events, times, files);
       opened.start();
       return opened;
     } catch (error) {
@@ -86,13 +95,19 @@ export class RedisLearnerQueue implements LearnerQueue {
   }
 
   async putWeights(sha256: string, values: Uint8Array): Promise<void> {
+    this.throwIfFailed();
+    if (this.files !== undefined) {
+      await this.renew();
+      this.throwIfFailed();
+      await this.files.put(sha256, values);
+      return void this.stored.add(sha256);
+    }
     if (values.length > MAX_WEIGHT_BYTES)
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
-        `The trained values have ${formatBytes(values.length)}, but Redis carries at most ${formatBytes(MAX_WEIGHT_BYTES)}. Train a smaller adapter, or use --workers-folder.`,
+        `The trained values have ${formatBytes(values.length)}, but Redis carries at most ${formatBytes(MAX_WEIGHT_BYTES)}. Train a smaller adapter, or add --workers-folder.`,
       );
     const { lease, weights } = runKeys(this.run);
-    this.throwIfFailed();
     const isStored = await this.write(async () =>
       this.redis.eval(PUT, 2, lease, weights(sha256), this.token, Buffer.from(values), KEEP_SECONDS),
     );
@@ -102,7 +117,8 @@ export class RedisLearnerQueue implements LearnerQueue {
 
   async removeWeights(sha256: string): Promise<void> {
     this.stored.delete(sha256);
-    await this.redis.unlink(runKeys(this.run).weights(sha256));
+    if (this.files === undefined) await this.redis.unlink(runKeys(this.run).weights(sha256));
+    else await this.files.remove(sha256);
   }
 
   async submit(id: string, payload: Uint8Array): Promise<JobAnswer> {
@@ -134,11 +150,12 @@ export class RedisLearnerQueue implements LearnerQueue {
   async close(isFinished: boolean): Promise<void> {
     this.timers.forEach((timer) => clearInterval(timer));
     this.fail(new LlamaGymError("INVALID_STATE", "The run is closed."));
-    const { setup, lease, fence, refused, weights, answer } = runKeys(this.run);
+    const { setup, lease, fence, refused, answer } = runKeys(this.run);
     await this.events.close();
     if (isFinished) {
       await this.redis.srem(RUNS_KEY, this.run);
-      await this.redis.unlink(setup, fence, refused, ...[...this.stored].map(weights));
+      for (const hash of this.stored) await this.removeWeights(hash);
+      await this.redis.unlink(setup, fence, refused);
       // Workers may still hold jobs of a rollout that was not needed any more.
       await this.queue.obliterate({ force: true }).catch(() => {});
       for await (const keys of this.redis.scanStream({ match: answer("*", "*"), count: 1000 }) as AsyncIterable<
@@ -184,10 +201,18 @@ export class RedisLearnerQueue implements LearnerQueue {
     if (addedAt === null) return this.add(id, pending.payload);
     if (finishedOn === null) return;
     const worker = readWorker(answer);
-    const payload = worker && (await this.redis.getBuffer(runKeys(this.run).answer(id, worker)));
-    if (!this.pending.delete(id)) return;
-    if (worker !== undefined && payload instanceof Buffer) pending.resolve({ worker, payload });
-    else pending.reject(new JobLostError(failedReason ?? "its answer is not kept any more"));
+    if (worker === undefined) {
+      this.pending.delete(id);
+      return pending.reject(new JobLostError(failedReason ?? "the answer is empty"));
+    }
+    const payload = await this.redis.getBuffer(runKeys(this.run).answer(id, worker));
+    if (!this.pending.has(id)) return;
+    if (payload === null) {
+      await this.queue.remove(id);
+      return this.add(id, pending.payload);
+    }
+    this.pending.delete(id);
+    pending.resolve({ worker, payload });
   }
 
   /** Names the cause where Redis refuses a write, as a full one does. */

@@ -1,5 +1,6 @@
 import type * as BullMqModule from "bullmq";
 import type { Redis } from "ioredis";
+import { WeightsFolder } from "./directory-files.js";
 import type { OpenRun, QueueCounts, QueueTimes, WorkerInfo, WorkerQueue, WorkSession } from "./job-queue.js";
 import { MAX_LOSSES } from "./job-queue.js";
 import {
@@ -26,12 +27,13 @@ export class RedisWorkerQueue implements WorkerQueue {
     private readonly redis: Redis,
     private readonly bullmq: BullMq,
     private readonly times: QueueTimes,
+    private readonly weightsFolder: string | undefined,
   ) {}
 
-  /** @throws as `connectRedis`. */
-  static async open(url: string, times: QueueTimes): Promise<RedisWorkerQueue> {
+  /** Reads trained values from a folder, if one is given. @throws as `connectRedis`. */
+  static async open(url: string, times: QueueTimes, weightsFolder?: string): Promise<RedisWorkerQueue> {
     const redis = await connectRedis(url, times);
-    return new RedisWorkerQueue(redis, await import("bullmq"), times);
+    return new RedisWorkerQueue(redis, await import("bullmq"), times, weightsFolder);
   }
 
   async announce(info: WorkerInfo): Promise<void> {
@@ -55,6 +57,7 @@ export class RedisWorkerQueue implements WorkerQueue {
   }
 
   async getWeights(run: string, sha256: string): Promise<Uint8Array | undefined> {
+    if (this.weightsFolder !== undefined) return new WeightsFolder(this.weightsFolder, run).get(sha256);
     return (await this.redis.getBuffer(runKeys(run).weights(sha256))) ?? undefined;
   }
 

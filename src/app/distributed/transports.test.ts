@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -418,6 +418,21 @@ describe.runIf(hasRedis)("Redis", () => {
     await transport.close();
     await client.del(lease);
     client.disconnect();
+  });
+
+  it("carries trained values through a directory beside it", async () => {
+    const address = { redis: redis!.url, workersFolder: join(folder, "beside"), times };
+    const expected = await runJobs(await openInProcess());
+    const transport = await openLearner(address);
+    await startWorker(address, "worker-7");
+    expect(await runJobs(transport)).toEqual(expected);
+    const files = async () =>
+      (await readdir(address.workersFolder, { recursive: true })).filter((name) => /[0-9a-f]{64}$/.test(name));
+    const client = new Redis(redis!.url);
+    expect([(await files()).length, await client.keys("*:weights:*")]).toEqual([1, []]);
+    client.disconnect();
+    await transport.close(true);
+    expect(await files()).toEqual([]);
   });
 
   it("continues after the server was killed", async () => {

@@ -10,7 +10,8 @@ export const workersOptions = defineSettings(
     }),
     workersFolder: text({
       valueName: "folder",
-      description: "Directory that all machines share, instead of Redis.",
+      description:
+        "Directory that all machines share, instead of Redis. With Redis, it carries the trained values only.",
     }),
   },
   "Workers",

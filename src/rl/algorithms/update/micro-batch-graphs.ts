@@ -96,4 +96,7 @@ export class MicroBatchGraphs {
   }
 }
 
-export const isAllFinite = (values: Float32Array): boolean => values.every(Number.isFinite);
+export function isAllFinite(values: Float32Array): boolean {
+  for (const value of values) if (!Number.isFinite(value)) return false;
+  return true;
+}
