@@ -150,7 +150,7 @@ async function trainWithKills(
     }
   }
   const status = await learner.exited;
-  expect(status, learner.output).toBe(0);
+  if (status !== 0) throw new Error(`The learner ended with status ${status}: ${learner.output}`);
   const ended = await Promise.all(workers.map(async (worker) => ({ status: await worker.stop(), worker })));
   expect(ended.map((each) => ({ status: each.status, output: each.worker.output }))).toMatchObject([
     { status: 0 },
