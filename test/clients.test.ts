@@ -30,7 +30,7 @@ it.skipIf(!isInstalled)(`serves real clients from npm${note}`, { timeout: 180_00
   }
 });
 
-it.skipIf(!isInstalled)(`trains the agents of examples/agents${note}`, { timeout: 180_000 }, async () => {
+it.skipIf(!isInstalled)(`trains the agents of examples/agents${note}`, { timeout: 600_000 }, async () => {
   const agents = new URL("../examples/", import.meta.url);
   const compileAndRun = [process.execPath, fileURLToPath(new URL("run.mjs", agents)), "ai-sdk-agent"];
   const run = [

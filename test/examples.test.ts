@@ -67,7 +67,7 @@ describe("examples", { timeout: 600_000 }, () => {
   it("openai-agent trains an agent through its URL and saves", () => {
     const trained = run("openai-agent", "--episodes", "250", "--model", model, "--device", "cpu");
     expect(trained).toMatch(/^hand \d+: mean return -?0\.\d+ \(/m);
-    expect(trained).toMatch(/^\d+ hands, 1 updates/m);
+    expect(trained).toMatch(/^\d+ hands, [1-9]\d* updates/m);
     expect(existsSync(`${gatewayAdapter}/adapter_model.safetensors`)).toBe(true);
   });
 
