@@ -31,8 +31,8 @@ it.skipIf(!isInstalled)(`serves real clients from npm${note}`, { timeout: 180_00
 });
 
 it.skipIf(!isInstalled)(`trains the agents of examples/agents${note}`, { timeout: 600_000 }, async () => {
-  const agents = new URL("../examples/", import.meta.url);
-  const compileAndRun = [process.execPath, fileURLToPath(new URL("run.mjs", agents)), "ai-sdk-agent"];
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  const compileAndRun = [process.execPath, `${root}examples/run.mjs`, "ai-sdk-agent"];
   const run = [
     "npm",
     "exec",
@@ -41,14 +41,14 @@ it.skipIf(!isInstalled)(`trains the agents of examples/agents${note}`, { timeout
     "--package=node@24",
     "--",
     "node",
-    "agents/.build/langchain-agent.js",
+    "examples/agents/.build/langchain-agent.js",
   ];
   for (const [command, processes] of [
     [compileAndRun, "0"],
     [run, "2"],
   ] as const) {
     const [file, ...args] = [...command, "--episodes", "40", "--eval-episodes", "10", "--processes", processes];
-    const { stdout } = await promisify(execFile)(file, args, { cwd: agents });
+    const { stdout } = await promisify(execFile)(file, args, { cwd: root });
     expect(stdout).toMatch(/^greedy mean return -?\d\.\d{3} ± /m);
     expect(stdout).toMatch(/^\d+ hands, \d+ updates\. Saved the adapter/m);
   }
