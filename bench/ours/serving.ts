@@ -41,8 +41,8 @@ async function startServer(): Promise<string> {
 }
 
 /** Opens a gateway in this process, on a model that it could train. */
-async function openGateway() {
-  const model = await AutoModelForCausalLMWithValueHead.fromPretrained(values.model!, {
+async function openGateway(name: string) {
+  const model = await AutoModelForCausalLMWithValueHead.fromPretrained(name, {
     device: "cpu",
     threads: Number(values.threads),
   });
@@ -50,7 +50,7 @@ async function openGateway() {
 }
 
 let serverUrl: Promise<string> | undefined;
-let opened: ReturnType<typeof openGateway> | undefined;
+const opened = new Map<string, ReturnType<typeof openGateway>>();
 let round = 0;
 
 /** Sends a chat that no earlier request began with, and checks that all tokens came. */
@@ -75,7 +75,10 @@ async function runSession(url: string, index: number, { calls, new_tokens: newTo
 }
 
 async function measureGateway(work: (GatewayWork | DirectWork) & { repeat: number }): Promise<Result> {
-  const { model, gateway } = await (opened ??= openGateway());
+  const name = work.embedded ? "embedded" : values.model!;
+  const pending = opened.get(name) ?? openGateway(name);
+  opened.set(name, pending);
+  const { model, gateway } = await pending;
   let count = 0;
   const seconds = await timeRuns(work.repeat, async () => {
     round++;
@@ -103,8 +106,8 @@ await serve<ServeWork | GatewayWork | DirectWork>(async (request) => {
   return { seconds, count: clients * newTokens, values: { "requests/s": clients / median } };
 });
 server?.kill();
-if (opened !== undefined) {
-  const { model, gateway } = await opened;
+for (const pending of opened.values()) {
+  const { model, gateway } = await pending;
   await gateway.close();
   await model.close();
 }
