@@ -18,7 +18,7 @@ export type PretrainedWork = {
   layers: number[];
 };
 
-const update = { work: "pretrained", turns: 256, envs: 16, mini_batch: 64, epochs: 2 } as const;
+const update = { work: "pretrained", turns: 96, envs: 16, mini_batch: 48, epochs: 2 } as const;
 const lastLayers = Array.from({ length: 8 }, (_, i) => smollm2.layers - 8 + i);
 
 function part(name: string): Part {
@@ -41,7 +41,7 @@ function torchPeer(options: string[]): PeerSide {
 export const bench: Bench = {
   name: "pretrained",
   description:
-    "SmolLM2-135M plays with replies held to choices and learns by PPO: 256 turns, 2 epochs in minibatches of 64; PyTorch + PEFT beside it",
+    "SmolLM2-135M plays with replies held to choices and learns by PPO: 96 turns, 2 epochs in minibatches of 48; PyTorch + PEFT beside it",
   ours: {
     module: join("ours", "pretrained.js"),
     arguments: (context) => ["--model", ourModelPath(context), "--threads", `${context.threads}`],
