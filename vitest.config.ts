@@ -46,7 +46,7 @@ const LONG_TESTS = [
   "src/rl/train/trainer.test.ts",
 ];
 
-/** Orders files: the long ones, the others, those with a process of their own. */
+/** Orders files: the long ones, the others, those with their own process. */
 class Sequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ project, moduleId }: TestSpecification) =>

@@ -3,9 +3,9 @@ import type { Bench, Part } from "./framework.js";
 import { legacyFolderPath, ourModelPath, prepareWeights } from "./smollm2.js";
 
 /**
- * Blackjack-v1 played with free replies of exactly `new_tokens` tokens until `turns` turns are gathered, then one PPO update of
+ * Blackjack-v1 played with free completions of exactly `new_tokens` tokens until `turns` turns are gathered, then one PPO update of
  * `epochs` epochs on them. Seconds: those of `turns` turns, playing and update together. Count: `turns`. Values: `rollout` and
- * `update`, turns a second each. `observation` has the marks {total}, {dealer} and {ace} ("a" or "no"); a reply that holds
+ * `update`, turns a second each. `observation` has the marks {total}, {dealer} and {ace} ("a" or "no"); a completion that contains
  * "stay" stays, any other hits. Peers: peers/blackjack.py.
  */
 export type BlackjackWork = {
@@ -41,7 +41,7 @@ function part(name: string): Part {
 export const bench: Bench = {
   name: "blackjack",
   description:
-    "SmolLM2-135M plays Blackjack-v1 and learns by PPO: batches of 16 turns, 4 epochs, 32 new tokens; LlamaGym beside it",
+    "SmolLM2-135M plays Blackjack-v1 and learns by PPO: batches of 16 turns, 4 epochs, 32 new tokens; peer: LlamaGym",
   ours: {
     module: join("ours", "blackjack.js"),
     arguments: (context) => ["--model", ourModelPath(context), "--threads", `${context.threads}`],

@@ -17,7 +17,7 @@ const openCase = (name: string, parameters: DashboardWork): BenchCase => ({
 export const bench: Bench = {
   name: "dashboard",
   description:
-    "The dashboard's page in headless Chromium with a server that was just started: seconds until a view is complete; beside them " +
+    "The dashboard's page in headless Chromium with a server that was just started: seconds until a view is complete; also  " +
     "frames and tasks over 50 ms of the page's main thread while it scrolls and zooms, and its heap after garbage collection.",
   ours: { module: "ours/dashboard.js" },
   peers: {},

@@ -46,7 +46,7 @@ function start(name: string, source: "folder" | "gguf", options: Partial<BenchCa
 
 /**
  * Floating-point operations that a training step cannot do without: the frozen matrices forward and backward to their inputs
- * (no gradient of their own), the four skinny products of LoRA's gradients, causal attention (2 products forward, 4 backward)
+ * (no gradient), the four skinny products of LoRA's gradients, causal attention (2 products forward, 4 backward)
  * and the head at the positions whose logits are needed.
  */
 function trainingOperations({ rows, tokens }: { rows: number; tokens: number }): number {
@@ -91,7 +91,7 @@ const llamaPeer = (path: (context: Context) => string): PeerSide => ({
 
 export const bench: Bench = {
   name: "engine",
-  description: "SmolLM2-135M, LoRA r 16 on all linear layers; PyTorch + Transformers + PEFT and llama.cpp beside it",
+  description: "SmolLM2-135M, LoRA r 16 on all linear layers; peers: PyTorch + Transformers + PEFT, llama.cpp",
   ours: {
     module: join("ours", "engine.js"),
     arguments: (context) => [

@@ -23,7 +23,7 @@ const IDS = [
 
 export const bench: Bench = {
   name: "envs",
-  description: "Steps a second of environments with random actions, resets included; Python Gymnasium beside ours",
+  description: "Steps a second of environments with random actions, resets included; peer: Python's Gymnasium",
   ours: { module: join("ours", "envs.js") },
   peers: { gymnasium: { environment: ".venv", script: "envs.py" } },
   cases: IDS.map((id): BenchCase => {

@@ -31,7 +31,7 @@ export type BenchCase = {
   name: string;
   parameters: Parameters;
   metric: Metric;
-  /** Figures of their own from the same runs. */
+  /** Additional figures from the same runs. */
   parts?: Part[];
   /** Unmeasured repetitions before the measured ones; 1 unless told. */
   warmup?: number;

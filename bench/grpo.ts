@@ -5,7 +5,7 @@ import { folderPath, ourModelPath, prepareWeights } from "./smollm2.js";
 export type Message = { role: "system" | "user" | "assistant"; content: string };
 
 /**
- * One GRPO step: `completions` replies of exactly `new_tokens` tokens, `group` for each prompt, scored, and one update.
+ * One GRPO step: `completions` completions of exactly `new_tokens` tokens, `group` for each prompt, scored, and one update.
  * Count: 1. Peers: peers/grpo.py.
  */
 export type GrpoWork = {
@@ -58,7 +58,7 @@ function trlPeer(options: string[]): PeerSide {
 export const bench: Bench = {
   name: "grpo",
   description:
-    "a GRPO step of SmolLM2-135M, LoRA r 16 on all linear layers: 16 completions x 32 tokens in groups of 8; TRL beside it",
+    "a GRPO step of SmolLM2-135M, LoRA r 16 on all linear layers: 16 completions x 32 tokens in groups of 8; peer: TRL",
   ours: {
     module: join("ours", "grpo.js"),
     arguments: (context) => ["--model", ourModelPath(context), "--threads", `${context.threads}`],

@@ -134,7 +134,7 @@ function selectCases(bench: Bench, requested: string[] | undefined): BenchCase[]
 }
 
 /**
- * Measures a bench's cases on our side and on every installed peer, alternately, each side in a process of its own.
+ * Measures a bench's cases on our side and on every installed peer, alternately, each side in its own process.
  * Throws when a side fails.
  */
 export async function measure(bench: Bench, options: MeasureOptions): Promise<Report> {

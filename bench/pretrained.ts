@@ -3,7 +3,7 @@ import type { Bench, BenchCase, Part, PeerSide } from "./framework.js";
 import { folderPath, ourModelPath, prepareWeights, smollm2 } from "./smollm2.js";
 
 /**
- * `turns` turns of an environment with replies held to its choices, `envs` environments side by side, then one PPO update on them.
+ * `turns` turns of an environment with completions constrained to its choices, `envs` environments in parallel, then one PPO update on them.
  * Seconds: of playing and update together. Count: `turns`. Values: `rollout` and `update`, turns a second each. Peers:
  * peers/pretrained.py.
  */
@@ -41,7 +41,7 @@ function torchPeer(options: string[]): PeerSide {
 export const bench: Bench = {
   name: "pretrained",
   description:
-    "SmolLM2-135M plays with replies held to choices and learns by PPO: 96 turns, 2 epochs in minibatches of 48; PyTorch + PEFT beside it",
+    "SmolLM2-135M plays with completions constrained to choices and learns by PPO: 96 turns, 2 epochs in minibatches of 48; peer: PyTorch + PEFT",
   ours: {
     module: join("ours", "pretrained.js"),
     arguments: (context) => ["--model", ourModelPath(context), "--threads", `${context.threads}`],

@@ -20,7 +20,7 @@ export const bench: Bench = {
   name: "recording",
   description:
     "Pairs of training runs of the embedded model with `--rollouts samples` (the default) and `--rollouts none`, in turn: " +
-    "processor seconds of a recorded run; beside them what recording adds to processor time and time, in percent of the run " +
+    "processor seconds of a recorded run; also what recording adds to processor time and time, in percent of the run " +
     "without it (mean over the pairs with its standard error), and the share of `time/recording` in the recorded runs.",
   ours: { module: "ours/recording.js", arguments: ({ threads }) => [String(threads)] },
   peers: {},

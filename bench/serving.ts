@@ -26,7 +26,7 @@ function defineSessions(sessions: number): BenchCase {
   };
 }
 
-/** Latency that the gateway adds to a call, and the throughput of 64 sessions beside that of one. */
+/** Latency that the gateway adds to a call, and the throughput of 64 sessions compared with that of one. */
 function deriveGateway(ours: Figures): Figures {
   const figures = {
     gateway_added_ms: (1000 * (ours.gateway_calls - ours.direct_calls)) / LATENCY_CALLS,
@@ -51,7 +51,7 @@ export const bench: Bench = {
   description:
     "SmolLM2-135M behind `llamagym serve` (float32, over HTTP) and in node-llama-cpp (llama.cpp, in its process) with the same " +
     `weights in float32 and Q8_0: clients that each send a chat and receive ${NEW_TOKENS} tokens, all at once. Then \`createGateway\` ` +
-    `in float32: ${LATENCY_CALLS} calls of one token of the embedded model by one session, beside the same calls without a gateway, and 1 and 64 sessions.`,
+    `in float32: ${LATENCY_CALLS} calls of one token of the embedded model by one session and the same calls without a gateway; 1 and 64 sessions.`,
   ours: {
     module: "ours/serving.js",
     arguments: (context) => ["--model", exportedPath(context, "F32"), "--threads", `${context.threads}`],

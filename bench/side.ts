@@ -9,7 +9,7 @@ const MAX_STDERR_CHARS = 4000;
 
 type PendingRequest = { resolve: (answer: Answer) => void; reject: (error: Error) => void };
 
-/** One side of a bench, in a process of its own, asked one thing at a time. */
+/** One side of a bench in its own process, which runs one request at a time. */
 export class Side {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #name: string;

@@ -14,7 +14,7 @@ export const smollm2 = {
   vocabulary: 49152,
 };
 
-/** The GGUF that the benches' weights come from: LLAMAGYM_BENCH_MODEL, or the shared one beside the repository. */
+/** The GGUF that the benches' weights come from: LLAMAGYM_BENCH_MODEL, or the shared one next to the repository. */
 export function ggufPath({ root }: Context): string {
   return process.env.LLAMAGYM_BENCH_MODEL ?? join(root, "..", "shared", "models", "SmolLM2-135M-Instruct.Q4_1.gguf");
 }

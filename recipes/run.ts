@@ -1,7 +1,7 @@
 /**
  * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--variant NAME] [--model MODEL] [--threads N] [--output FOLDER]`. Without
  * --seed all of its seeds run, one after the other, and without --variant all of its variants; what was run before with the same
- * settings resumes where it stopped. Writes results.json, curve.svg and a picture of each metric in `plots` beside the recipe's config,
+ * settings resumes where it stopped. Writes results.json, curve.svg and a picture of each metric in `plots` into the recipe's folder,
  * and report.html, the views of the dashboard, into each run's folder.
  */
 import { spawnSync } from "node:child_process";
@@ -35,7 +35,7 @@ interface Recipe {
   readonly task: string;
   readonly train: TrainOptions;
   readonly seeds: readonly number[];
-  /** Settings beside those of `train`, by name, where several ways are compared. */
+  /** Settings added to those of `train`, by variant name. */
   readonly variants?: Readonly<Record<string, Partial<TrainOptions>>>;
   /** Episodes of the greedy evaluation at the end. */
   readonly evalEpisodes: number;

@@ -8,14 +8,15 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const { identifiers, british, phrases, ignore } = JSON.parse(
   readFileSync(new URL("vocabulary.json", import.meta.url), "utf8"),
 );
-const ROOTS = ["src", "dashboard", "test", "docs", "examples", "bench", "recipes", "README.md", "ARCHITECTURE.md"];
+const ROOTS = ["src", "dashboard", "test", "docs", "examples", "bench", "recipes"];
+const PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md"];
 
 const retired = new Map(Object.entries(identifiers));
 const spelling = new RegExp(british.join("|"));
 const phrase = new RegExp(`\\b(${phrases.join("|")})\\b`, "i");
 
 function listFiles() {
-  const files = execFileSync("git", ["ls-files", ...ROOTS], { cwd: root, encoding: "utf8" })
+  const files = execFileSync("git", ["ls-files", ...ROOTS, ...PAGES], { cwd: root, encoding: "utf8" })
     .trim()
     .split("\n");
   return files.filter((file) => /\.(tsx?|mjs|md)$/.test(file) && !ignore.some((path) => file.startsWith(path)));

@@ -79,7 +79,7 @@ async function openAgent(work: BlackjackWork): Promise<BlackjackAgent> {
       maxNewTokens: work.new_tokens,
       temperature: work.temperature,
       topP: work.top_p,
-      // Replies never end early, so that every turn is the same work.
+      // Completions never end early, so every turn is the same work.
       ignoreEos: true,
     },
     ppo: { batchSize: work.turns, miniBatchSize: work.turns, numPpoEpochs: work.epochs },

@@ -80,7 +80,7 @@ async function train(work: GrpoWork, tracker: Tracker, signal: AbortSignal): Pro
   await base.close();
 }
 
-/** The trainer of the newest case: two would be measured beside each other's memory. */
+/** The trainer of the newest case: two would share the memory that is measured. */
 let current: { readonly backward: GrpoWork["backward"]; readonly trainer: SteppedTrainer } | undefined;
 
 /** This project's side of `npm run bench -- grpo`. */

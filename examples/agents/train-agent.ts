@@ -12,7 +12,7 @@ const NUM_SESSIONS = 64;
 
 const { values } = parseArgs({
   options: {
-    episodes: { type: "string", default: "30000" },
+    episodes: { type: "string", default: "50000" },
     "eval-episodes": { type: "string", default: "20000" },
     processes: { type: "string", default: "0" },
     model: { type: "string", default: "embedded" },

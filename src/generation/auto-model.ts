@@ -12,7 +12,7 @@ import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 
 /** Options of `AutoModelForCausalLM.fromPretrained`. */
 export interface PretrainedOptions extends OpenOptions, Pick<LanguageModelOptions, "maxNumSequences"> {
-  /** A tokenizer to use instead of the one beside the model. */
+  /** A tokenizer to use instead of the model's. */
   readonly tokenizer?: Tokenizer;
   /** Adapter to load onto the model: a folder or hub id. */
   readonly adapter?: string;

@@ -59,7 +59,7 @@ const gameSchema = z.object({
 });
 
 /**
- * Reads the .json that TextWorld (1.x) writes beside a story file.
+ * Reads the .json that TextWorld (1.x) writes next to a story file.
  * @throws FILE_CORRUPT, naming the file and what is wrong in it; FORMAT_UNSUPPORTED for another version of the format
  */
 export function parseGame(text: string, fileName: string): Game {

@@ -14,7 +14,7 @@ export interface StoryFiles {
 }
 
 /**
- * Reads `NAME.z8` and the `NAME.json` beside it; `path` may name either.
+ * Reads `NAME.z8` and the `NAME.json` next to it; `path` may name either.
  * @throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED, naming the file
  */
 export function readStoryFiles(path: string): StoryFiles {
@@ -22,7 +22,7 @@ export function readStoryFiles(path: string): StoryFiles {
   const storyPath = /\.z\d$/i.test(path) ? path : `${stem}.z8`;
   const gamePath = `${stem}.json`;
   const story = readBytes(storyPath, "the story file that tw-make writes");
-  const game = readBytes(gamePath, "the description of the game that tw-make writes beside its story");
+  const game = readBytes(gamePath, "the description of the game that tw-make writes next to its story");
   return {
     story: new Story(story, fs.basename(storyPath)),
     game: parseGame(new TextDecoder().decode(game), fs.basename(gamePath)),

@@ -26,7 +26,7 @@ const NUM_GAME_SEEDS = 2 ** 32;
 const DEFAULT_INFOS = "objective description inventory admissibleCommands score won lost".split(" ") as InfoName[];
 
 export interface TextWorldOptions extends HouseOptions {
-  /** Path of a TextWorld story file with its .json beside it, or several to draw from for each episode. */
+  /** Path of a TextWorld story file with its .json in the same folder, or several to draw from for each episode. */
   readonly gameFile?: string | readonly string[];
   /** Seed of the generated game. Default: a different game every episode. */
   readonly gameSeed?: number;

@@ -264,7 +264,7 @@ export const elementwiseCases = {
       differentiable: [],
     },
     {
-      title: "flows beside it: the factor counts as a constant",
+      title: "stops at one factor, which counts as a constant",
       sizes: matrixSizes,
       inputs: ({ rows, columns }) => ({ x: float([rows, columns]), held: fixed([], [1.5]) }),
       build: ({ x, held }) => ops.mul(ops.stopGradient(held), ops.mul(x, x)),

@@ -83,7 +83,7 @@ export const layoutCases = {
       differentiable: ["x", "scalar"],
     },
     {
-      title: "empty static axes beside a named one",
+      title: "empty static axes with a named one",
       sizes: matrixSizes,
       inputs: ({ rows }) => ({ x: sequence([rows, 0, 3], "int32"), y: sequence([rows, 1], "int64") }),
       build: ({ x, y }, { rows }) => [ops.reshape(x, [3, 0, rows]), ops.reshape(y, [rows])],

@@ -227,7 +227,7 @@ export const normCases = {
   ],
   output: [
     {
-      title: "inverse root mean square, mean and inverse deviation beside the normal values",
+      title: "inverse root mean square, mean and inverse deviation with normal values",
       sizes: normSizes,
       inputs: ({ rows, columns }) => ({ x: float([rows, columns]), weight: float([columns]), bias: float([columns]) }),
       build: ({ x, weight, bias }) => {

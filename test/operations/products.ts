@@ -54,7 +54,7 @@ const batchedSizes: readonly Sizes[] = [
   { batch: 1, rows: 3, inner: 1, columns: 0 },
   { batch: 3, rows: 3, inner: 0, columns: 5 },
 ];
-/** ONNX Runtime refuses an empty batch beside a stretched one. */
+/** ONNX Runtime refuses an empty batch with a broadcast one. */
 const emptyBatch: Sizes = { batch: 0, rows: 3, inner: 1, columns: 5 };
 
 /** Leading dimensions of the factors: the same, stretched, missing on one side. */

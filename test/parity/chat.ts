@@ -98,7 +98,7 @@ async function runGuarded(report: ParityReport, name: string, run: () => Promise
 }
 
 async function readFixture<Fixture>(path: string): Promise<Fixture> {
-  // Fixtures are written by the generator beside them; a wrong one shows as a failed case.
+  // Fixtures are written by the generator next to them; a wrong one shows as a failed case.
   return (await readJson(path)) as unknown as Fixture;
 }
 

@@ -14,7 +14,7 @@ interface Suite {
   readonly from?: "own folder" | "folder above";
 }
 
-/** Every part of the fixtures; a new one is a module here beside and a line. */
+/** Every part of the fixtures; a new one is a module in this folder and a line here. */
 const suites: readonly Suite[] = [
   { folder: "models", load: async () => (await import("./models.js")).runModelsParity },
   { folder: "models", load: async () => (await import("./chat.js")).runTokenizerParity },

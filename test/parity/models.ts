@@ -71,7 +71,7 @@ class ModelParity {
     });
   }
 
-  /** Beside the adapter's numbers, those of the base model with the adapter switched off. */
+  /** In addition to the adapter's numbers, those of the base model with the adapter disabled. */
   async adapter(adapted: CausalLM): Promise<void> {
     const { fixture } = this;
     await runGuarded(this.report, `${this.name} adapter`, async () => {

@@ -52,7 +52,7 @@ export async function runRlParity(directory: string, report: ParityReport, _opti
         report.skip(`rl/${file}`, `there is no ${path}`);
         continue;
       }
-      // Fixtures are written by the generator beside them; a wrong one shows as a failed case.
+      // Fixtures are written by the generator next to them; a wrong one shows as a failed case.
       for (const { name, run } of buildCases((await readJson(path)) as never, runtime, report)) {
         try {
           await run();

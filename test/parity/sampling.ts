@@ -36,7 +36,7 @@ export async function runSamplingParity(
     report.skip("sampling", `there is no ${path}`);
     return;
   }
-  // Fixtures are written by the generator beside them; a wrong one shows as a failed case.
+  // Fixtures are written by the generator next to them; a wrong one shows as a failed case.
   const { cases } = (await readJson(path)) as unknown as { readonly cases: readonly SamplingCase[] };
   for (const fixture of cases) {
     try {

@@ -8,7 +8,7 @@ import { startRun } from "../../src/app/runs/run.js";
 
 type CallOptions = Omit<RequestInit, "headers"> & { readonly headers?: Readonly<Record<string, string>> };
 
-/** A dashboard's server with a folder of runs of its own, and requests to it with its token. */
+/** A dashboard's server with its own folder of runs, and requests to it with its token. */
 export class DashboardServer {
   readonly origin: string;
   private readonly token: string;

@@ -7,7 +7,7 @@ import type { ScoringGraph } from "../../src/models/graphs/training-graph.js";
 export const PLAIN: SamplingParams = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
 export const GREEDY = { ...PLAIN, temperature: 0 };
 
-/** A request of up to 8 tokens with a random stream of its own. */
+/** A request of up to 8 tokens with its own random stream. */
 export function request(prompt: readonly number[], seed: number, options: Partial<SampleRequest> = {}): SampleRequest {
   const random = new RandomStream(seed);
   return {

@@ -22,7 +22,7 @@ export function Segments<Value extends string>({ label, value, options, onChange
   );
 }
 
-/** A native select with its label beside it. */
+/** A native select with its label. */
 export function Select<Value extends string>({ label, value, options, onChange }: ChoiceProps<Value>): JSX.Element {
   return (
     <label class="field">

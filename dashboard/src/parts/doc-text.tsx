@@ -20,7 +20,7 @@ export function DocText({ text }: { readonly text: string }): JSX.Element {
   return <>{parts}</>;
 }
 
-/** A link to a page of the documentation, which opens beside the dashboard. */
+/** A link to a page of the documentation, which opens in a new tab. */
 export function DocLink({ page, children }: { readonly page: string; readonly children: string }): JSX.Element {
   const path = page.replace(/\.md(#.*)?$/, "");
   return (

@@ -30,7 +30,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** A line icon in the color of the text; the label beside it or on its button names it. */
+/** A line icon in the color of the text; the label next to it or on its button names it. */
 export function Icon({ name }: { readonly name: IconName }): JSX.Element {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">

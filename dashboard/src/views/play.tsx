@@ -67,7 +67,7 @@ export function PlayView(): JSX.Element {
       {problem !== undefined && <Banner kind="error">{problem}</Banner>}
       {state === undefined && (
         <Empty title={isBusy ? "Loading the model …" : "Load a checkpoint to play"}>
-          It runs inside the dashboard's process with a model of its own, at low priority beside training.
+          It runs inside the dashboard's process with its own model, at a lower priority than training.
         </Empty>
       )}
       {state && mode === "chat" && <Chat session={state.session} />}

@@ -17,7 +17,7 @@ import { NoEpisodes } from "./episodes.js";
 
 const ROW_HEIGHT = 26;
 
-/** Pixels of a character of the monospaced font at 13 px, and of the space beside the tokens. */
+/** Pixels of a character of the monospaced font at 13 px, and of the space next to the tokens. */
 const [CHARACTER_WIDTH, SIDE_SPACE] = [7.95, 44];
 
 /** A token of an episode. */

@@ -15,7 +15,7 @@ export function dashboardRoot(folder: string): string {
 }
 
 /**
- * Starts the dashboard of a run in a process of its own, so that it does not slow the training, prints its link and opens it in the
+ * Starts the dashboard of a run in a separate process, so that it does not slow the training, prints its link and opens it in the
  * browser where there is a terminal. The process ends with this one.
  */
 export function startDashboardProcess(folder: string, reporter: Reporter): { readonly stop: () => void } {

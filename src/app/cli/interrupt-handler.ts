@@ -17,7 +17,7 @@ export class InterruptHandler {
     return this.command.signal;
   }
 
-  /** Runs a task with a signal of its own, which an interrupt aborts instead of the command's. */
+  /** Runs a task with its own signal, which an interrupt aborts instead of the command's. */
   async runTask(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
     this.task = new AbortController();
     try {

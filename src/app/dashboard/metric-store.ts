@@ -158,7 +158,7 @@ export class MetricStore {
   }
 }
 
-/** Merges consecutive records into at most `limit` points: the mean, with the range. The newest record is a point of its own. */
+/** Merges consecutive records into at most `limit` points: the mean, with the range. The newest record is a separate point. */
 function downsample(
   name: string,
   xs: Float64Array,

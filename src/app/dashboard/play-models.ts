@@ -27,7 +27,7 @@ interface OpenAgent {
 }
 
 /**
- * Agents of checkpoints, opened when they are first needed, on one CPU thread and at low priority, so that training beside them
+ * Agents of checkpoints, opened when they are first needed, on one CPU thread and at low priority, so that concurrent training
  * keeps its speed. Environments are those of the package only: a copied run folder cannot have code loaded.
  */
 export class PlayModels {

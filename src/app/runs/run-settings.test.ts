@@ -28,7 +28,7 @@ describe("resolveTrainConfig", () => {
     expect(bonus({})).toBe(0.003);
   });
 
-  it("has defaults of their own for choices of a pretrained model, which given settings replace", () => {
+  it("has separate defaults for choices of a pretrained model, which given settings replace", () => {
     const choices = { env, model: "another", actionMode: "choices" } as const;
     const config = resolveTrainConfig(choices);
     expect(config).toMatchObject({ batchSize: 4096, stateBaseline: true, layersToTransform: "last-4" });

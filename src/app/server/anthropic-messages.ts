@@ -154,7 +154,7 @@ function readToolChoice(choice: MessagesBody["tool_choice"]): ToolChoice {
   return choice.type === "any" ? "required" : choice.type;
 }
 
-/** Splits a message: results of tools are messages of their own in chat templates. */
+/** Splits a message: tool results are separate messages in chat templates. */
 function toTemplateMessages(role: string, content: MessagesBody["messages"][number]["content"]): ChatMessage[] {
   if (typeof content === "string") return [{ role, content }];
   const results = content.flatMap((part) =>

@@ -128,7 +128,7 @@ describe("a server of models", () => {
     expect(response).toMatchObject({ status: 400, body: { error: { type: "invalid_request_error", ...error } } });
   });
 
-  it("serves adapters by name beside their base model", async () => {
+  it("serves adapters by name as well as their base model", async () => {
     const adapted = await getPeftModel(model, { r: 2, targetModules: "all-linear" });
     const engines = [new ModelChatEngine(model, "base"), new ModelChatEngine(adapted, "tuned")];
     const both = await startHttpServer({ port: 0 }, (app) => serveModels(app, engines, {}));

@@ -39,7 +39,7 @@ describe("computeRopeTables", () => {
     );
   });
 
-  it("chooses each position's frequencies by the length of its own sequence", () => {
+  it("chooses each position's frequencies by its sequence's length", () => {
     const long = { kind: "longrope", shortFactor: [1, 2], longFactor: [4, 8], originalLength: 10, attentionFactor: 1 };
     const dynamic = { kind: "dynamic", factor: 2, originalLength: 10 };
     for (const scaling of [long, dynamic]) {

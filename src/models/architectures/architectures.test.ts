@@ -173,7 +173,7 @@ describe("defaults", () => {
     });
   });
 
-  it("use rope_theta beside the older rope_scaling and prefer rope_type to type", () => {
+  it("use rope_theta with the older rope_scaling and prefer rope_type to type", () => {
     const scaled = (rope_scaling: JsonObject) =>
       parse({ ...llama, rope_parameters: null, rope_theta: 500, rope_scaling });
     expect(scaled({ type: "linear", factor: 2 }).ropes[0]).toEqual({

@@ -122,7 +122,7 @@ function layerNames(layer: number): LayerNames {
 
 /**
  * Reads the ropes of full and sliding layers. The older fields scale full layers only, and only by
- * `rope_type`: as in Transformers, `type` beside the default kind is ignored.
+ * `rope_type`: as in Transformers, `type` is ignored next to the default kind.
  */
 function readRopes(config: JsonFields, context: RopeContext): [full: RopeConfig, sliding: RopeConfig] {
   const parameters = config.object("rope_parameters");

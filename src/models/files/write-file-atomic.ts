@@ -4,7 +4,7 @@ import type { OpenFile } from "../../core/platform/ports.js";
 import { toWriteError } from "./file-errors.js";
 
 /**
- * Replaces a file atomically: `write` fills a temporary file beside it, which is flushed and
+ * Replaces a file atomically: `write` fills a temporary file in the same folder, which is flushed and
  * renamed. Creates the folder if missing. @throws FILE_WRITE_FAILED.
  */
 export async function replaceFileAtomic(path: string, write: (file: OpenFile) => Promise<void>): Promise<void> {

@@ -55,7 +55,7 @@ describe("packSequences", () => {
 
   it.each([
     ["once", [9, 9, 1], 2],
-    // Beside longer sequences one of four tokens has rotary frequencies of its own.
+    // Batched with longer sequences, one of four tokens has its own rotary frequencies.
     ["for each group where frequencies differ", [9, 9], 1],
   ])("computes what all prefixes begin with %s, and scores tokens in it and behind it", async (_, row, root) => {
     const groups = [

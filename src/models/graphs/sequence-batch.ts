@@ -244,7 +244,7 @@ function selectStates(
   const tokens = [...stateIndices.keys()];
   const paddingIndex = tokens.length;
   const maxPerRow = Math.max(...byRow.map((rowStates) => rowStates.length));
-  // The dummy state needs a slot of its own; otherwise it would share a real state's gradient.
+  // The dummy state needs its own slot; otherwise it would share a real state's gradient.
   const length = byRow.every((rowStates) => rowStates.length === maxPerRow) ? maxPerRow + 1 : maxPerRow;
   const stateAt = (group: number, row: number, i: number) => byRow[group * rows + row][i] ?? paddingIndex;
   const indices = headIndices(config, config.heads, { groups, rows, tokens: length }, stateAt);

@@ -26,7 +26,7 @@ export function readSpecialTokens(
   specialTokensMap: JsonObject,
   vocabulary: ReadonlyMap<string, number>,
 ): SpecialTokens {
-  // Redundant beside added_tokens_decoder.
+  // Redundant with added_tokens_decoder.
   const namedTokens = isObject(config.added_tokens_decoder) ? config : { ...config, ...specialTokensMap };
   const byRole = new Map<SpecialTokenRole, string>();
   for (const role of roles) {

@@ -30,7 +30,7 @@ export async function readTokenizerFolder(folder: string): Promise<TokenizerFile
 
 /**
  * Writes tokenizer files for Python's AutoTokenizer, each atomically and as it was read. A separate
- * chat template is written to chat_template.jinja, named ones beside it. @throws FILE_WRITE_FAILED.
+ * chat template is written to chat_template.jinja, named ones next to it. @throws FILE_WRITE_FAILED.
  */
 export async function writeTokenizerFolder(files: TokenizerFiles, folder: string): Promise<void> {
   await writeFileAtomic(fs.join(folder, "tokenizer.json"), `${JSON.stringify(files.tokenizerJson, null, 2)}\n`);

@@ -68,7 +68,7 @@ describe.each(kinds)("a tokenizer of the kind %s", (kind) => {
 
 describe("byte-level tokenizers", () => {
   it.each(lossless)("are lossless: %s", (kind) => {
-    // Whitespace beside <r> and <l> is theirs by the tokenizer's own rule.
+    // Whitespace next to <r> and <l> belongs to them by the tokenizer's own rule.
     const text = oddText.map((odd) => odd.replaceAll("<r>", "").replaceAll("<l>", "").replaceAll("çé", ""));
     fc.assert(
       fc.property(text, (whole) => {

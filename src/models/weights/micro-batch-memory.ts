@@ -18,7 +18,7 @@ export function defaultMicroBatchTokens({ hiddenSize, layers }: DecoderConfig): 
 
 /**
  * From so many tokens a pass for each of the model's width on, an adapter costs less when it is merged into the weights
- * once a pass than beside them: measured at widths of 128 and 576.
+ * once per pass than separately: measured at widths of 128 and 576.
  */
 const MIN_TOKENS_TO_MERGE = 5;
 

@@ -91,7 +91,7 @@ describe("completions constrained to a pattern", () => {
       /"\[a-z\]\{80\}" needs up to \d+ tokens, but the completion is limited to 24. Raise maxNewTokens/,
     ],
     [
-      "stop strings beside it",
+      "stop strings with it",
       { actionMode: "regex", actionRegex: "a", generation: { stop: "." } },
       /Remove stop and ignoreEos/,
     ],

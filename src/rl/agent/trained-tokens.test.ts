@@ -26,7 +26,7 @@ afterAll(() => models.close());
 const packTurns = (turns: readonly Turn[], { hiddenSize }: DecoderConfig) =>
   layOutSequences(turns.flatMap(decisionSequences), { hiddenSize });
 
-/** Says anything, or what it is held to. */
+/** An agent with free or constrained completions. */
 class Walker extends Agent<number, string> {
   constraint: OutputConstraint | undefined;
 
@@ -99,18 +99,22 @@ async function sampleEpisodes(
 }
 
 const cases = [
-  ["free replies", {}, undefined],
-  ["free replies at temperature 0.6", { generation: { temperature: 0.6 } }, undefined],
-  ["replies held to choices", {}, choices],
-  ["replies held to choices at temperature 1.7", { generation: { temperature: 1.7 } }, choices],
+  ["free completions", {}, undefined],
+  ["free completions at temperature 0.6", { generation: { temperature: 0.6 } }, undefined],
+  ["completions constrained to choices", {}, choices],
+  ["completions constrained to choices at temperature 1.7", { generation: { temperature: 1.7 } }, choices],
   ["actions scored by their sums", { actionScoring: "sum", generation: { temperature: 9 } }, choices],
   ["actions scored by their tokens", { actionScoring: "token", generation: { temperature: 2 } }, choices],
   ["actions scored by their words", { actionScoring: "word", generation: { temperature: 6 } }, choices],
   ["replies behind a prefix, each prompt alone", { historyTurns: 0, completionPrefix: "I" }, undefined],
   ["replies whose history is cut off", { historyTurns: 2 }, choices],
-  ["replies held to a pattern", { generation: { maxNewTokens: 20 } }, pattern],
-  ["replies held to a pattern at temperature 1.7", { generation: { maxNewTokens: 14, temperature: 1.7 } }, pattern],
-  ["replies held to a JSON schema", { generation: { maxNewTokens: 30 }, historyTurns: 1 }, schema],
+  ["completions constrained to a pattern", { generation: { maxNewTokens: 20 } }, pattern],
+  [
+    "completions constrained to a pattern at temperature 1.7",
+    { generation: { maxNewTokens: 14, temperature: 1.7 } },
+    pattern,
+  ],
+  ["completions constrained to a JSON schema", { generation: { maxNewTokens: 30 }, historyTurns: 1 }, schema],
 ] as const;
 
 describe.each(cases)("%s", (name, options, held) => {

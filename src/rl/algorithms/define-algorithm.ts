@@ -11,7 +11,7 @@ export interface ConfiguredAlgorithm {
   readonly hasCritic: boolean;
   /** @throws INVALID_STATE for a model that the algorithm cannot train. */
   create(model: CausalLM, context: LearnerContext): Promise<Learner>;
-  /** The loss, with which workers compute gradients; undefined for an algorithm with an update of its own. */
+  /** The loss, with which workers compute gradients; undefined for an algorithm with its own update. */
   readonly microBatchLoss: MicroBatchLoss | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface Algorithm<
   readonly resolve: (options?: Options) => Config;
 }
 
-/** An algorithm with an update of its own: implements `Learner` instead of being run by `PolicyLearner`. */
+/** An algorithm with its own update: implements `Learner` instead of being run by `PolicyLearner`. */
 export interface CustomAlgorithm<Table extends SettingTable, Options extends object, Config> extends Pick<
   AlgorithmDefinition<Table, Options, Config, unknown>,
   "name" | "title" | "settings" | "resolve" | "critic"

@@ -84,7 +84,7 @@ export interface Learner<Batch = unknown> {
   update(batch: Batch, options?: UpdateOptions): Promise<Metrics>;
   /** Returns what is known about some turns of a batch after its update, for recordings. */
   inspect?(batch: Batch, turns: ReadonlySet<Turn>): ReadonlyMap<Turn, TurnInsight>;
-  /** Computes gradients on workers from now on; absent for algorithms with an update of their own. */
+  /** Computes gradients on workers from now on; absent for algorithms with their own update. */
   useGradientTransport?(transport: GradientTransport): void;
   getState(): Promise<LearnerState>;
   setState(state: LearnerState): Promise<void>;

@@ -110,8 +110,8 @@ describe("collectTurns", () => {
 
   it("returns the same turns for the same seeds, whatever the number of slots", async () => {
     const [alone] = (await new RolloutCollector([createSlot()]).collectTurns(4)).trajectories;
-    const beside = (await new RolloutCollector(createSlots(5)).collectTurns(20)).trajectories;
-    const [first] = beside;
+    const concurrent = (await new RolloutCollector(createSlots(5)).collectTurns(20)).trajectories;
+    const [first] = concurrent;
     expect(first.turns.map(({ tokens }) => tokens)).toEqual(alone.turns.map(({ tokens }) => tokens));
   });
 });

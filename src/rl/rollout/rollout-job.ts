@@ -98,7 +98,7 @@ export class JobRunner {
         const index = firstSlot + i;
         const options = { newEpisode: () => newEpisode(random), random, settings, index, firstSeed, record };
         const slot = new EnvSlot(envs[i], options);
-        // Episodes with a seed of their own need no new one for an environment that could not be saved.
+        // Episodes with their own seed need no new one for an environment that could not be saved.
         const needsNoSeed = state.env === null && "episodes" in work;
         slot.setState(needsNoSeed ? { ...state, hasStarted: false } : state);
         return slot;

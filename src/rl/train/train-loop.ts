@@ -150,7 +150,7 @@ class TrainLoop<Rollout, Batch> {
     this.takeRequests((await onUpdate?.(event)) ?? {});
   }
 
-  /** Records the last update's rollout; compression and writing continue beside the next one. */
+  /** Records the last update's rollout; compression and writing continue during the next one. */
   private async record(rollout: Rollout, batch: Batch): Promise<void> {
     const { tracker } = this.options;
     const start = performance.now();

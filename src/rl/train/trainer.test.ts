@@ -37,7 +37,7 @@ interface Variant {
 
 /** A run of twelve turns an update over four environments, whose episodes of five turns never end with an update. */
 async function setUp(options: Partial<TrainerOptions> = {}, { env = {}, agent: more = {}, peft = {} }: Variant = {}) {
-  // Dropout draws random numbers of its own, which must resume too.
+  // Dropout draws its own random numbers, which must resume too.
   const model = await models.reopen(modelFolder, { r: 4, loraDropout: 0.1, seed: 1, ...peft });
   const envs: CountingEnv[] = [];
   const agent = new EvenOddAgent(model, undefined, { ...agentOptions, ...more });

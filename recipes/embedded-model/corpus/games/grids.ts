@@ -135,7 +135,7 @@ function taxiFacts(text: string): Fact[] {
   ];
 }
 
-/** On which side of the taxi something lies; nothing for what has no place of its own. */
+/** On which side of the taxi something lies; empty for what has no position. */
 function directionFacts(what: string, from: string, to: string): Fact[] {
   const [[fromRow, fromColumn], [row, column]] = [from, to].map((place) => (place.match(/\d/g) ?? []).map(Number));
   if (row === undefined) return [];

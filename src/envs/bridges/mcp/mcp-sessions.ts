@@ -16,7 +16,7 @@ interface McpSession {
 }
 
 /**
- * MCP over streamable HTTP without streams: each client that initializes gets a session with an environment of its own; clients
+ * MCP over streamable HTTP without streams: each client that initializes gets a session with its own environment; clients
  * without one, such as those of OpenEnv, share `sharedSession`.
  */
 export class McpSessions {

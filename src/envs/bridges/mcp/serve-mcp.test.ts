@@ -117,7 +117,7 @@ describe("an environment served over MCP", () => {
     expect(await call("step", { action: { device: "door" } })).toMatchObject({ isError: true });
   });
 
-  it("gives each client an environment of its own, which ends with the client's session", async () => {
+  it("gives each client its own environment, which ends with the client's session", async () => {
     const closed = Room.closed;
     const url = await serve(() => new Room(), { maxSessions: 2 });
     const [first, second] = [await connect(url), await connect(url)];

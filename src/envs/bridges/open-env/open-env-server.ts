@@ -36,7 +36,7 @@ export interface EnvServer {
 /**
  * Serves environments with OpenEnv's protocol: each WebSocket connection to /ws gets a separate one from `makeEnv`;
  * clients without WebSocket share one through POST /reset, POST /step and GET /state. GET /health, /metadata, /schema and
- * /openapi.json describe it. /mcp serves the tools `reset` and `step` to MCP clients, each with an environment of its own.
+ * /openapi.json describe it. /mcp serves the tools `reset` and `step` to MCP clients, each with its own environment.
  * @throws INVALID_ARGUMENT for an invalid port, INVALID_STATE for one in use, ENV_INVALID when `makeEnv` returns no Env
  */
 export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeOptions = {}): Promise<EnvServer> {

@@ -23,7 +23,7 @@ interface GgufExportOptions {
 }
 
 /**
- * Writes model.gguf with the tokenizer and the chat template inside, and Ollama's Modelfile beside it. @throws
+ * Writes model.gguf with the tokenizer and the chat template inside, and Ollama's Modelfile. @throws
  * MODEL_UNSUPPORTED, TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
  */
 export async function exportGguf(

@@ -9,7 +9,7 @@ type Fields = Record<string, GgufFieldValue>;
 interface GgufSupport {
   /** Default "silu". */
   readonly activation?: DecoderConfig["activation"];
-  /** Kinds of rope scaling beside the default one. */
+  /** Kinds of rope scaling other than the default. */
   readonly scalings: readonly RopeConfig["scaling"]["kind"][];
   /** Layers with positions; default all. */
   readonly hasRope?: (layer: number) => boolean;

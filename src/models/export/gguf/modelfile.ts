@@ -15,7 +15,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   repetition_penalty: "repeat_penalty",
 };
 
-/** Formats Ollama's Modelfile for a GGUF file beside it. */
+/** Formats Ollama's Modelfile for a GGUF file in the same folder. */
 export function formatModelfile(file: string, tokenizer: Tokenizer, generationConfig: JsonObject): string {
   const lines = [`FROM ./${file}`];
   lines.push(...describeTemplate(tokenizer));
@@ -29,7 +29,7 @@ export function formatModelfile(file: string, tokenizer: Tokenizer, generationCo
 
 /**
  * Translates a chat template to Go's language if it surrounds messages by constant text, the same after all roles;
- * for others, Ollama looks for one of its own templates that resembles the GGUF file's.
+ * for others, Ollama looks among its templates for one that resembles the GGUF file's.
  */
 function describeTemplate(tokenizer: Tokenizer): string[] {
   if (!tokenizer.chatTemplates.has("default")) return [];

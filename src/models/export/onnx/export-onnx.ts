@@ -36,7 +36,7 @@ const HEAD_DIM_MULTIPLE = 8;
 const ALIGNMENT = 64;
 
 /**
- * Writes a folder that transformers.js opens: onnx/model*.onnx with its weights in a file beside it, config.json,
+ * Writes a folder that transformers.js opens: onnx/model*.onnx with its weights in an external file, config.json,
  * generation_config.json and the tokenizer's files. Activations and cache are float32 in all types. @throws
  * MODEL_UNSUPPORTED, FILE_WRITE_FAILED.
  */
@@ -111,7 +111,7 @@ async function saveTokenizer(tokenizer: Tokenizer, folder: string): Promise<void
   });
 }
 
-/** The embedding and norms stay in float32 beside quantized matrices. */
+/** The embedding and norms stay in float32 when matrices are quantized. */
 function chooseStorage({ config, weights }: CausalLM, type: OnnxType): ReadonlyMap<string, StoredParameter> {
   const matrices = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
   const stored = new Map<string, StoredParameter>();

@@ -21,7 +21,7 @@ import { computeRopeTables } from "../../../engine/nn/rope.js";
 import { vocabularyLogits } from "../../graphs/policy-nodes.js";
 import { groupQueryAttention } from "./group-query-attention.js";
 
-/** A table of rotations, stored beside the weights. */
+/** A table of rotations, stored with the weights. */
 export type RopeTables = ReadonlyMap<string, Float32Array>;
 
 /**

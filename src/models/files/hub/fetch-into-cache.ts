@@ -32,7 +32,7 @@ export interface DownloadContext {
   readonly onProgress?: (progress: DownloadProgress) => void;
 }
 
-/** Consecutive attempts that may fail without progress, beside the first. */
+/** Consecutive attempts that may fail without progress after the first. */
 const MAX_DOWNLOAD_RETRIES = 5;
 /** New bytes that count as progress, also as a share of the file: bounds the requests for a file of any size. */
 const MIN_PROGRESS_BYTES = 2 ** 20;

@@ -40,7 +40,7 @@ export async function isAdapterFolder(folder: string): Promise<boolean> {
 }
 
 /**
- * Reads a LoRA adapter saved by PEFT or `writeAdapter`. Base weights that PEFT saves beside an adapter of the embedding
+ * Reads a LoRA adapter saved by PEFT or `writeAdapter`. Base weights that PEFT saves with an adapter of the embedding
  * or output matrix are ignored. @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA,
  * FORMAT_UNSUPPORTED.
  */

@@ -30,7 +30,7 @@ const createBudget = (): Budget => ({ steps: MAX_STEPS, text: MAX_TEXT_WORK, ite
 /** Rendering is synchronous, so one budget is in use at a time. */
 let budget = createBudget();
 
-/** Calls a function with a budget of its own. */
+/** Calls a function with its own budget. */
 export function withRenderBudget<Result>(render: () => Result): Result {
   const outer = budget;
   budget = createBudget();

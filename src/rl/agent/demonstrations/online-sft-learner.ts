@@ -27,7 +27,7 @@ export interface OnlineSftLearnerOptions {
   readonly seed: number;
 }
 
-/** JSON state of a checkpoint beside the algorithm's. The optimizer's moments are stored after the algorithm's. */
+/** JSON state of a checkpoint in addition to the algorithm's. The optimizer's moments are stored after the algorithm's. */
 interface ReplayTrainingState {
   readonly isEnabled: boolean;
   readonly replay: ReplayBufferState;
@@ -102,7 +102,7 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
     return this.algorithm.inspect?.(batch, turns) ?? new Map();
   }
 
-  /** @throws INVALID_ARGUMENT for an algorithm with an update of its own. */
+  /** @throws INVALID_ARGUMENT for an algorithm with its own update. */
   useGradientTransport(transport: GradientTransport): void {
     if (this.algorithm.useGradientTransport === undefined)
       throw invalidArgument("The algorithm computes its updates itself, which gradient workers cannot. Remove them.");

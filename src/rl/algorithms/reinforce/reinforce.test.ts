@@ -50,7 +50,7 @@ describe("reinforceAdvantages", () => {
       group: Math.floor(i / 2),
     }));
     const found = reinforceAdvantages(samples, config);
-    // Returns 4, 4 | 2 and 10 | 0; the second turn of the first sample has none beside it.
+    // Returns 4, 4 | 2 and 10 | 0; the second turn of the first sample has no counterpart.
     expect(found.flatMap((row) => [...row])).toEqual(normalized([1, 0, -1, 5, -5]));
   });
 

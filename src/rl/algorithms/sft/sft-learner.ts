@@ -36,7 +36,7 @@ export interface SftEvaluation {
   readonly eval_mean_token_accuracy: number;
 }
 
-/** State of a resumable run beside the trained parameters. */
+/** State of a resumable run in addition to the trained parameters. */
 export interface SftState {
   readonly step: number;
   readonly numTokens: number;
