@@ -105,7 +105,7 @@ class Restarted {
       const start = this.output.length;
       child.stdout.on("data", (data: Buffer) => {
         this.output += data.toString();
-        if (!child.killed && /is ready\.|Run folder|Resuming/.test(data.toString())) this.onReady();
+        if (!child.killed && /is ready\.|Run folder|Resuming|Restarting/.test(data.toString())) this.onReady();
       });
       child.stderr.on("data", (data: Buffer) => (this.output += data.toString()));
       const code = await new Promise<number | null>((resolve) => child.on("close", resolve));

@@ -46,6 +46,8 @@ export class Runtime {
   private readonly providers: readonly string[];
   private readonly worker: ComputeWorker;
   private readonly pending = new Map<number, PendingRequest>();
+  /** Requests without a result, which are sent in one message with the next one of the same turn: messages cost more than they do. */
+  private unsent: WorkerRequest[] = [];
   private nextId = 0;
   private failure: LlamaGymError | undefined;
   private readonly guard = createExitGuard();
@@ -146,12 +148,17 @@ export class Runtime {
 
   /** Sends a request whose result is not awaited; the worker reports its error when the result is used. */
   private post(request: WorkerRequest): void {
-    this.request(request).catch(() => {});
+    if (this.unsent.push(request) > 1) return;
+    queueMicrotask(() => {
+      if (this.unsent.length > 0) this.sequence([]).catch(() => {});
+    });
   }
 
-  private request(request: WorkerRequest, transfer: readonly ArrayBuffer[] = []): Promise<WorkerResult> {
+  private request(last: WorkerRequest, transfer: readonly ArrayBuffer[] = []): Promise<WorkerResult> {
+    const unsent = this.unsent.splice(0);
     if (this.failure !== undefined) return Promise.reject(this.failure);
     const id = this.nextId++;
+    const request: WorkerRequest = unsent.length === 0 ? last : { kind: "sequence", requests: [...unsent, last] };
     return new Promise((resolve, reject) => {
       if (this.pending.size === 0) this.worker.ref();
       this.pending.set(id, { resolve, reject });
