@@ -24,14 +24,14 @@ export type SimulateWork = {
 
 const WORKERS = [1, 2, 4, 8];
 
-function playCase(name: string, parameters: PlayWork): BenchCase {
+function playCase(name: string, parameters: PlayWork, repeat = 3): BenchCase {
   return {
     name,
     parameters,
     metric: { kind: "rate", unit: "turns/s" },
     freshProcess: true,
     warmup: 0,
-    repeat: 3,
+    repeat,
     maxRuns: 1,
   };
 }
@@ -49,7 +49,11 @@ const waitCases = [8, 64].flatMap((slots) =>
   ),
 );
 const sampleCases = [1, 2].map((workers) =>
-  playCase(`sample_workers_${workers}`, { work: "play", workers, slots: 64, slots_per_job: 8, rounds: 64, wait_ms: 0 }),
+  playCase(
+    `sample_workers_${workers}`,
+    { work: "play", workers, slots: 64, slots_per_job: 8, rounds: 64, wait_ms: 0 },
+    5,
+  ),
 );
 function simulationCase(workers: number, work: Omit<SimulateWork, "work" | "workers" | "bytes">): BenchCase {
   return {

@@ -22,11 +22,15 @@ import { serve, timeRuns } from "../serve.js";
 // Compiled, this file is bench/.build/bench/ours/scale.js.
 const command = fileURLToPath(new URL("../../../../dist/app/cli/bin.js", import.meta.url));
 const envModule = fileURLToPath(new URL("waiting-env.js", import.meta.url));
+/** Redis as docs/scale.md starts it: `appendonly yes` syncs its file once a second. */
+const EVERYSEC = ["--appendfsync", "everysec"];
+/** Rollouts that one worker collects before the measured ones. */
+const WARMUP_RUNS = 3;
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 async function play(request: Request<PlayWork>): Promise<Result> {
   const { workers, slots, slots_per_job: slotsPerJob, rounds, wait_ms: waitMs, repeat } = request;
-  const redis = await RedisServer.start();
+  const redis = await RedisServer.start(EVERYSEC);
   const folder = await mkdtemp(join(tmpdir(), "bench-scale-"));
   const env = { ...process.env, LLAMAGYM_BENCH_WAIT_MS: String(waitMs) };
   const processes = Array.from({ length: workers }, (_, i) => {
@@ -62,15 +66,15 @@ async function play(request: Request<PlayWork>): Promise<Result> {
     await Promise.all(jobs.map(async (job) => transport.run(job)));
   };
   let run = 0;
-  // Fetches weights and compiles graphs on every worker.
-  await collect(run++, 1);
+  // As many jobs per worker in every case: the first ones fetch weights, compile graphs, and run code that V8 has not optimized.
+  while (run < WARMUP_RUNS * workers) await collect(run++, rounds);
   const seconds = await timeRuns(repeat, async () => collect(run++, rounds));
   const text = await readFile(join(folder, JOB_LOG_FILE), "utf8");
   const lines = text
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as JobLogLine);
-  const measured = lines.slice(slots / slotsPerJob);
+  const measured = lines.slice((WARMUP_RUNS * workers * slots) / slotsPerJob);
   const mean = (name: "jobBytes" | "answerBytes") => sum(measured.map((line) => line[name])) / measured.length;
   const overhead = (sum(seconds) - sum(measured.map((line) => line.seconds ?? 0))) / measured.length;
   await transport.close(true);
@@ -98,7 +102,7 @@ async function simulate(request: Request<SimulateWork>): Promise<Result> {
     update_seconds: updateSeconds,
     bytes,
   } = request;
-  const redis = await RedisServer.start(["--maxclients", String(2 * workers + 1000)]);
+  const redis = await RedisServer.start([...EVERYSEC, "--maxclients", String(2 * workers + 1000)]);
   const admin = await connectRedis(redis.url, DEFAULT_TIMES);
   const queue = await RedisLearnerQueue.open(redis.url, "simulation", "{}", DEFAULT_TIMES);
   const random = new RandomStream(0);
