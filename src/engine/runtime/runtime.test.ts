@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Worker } from "node:worker_threads";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import {
   add,
   compile,
@@ -165,6 +166,20 @@ describe("bindings", () => {
     const result = await runtime.sequence([step, step, last]);
     expect(result).toEqual({ product: float32([4, 8], [1, 2]) });
     runtime.free(state);
+  });
+
+  it("travel with the next request of the same turn, or alone at its end", async () => {
+    const post = vi.spyOn(Worker.prototype, "postMessage");
+    const state = runtime.allocate("float32", [1, 2]);
+    const binding = runtime.bind({ feeds: { x: state, y: state } });
+    const { sum } = await session.run({}, { bindings: [binding] });
+    expect([values(sum), post.mock.calls.length]).toEqual([[0, 0], 1]);
+    runtime.unbind(binding);
+    runtime.free(state);
+    expect(post).toHaveBeenCalledTimes(1);
+    await Promise.resolve();
+    expect(post).toHaveBeenCalledTimes(2);
+    post.mockRestore();
   });
 });
 

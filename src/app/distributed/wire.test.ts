@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { makeTurn } from "../../../test/support/turns.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
+import type { Trajectory, Turn } from "../../rl/rollout/trajectory.js";
+import { decodeResult, encodeMessage } from "./wire.js";
+
+const state = { env: null, hasStarted: true, random: new RandomStream(0).getState(), episode: null };
+const job: RolloutJob = {
+  weightsVersion: 0,
+  slots: [{ state, firstSeed: 0, record: false }],
+  firstSlot: 0,
+  work: { turns: 1 },
+};
+const turn = makeTurn({
+  prompt: [0, 9],
+  tokens: [7, 8],
+  logProbs: [-0.5, 0],
+  values: [Number.NaN, 1 / 3],
+  allowedTokens: [Int32Array.of(6, 7), Int32Array.of(8)],
+  recording: {
+    observation: "5",
+    render: undefined,
+    action: undefined,
+    distributions: [
+      Float32Array.of(0.25, 0.75),
+      { ids: Int32Array.of(8), probabilities: Float64Array.of(1), count: 1 },
+    ],
+  },
+});
+const trajectory: Trajectory = { turns: [turn], end: "partial", bootstrapPrompt: [3], startsEpisode: true, envSlot: 0 };
+const result: RolloutJobResult = { trajectories: [trajectory], finishedEpisodes: [], states: [state] };
+
+const send = async (sent: object) =>
+  decodeResult(await encodeMessage({ seconds: 1, result: sent }), { vocabSize: 10, job });
+
+describe("results of rollouts", () => {
+  it("arrive as they were sent", async () => {
+    expect(await send(result)).toEqual({ seconds: 1, result });
+  });
+
+  it("lose distributions over large vocabularies", async () => {
+    const recording = { ...turn.recording!, distributions: [new Float32Array(10_000)] };
+    const decoded = await send({ ...result, trajectories: [{ ...trajectory, turns: [{ ...turn, recording }] }] });
+    expect(decoded).toMatchObject({
+      result: { trajectories: [{ turns: [{ recording: { distributions: [undefined] } }] }] },
+    });
+  });
+
+  it.each<[string, Partial<Turn> | object]>([
+    ["a token id outside of the vocabulary", { prompt: [10] }],
+    ["a token id below 0", { prompt: [-1] }],
+    ["a fraction as a token id", { prompt: [0.5] }],
+    ["a text as token ids", { prompt: "12" }],
+    ["a token that was not allowed", { tokens: [5, 8] }],
+    ["a log-probability above 0", { logProbs: [0.5, 0] }],
+    ["a log-probability that is not a number", { logProbs: [Number.NaN, 0] }],
+    ["too few log-probabilities", { logProbs: [-1] }],
+    ["too few values", { values: [1] }],
+    ["a reward that is not finite", { reward: Number.POSITIVE_INFINITY }],
+  ])("are refused with %s", async (_, change) => {
+    const sent = { ...result, trajectories: [{ ...trajectory, turns: [{ ...turn, ...change }] }] };
+    await expect(send(sent)).rejects.toMatchObject({ code: "FILE_CORRUPT" });
+  });
+
+  it.each([
+    ["without states", { states: [] }],
+    ["without turns", { trajectories: [] }],
+    ["of an unknown environment", { trajectories: [{ ...trajectory, envSlot: 1 }] }],
+    ["without a bootstrap prompt", { trajectories: [{ ...trajectory, bootstrapPrompt: undefined }] }],
+    ["without the totals of an episode", { trajectories: [{ ...trajectory, end: "truncated" }] }],
+  ])("are refused %s", async (_, change) => {
+    await expect(send({ ...result, ...change })).rejects.toMatchObject({ code: "FILE_CORRUPT" });
+  });
+});
