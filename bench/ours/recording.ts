@@ -26,15 +26,15 @@ interface Run {
   readonly recording: number;
 }
 
-async function train(args: readonly string[], rollouts: string, threads: string): Promise<Run> {
+async function train(args: readonly string[], rollouts: string): Promise<Run> {
   const folder = await mkdtemp(join(tmpdir(), "bench-recording-"));
   try {
     const output = join(folder, "run");
-    const options = ["--rollouts", rollouts, "--seed", "1", "--eval-episodes", "0", "--threads", threads];
+    const options = ["--rollouts", rollouts, "--seed", "1", "--eval-episodes", "0", "--threads", "1"];
     const start = performance.now();
     const child = spawn(process.execPath, [preload, command, "train", ...args, ...options, "--output", output], {
       stdio: ["ignore", "ignore", "ignore", "pipe"],
-      env: { ...process.env, WANDB_PROJECT: "" },
+      env: { ...process.env, WANDB_PROJECT: "", OMP_NUM_THREADS: "1" },
     });
     const usage = JSON.parse(await text(child.stdio[3] as Readable)) as NodeJS.CpuUsage;
     const wall = (performance.now() - start) / 1000;
@@ -57,14 +57,13 @@ function addedPercent(pairs: readonly (readonly [Run, Run])[], name: "cpu" | "wa
 }
 
 await serve<RecordingWork>(async ({ pairs: count, args }): Promise<Result> => {
-  const [threads] = process.argv.slice(2);
-  const pairs: [Run, Run][] = [];
-  for (let i = 0; i < count; i++) {
-    const run = async (rollouts: string) => train(args, rollouts, threads);
-    // Each kind is first in half of the pairs.
-    const samplesFirst = i % 2 === 0 ? await run("samples") : undefined;
-    const none = await run("none");
-    pairs.push([samplesFirst ?? (await run("samples")), none]);
+  const pairs: (readonly [Run, Run])[] = [];
+  // Side by side, both runs have the same share of a machine that slows down or has other work.
+  while (pairs.length < count) {
+    // Each kind starts first in half of the pairs.
+    const none = pairs.length % 2 === 0 ? train(args, "none") : undefined;
+    const samples = train(args, "samples");
+    pairs.push(await Promise.all([samples, none ?? train(args, "none")]));
   }
   const recorded = pairs.map(([samples]) => samples);
   const values = {

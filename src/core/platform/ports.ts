@@ -142,6 +142,8 @@ export interface Platform {
   /** Connects a worker's module to the thread that started it. */
   connectToParent<Request, Data>(): ParentConnection<Request, Data>;
   createHash(algorithm: "sha1" | "sha256"): RunningHash;
+  /** Compresses a text's UTF-8 form. */
+  gzip(text: string): Promise<Uint8Array<ArrayBuffer>>;
   /** Lets pending I/O and messages run. */
   yieldToEventLoop(): Promise<void>;
 }

@@ -144,28 +144,38 @@ function computeArea(drawing: Drawing): Area {
   }
 }
 
+/** Size of a grid over a scene. */
+type Grid = { readonly width: number; readonly height: number };
+
+/** Visits the cells of a grid whose centers a drawing covers. */
+function visitCovered(
+  drawing: Drawing,
+  { left, right, bottom, top }: Scene,
+  { width, height }: Grid,
+  visit: (column: number, row: number) => void,
+): void {
+  const area = computeArea(drawing);
+  const perUnitX = width / (right - left);
+  const perUnitY = height / (top - bottom);
+  const firstColumn = Math.max(0, Math.floor((area.left - left) * perUnitX));
+  const lastColumn = Math.min(width - 1, Math.ceil((area.right - left) * perUnitX));
+  const firstRow = Math.max(0, Math.floor((top - area.top) * perUnitY));
+  const lastRow = Math.min(height - 1, Math.ceil((top - area.bottom) * perUnitY));
+  for (let row = firstRow; row <= lastRow; row++) {
+    const y = top - (row + 0.5) / perUnitY;
+    for (let column = firstColumn; column <= lastColumn; column++)
+      if (area.covers(left + (column + 0.5) / perUnitX, y)) visit(column, row);
+  }
+}
+
 /** Rasterizes a scene; each pixel has the color of the topmost shape at its center. */
 export function drawPixels(scene: Scene): RgbImage {
   const { width, height } = scene.pixels;
   const data = new Uint8Array(width * height * 3);
   const paint = (pixel: number, color: Color) => data.set(color, 3 * pixel);
   for (let pixel = 0; pixel < width * height; pixel++) paint(pixel, scene.background);
-  const pixelsPerUnitX = width / (scene.right - scene.left);
-  const pixelsPerUnitY = height / (scene.top - scene.bottom);
-  for (const drawing of scene.drawings) {
-    const area = computeArea(drawing);
-    const firstColumn = Math.max(0, Math.floor((area.left - scene.left) * pixelsPerUnitX));
-    const lastColumn = Math.min(width - 1, Math.ceil((area.right - scene.left) * pixelsPerUnitX));
-    const firstRow = Math.max(0, Math.floor((scene.top - area.top) * pixelsPerUnitY));
-    const lastRow = Math.min(height - 1, Math.ceil((scene.top - area.bottom) * pixelsPerUnitY));
-    for (let row = firstRow; row <= lastRow; row++) {
-      const y = scene.top - (row + 0.5) / pixelsPerUnitY;
-      for (let column = firstColumn; column <= lastColumn; column++) {
-        const x = scene.left + (column + 0.5) / pixelsPerUnitX;
-        if (area.covers(x, y)) paint(row * width + column, drawing.color);
-      }
-    }
-  }
+  for (const drawing of scene.drawings)
+    visitCovered(drawing, scene, scene.pixels, (column, row) => paint(row * width + column, drawing.color));
   return { width, height, data };
 }
 
@@ -177,7 +187,7 @@ export function drawText(scene: Scene): string {
   const { width, height } = scene.cells;
   const cellsPerUnitX = width / (scene.right - scene.left);
   const cellsPerUnitY = height / (scene.top - scene.bottom);
-  const rows = Array.from({ length: height }, () => Array.from({ length: width }, () => " "));
+  const rows = Array.from({ length: height }, () => new Array<string>(width).fill(" "));
   const plot: Plot = (x, y, glyph) => {
     const column = Math.floor((x - scene.left) * cellsPerUnitX);
     const row = Math.floor((scene.top - y) * cellsPerUnitY);
@@ -190,7 +200,7 @@ export function drawText(scene: Scene): string {
 function drawDrawing(drawing: Drawing, scene: Scene, cellsPerUnitX: number, cellsPerUnitY: number, plot: Plot): void {
   if (drawing.kind === "text") {
     const start = drawing.center[0] - (drawing.text.length - 1) / 2 / cellsPerUnitX;
-    Array.from(drawing.text).forEach((letter, i) => plot(start + i / cellsPerUnitX, drawing.center[1], letter));
+    for (let i = 0; i < drawing.text.length; i++) plot(start + i / cellsPerUnitX, drawing.center[1], drawing.text[i]);
     return;
   }
   const { glyph } = drawing;
@@ -203,17 +213,9 @@ function drawDrawing(drawing: Drawing, scene: Scene, cellsPerUnitX: number, cell
     return;
   }
   if (drawing.kind === "circle") plot(...drawing.center, glyph);
-  for (let row = 0; row < scene.cells.height; row++) {
-    const y = scene.top - (row + 0.5) / cellsPerUnitY;
-    for (let column = 0; column < scene.cells.width; column++) {
-      const x = scene.left + (column + 0.5) / cellsPerUnitX;
-      const isCovered =
-        drawing.kind === "polygon"
-          ? isInsidePolygon(drawing.points, x, y)
-          : (x - drawing.center[0]) ** 2 + (y - drawing.center[1]) ** 2 <= drawing.radius ** 2;
-      if (isCovered) plot(x, y, glyph);
-    }
-  }
+  visitCovered(drawing, scene, scene.cells, (column, row) =>
+    plot(scene.left + (column + 0.5) / cellsPerUnitX, scene.top - (row + 0.5) / cellsPerUnitY, glyph),
+  );
 }
 
 export function renderScene(mode: RenderMode, scene: Scene): RenderFrame {

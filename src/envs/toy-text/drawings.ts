@@ -26,7 +26,8 @@ interface Tile {
 /** Tiles row by row, each one unit wide, with the player on one of them. On a terminal the player is an @. */
 function createTileScene(rows: number, columns: number, tile: (state: number) => Tile, player: number): Scene {
   const drawings = tabulate(rows * columns, (state): Drawing[] => {
-    const [left, top] = [state % columns, rows - Math.floor(state / columns)];
+    const left = state % columns;
+    const top = rows - Math.floor(state / columns);
     const { color, letter } = tile(state);
     const tileCenter = [left + 0.5, top - 0.5] as const;
     const square = createPolygon(createRectangle(left + 0.02, top - 0.98, left + 0.98, top - 0.02), color);

@@ -4,8 +4,8 @@ import type { Alternative } from "../tracking/rollouts/rollout-record.js";
 /** Allowed tokens of which the most probable are recorded. */
 const MAX_ALTERNATIVES = 10;
 
-/** Less probable tokens are left out of the entropy: a whole vocabulary of them adds less than 1e-5 nats. */
-const MIN_PROBABILITY = 1e-11;
+/** Less probable tokens are left out of the entropy: a vocabulary of 4,096 of them adds less than 1e-4 nats. */
+const MIN_PROBABILITY = 1e-9;
 
 /** What a recording has of a distribution. */
 export interface DistributionSummary {
@@ -35,27 +35,34 @@ function summarize(distribution: TokenDistribution): DistributionSummary {
   const probabilities = isDense ? distribution : distribution.probabilities;
   const count = isDense ? distribution.length : distribution.count;
   let mass = 0;
-  for (let i = 0; i < count; i++) mass += probabilities[i];
-  let entropy = 0;
+  let sum = 0;
   // Positions of the most probable tokens, most probable first.
   const best: number[] = [];
+  let lowest = -1;
   for (let i = 0; i < count; i++) {
     const p = probabilities[i];
-    if (p > MIN_PROBABILITY) entropy -= (p / mass) * Math.log(p / mass);
-    if (best.length === MAX_ALTERNATIVES && p <= probabilities[best[MAX_ALTERNATIVES - 1]]) continue;
+    mass += p;
+    if (p > MIN_PROBABILITY) sum += p * Math.log(p);
+    if (p <= lowest) continue;
     let position = best.length;
     while (position > 0 && probabilities[best[position - 1]] < p) position--;
     best.splice(position, 0, i);
     if (best.length > MAX_ALTERNATIVES) best.pop();
+    if (best.length === MAX_ALTERNATIVES) lowest = probabilities[best[MAX_ALTERNATIVES - 1]];
   }
   const alternatives = best.map((i) => ({
     token: isDense ? i : distribution.ids[i],
     probability: round(probabilities[i] / mass),
   }));
-  return { entropy: round(entropy), alternatives };
+  return { entropy: round(Math.log(mass) - sum / mass), alternatives };
 }
 
 /** Rounds to five significant digits, which a third of the bytes hold; null for what is not finite. */
 export function round(value: number): number | null {
-  return Number.isFinite(value) ? Number(value.toPrecision(5)) : null;
+  if (!Number.isFinite(value)) return null;
+  const digits = 4 - Math.floor(Math.log10(Math.abs(value)));
+  // Powers of ten up to 1e22 are exact, and their quotients therefore the nearest numbers.
+  if (!(digits >= 0 && digits <= 22)) return Number(value.toPrecision(5));
+  const scale = 10 ** digits;
+  return Math.round(value * scale) / scale;
 }

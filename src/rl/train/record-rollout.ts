@@ -11,8 +11,8 @@ export type RolloutMode = (typeof ROLLOUT_MODES)[number];
 
 /** Environments whose turns are recorded by "samples". */
 export const SAMPLED_ENV_SLOTS = 2;
-/** Tokens of prompts and completions after which "samples" records no further episode of an update: more costs over 1 % of its time. */
-const MAX_SAMPLED_TOKENS = 5_000;
+/** Tokens of prompts and completions after which "samples" records no further episode of an update: a bound on its cost. */
+const MAX_SAMPLED_TOKENS = 2_500;
 /** The same for groups, of which all members are compared; their updates take longer. */
 const MAX_SAMPLED_GROUP_TOKENS = 20_000;
 

@@ -4,7 +4,9 @@ import { createRequire } from "node:module";
 import { availableParallelism, homedir, hostname, tmpdir, totalmem } from "node:os";
 import { url as inspectorUrl } from "node:inspector";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { parentPort, Worker, workerData } from "node:worker_threads";
+import { gzip as compress, gzipSync } from "node:zlib";
 import type {
   Assets,
   ComputeWorker,
@@ -133,8 +135,16 @@ function wrapHash(hash: Hash): RunningHash {
   return running;
 }
 
+const compressInThread = promisify(compress);
+/** Shorter texts are compressed in less time than another thread needs to start on them. */
+const MIN_THREAD_LENGTH = 2 ** 18;
+
+export async function gzip(text: string): Promise<Uint8Array<ArrayBuffer>> {
+  return text.length < MIN_THREAD_LENGTH ? gzipSync(text) : compressInThread(text);
+}
+
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((done) => setImmediate(done));
 }
 
-({ fs, system, assets, startWorker, connectToParent, createHash, yieldToEventLoop }) satisfies Platform;
+({ fs, system, assets, startWorker, connectToParent, createHash, gzip, yieldToEventLoop }) satisfies Platform;

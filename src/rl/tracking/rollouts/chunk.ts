@@ -1,3 +1,5 @@
+import { gzip } from "#platform";
+import { concatBytes } from "../../../core/bytes.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { isJsonObject } from "../../../core/json.js";
 import type { EpisodeDetail, EpisodeRow, Vocabulary } from "./rollout-record.js";
@@ -26,12 +28,11 @@ export interface RolloutLine {
 /** Writes the episodes of an update as a line, with its line end. */
 export async function encodeChunk(step: number, { episodes, vocabulary }: RolloutRecord): Promise<string> {
   const json = JSON.stringify({ episodes: episodes.map(({ turns, final }) => ({ turns, final })), vocabulary });
-  const compressed = await transform(new TextEncoder().encode(json), new CompressionStream("gzip"));
   const line: RolloutLine = {
     version: ROLLOUTS_VERSION,
     step,
     episodes: episodes.map(({ row }) => row),
-    data: toBase64(compressed),
+    data: toBase64(await gzip(json)),
   };
   return `${JSON.stringify(line)}\n`;
 }
@@ -57,7 +58,7 @@ export function parseRolloutLine(line: string): RolloutLine | undefined {
 export async function decodeChunk({ episodes: rows, data }: RolloutLine): Promise<RolloutRecord> {
   try {
     const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
-    const json = await transform(bytes, new DecompressionStream("gzip"));
+    const json = await gunzip(bytes);
     const { episodes, vocabulary } = JSON.parse(new TextDecoder().decode(json)) as RolloutRecord;
     if (episodes.length !== rows.length) throw new Error(`it has ${episodes.length} episodes, not ${rows.length}`);
     return { episodes: episodes.map((episode, i) => ({ ...episode, row: rows[i] })), vocabulary };
@@ -67,24 +68,15 @@ export async function decodeChunk({ episodes: rows, data }: RolloutLine): Promis
   }
 }
 
-async function transform(
-  bytes: Uint8Array<ArrayBuffer>,
-  stream: CompressionStream | DecompressionStream,
-): Promise<Uint8Array<ArrayBuffer>> {
+async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const part of new Blob([bytes]).stream().pipeThrough(stream)) {
+  for await (const part of new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))) {
     size += part.length;
     if (size > MAX_CHUNK_BYTES) throw new Error(`it has more than ${MAX_CHUNK_BYTES} bytes`);
     parts.push(part);
   }
-  const joined = new Uint8Array(size);
-  let offset = 0;
-  for (const part of parts) {
-    joined.set(part, offset);
-    offset += part.length;
-  }
-  return joined;
+  return concatBytes(parts);
 }
 
 function toBase64(bytes: Uint8Array): string {
