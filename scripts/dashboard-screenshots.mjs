@@ -10,27 +10,18 @@ import { chromium } from "playwright-core";
 const COMMAND = fileURLToPath(new URL("../dist/app/cli/bin.js", import.meta.url));
 const PICTURES = fileURLToPath(new URL("../docs/images/dashboard/", import.meta.url));
 const MAX_BYTES = 160_000;
+const SHORT_UPDATES = ["--batch-size", "128", "--mini-batch-size", "64", "--num-ppo-epochs", "2"];
 const TRAINING = [
-  ["blackjack", "--episodes", "6000", "--seed", "1", "--output", "blackjack-ppo-1"],
-  ["blackjack", "--episodes", "6000", "--seed", "2", "--output", "blackjack-ppo-2"],
-  ["frozen-lake", "--algorithm", "grpo", "--episodes", "600", "--output", "frozen-lake-grpo"],
+  ["blackjack", ...SHORT_UPDATES, "--episodes", "1500", "--seed", "1", "--output", "blackjack-ppo-1"],
+  ["blackjack", ...SHORT_UPDATES, "--episodes", "1500", "--seed", "2", "--output", "blackjack-ppo-2"],
+  ["frozen-lake", "--algorithm", "grpo", "--episodes", "384", "--output", "frozen-lake-grpo"],
   ["blackjack", "--algorithm", "grpo", "--episodes", "512", "--output", "blackjack-grpo"],
 ];
 const SEARCH = ["-s", "learningRate=0.0003,0.001,0.003,0.01", "-s", "entropyCoef=0,0.02,0.05", "--trials", "8"];
-const SWEEP = [
-  "sweep",
-  "blackjack",
-  ...SEARCH,
-  "--turns",
-  "8192",
-  "--batch-size",
-  "1024",
-  "--output",
-  "blackjack-sweep",
-];
+const SWEEP = ["sweep", "blackjack", ...SEARCH, ...SHORT_UPDATES, "--turns", "512", "--output", "blackjack-sweep"];
 const SHARED = "shared";
-const WORKERS = ["--workers-folder", SHARED, "--max-staleness", "1", "--batch-size", "256"];
-const WORKERS_TRAINING = ["blackjack", ...WORKERS, "--episodes", "2500", "--output", "blackjack-workers"];
+const WORKERS = ["--workers-folder", SHARED, "--max-staleness", "1", ...SHORT_UPDATES];
+const WORKERS_TRAINING = ["blackjack", ...WORKERS, "--episodes", "900", "--output", "blackjack-workers"];
 const BOTH = "run=blackjack-ppo-1&run=blackjack-ppo-2";
 const click = (name) => (page) => page.getByRole("button", { name, exact: true }).click();
 

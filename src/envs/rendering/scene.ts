@@ -187,7 +187,7 @@ export function drawText(scene: Scene): string {
   const { width, height } = scene.cells;
   const cellsPerUnitX = width / (scene.right - scene.left);
   const cellsPerUnitY = height / (scene.top - scene.bottom);
-  const rows = Array.from({ length: height }, () => new Array<string>(width).fill(" "));
+  const rows = Array.from({ length: height }, () => " ".repeat(width).split(""));
   const plot: Plot = (x, y, glyph) => {
     const column = Math.floor((x - scene.left) * cellsPerUnitX);
     const row = Math.floor((scene.top - y) * cellsPerUnitY);
