@@ -210,7 +210,7 @@ export class QueueTransport implements RolloutTransport, GradientTransport {
     await this.options.queue.remove(id);
     return new LlamaGymError(
       "RUNTIME_FAILED",
-      `A job was set aside: ${reason}. Its input is ${path}. Look at the workers' output, then resume the run.`,
+      `A job was set aside: ${reason.replace(/\.$/, "")}. Its input is ${path}. Look at the workers' output, then resume the run.`,
     );
   }
 
