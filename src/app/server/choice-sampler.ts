@@ -4,16 +4,13 @@ import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
 import type { DistributionCache } from "../../generation/cache/distribution-cache.js";
 import type { Completer } from "../../generation/completer.js";
 import type { Completion } from "../../generation/completion.js";
-import type {
-  CompiledConstraint,
-  ConstraintCursor,
-  TokenConstraint,
-} from "../../generation/constraints/compiled-constraint.js";
+import type { CompiledConstraint, TokenConstraint } from "../../generation/constraints/compiled-constraint.js";
 import type { JsonSchema } from "../../generation/index.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { TokenLogProb } from "../../generation/sampling/sample-request.js";
 import type { ChatChoice, ChatDelta, ChatFinishReason, FunctionTool, ToolCall } from "./chat-engine.js";
 import { unionSchema } from "../../envs/spaces/tool-call-schema.js";
+import { SchemaOrMarker } from "./schema-or-marker.js";
 import { parseToolCalls, type ToolCallFormat } from "./tool-calls.js";
 
 /** Schemas of at most this many texts are compiled to them: their completions have few decisions, and mostly forced tokens. */
@@ -274,36 +271,5 @@ export class ChoiceSampler {
       this.onDelta?.({ index: this.index, toolCall });
     }
     return calls !== undefined;
-  }
-}
-
-/** Constrains a text to a schema, or to the first token of a marker. */
-class SchemaOrMarker implements TokenConstraint {
-  constructor(
-    private readonly schema: TokenConstraint,
-    private readonly marker: number,
-  ) {}
-
-  isMarker(tokens: readonly number[]): boolean {
-    return tokens.length === 1 && tokens[0] === this.marker;
-  }
-
-  cursor(): ConstraintCursor {
-    const { marker } = this;
-    const inner = this.schema.cursor();
-    const first = Int32Array.from(new Set([...inner.allowedTokens, marker])).sort();
-    let state: "start" | "schema" | "marker" = "start";
-    return {
-      get allowedTokens() {
-        return state === "start" ? first : inner.allowedTokens;
-      },
-      get isComplete() {
-        return state === "marker" || inner.isComplete;
-      },
-      advance(token) {
-        state = state === "start" && token === marker ? "marker" : "schema";
-        inner.advance(token);
-      },
-    };
   }
 }
