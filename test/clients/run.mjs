@@ -9,4 +9,16 @@ const run = (...args) => execFileSync("npm", args, { cwd, stdio: "inherit" });
 if (!existsSync(new URL("node_modules/.package-lock.json", import.meta.url)))
   run("ci", "--no-audit", "--no-fund", "--ignore-scripts", "--force");
 if (process.argv.includes("--install")) run("exec", "--yes", "--package=node@24", "--", "node", "--version");
-else run("exec", "--offline", "--yes", "--package=node@24", "--", "node", "--test", "clients.mjs", "ai-sdk.mjs");
+else
+  run(
+    "exec",
+    "--offline",
+    "--yes",
+    "--package=node@24",
+    "--",
+    "node",
+    "--test",
+    "vendors.mjs",
+    "frameworks.mjs",
+    "ai-sdk.mjs",
+  );
