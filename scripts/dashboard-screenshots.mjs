@@ -84,14 +84,15 @@ async function takePicture(page, [name, address, prepare, expected], suffix = ""
   if (size > MAX_BYTES) throw new Error(`${path} has ${size} bytes, more than ${MAX_BYTES}.`);
 }
 
+const findView = (name) => VIEWS.find(([view]) => view === name);
 const page = await browser.newPage({ viewport: { width: 1280, height: 760 } });
 await page.goto(url);
 for (const view of VIEWS) await takePicture(page, view);
 const dark = await browser.newPage({ viewport: { width: 1280, height: 760 }, colorScheme: "dark" });
 await dark.goto(url);
-await takePicture(dark, VIEWS[1], "-dark");
+await takePicture(dark, findView("curves"), "-dark");
 const phone = await browser.newPage({ viewport: { width: 390, height: 760 } });
 await phone.goto(url);
-await takePicture(phone, VIEWS[2], "-phone");
+await takePicture(phone, findView("episodes"), "-phone");
 await browser.close();
 child.kill();

@@ -36,6 +36,7 @@ export function RunsView(): JSX.Element {
   const [checked, setChecked] = useState<readonly string[]>([]);
   const [edited, setEdited] = useState<RunRow>();
   const rows = useMemo(() => selectRows(runs, text, state, sorting), [runs, text, state, sorting]);
+  const total = runs.filter((row) => row.sweep === null).length;
   const shownSweeps = sweeps.filter(({ name, env }) => matches(text, [name, env ?? ""]) && state === "all");
   const toggle = (id: string): void =>
     setChecked(checked.includes(id) ? checked.filter((other) => other !== id) : [...checked, id]);
@@ -45,8 +46,7 @@ export function RunsView(): JSX.Element {
       <header class="view-header">
         <h1>Runs</h1>
         <span class="soft">
-          {rows.length === runs.length ? runs.length : `${rows.length} of ${runs.length}`} in{" "}
-          <code>{stripControls(root)}</code>
+          {rows.length === total ? total : `${rows.length} of ${total}`} in <code>{stripControls(root)}</code>
         </span>
         <span class="spacer" />
         <input
