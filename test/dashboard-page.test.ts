@@ -5,7 +5,6 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeChunk } from "../src/rl/tracking/rollouts/chunk.js";
 import {
   launchBrowser,
   skipsBrowser,
@@ -15,39 +14,11 @@ import {
 } from "./support/browser.js";
 import { runCommand } from "./support/command.js";
 import { testViewsOfWrittenRuns, writeRun } from "./support/dashboard-views.js";
-import { recordedEpisode, recordedTurn } from "./support/recorded-episode.js";
+import { HOSTILE, writeHostileRun } from "./support/hostile-run.js";
 
 const PAGE_FOLDER = fileURLToPath(new URL("../dist/dashboard", import.meta.url));
 const MAX_FIRST_LOAD_BYTES = 100_000;
-const HOSTILE = `<script>window.hacked = 1</script><img src=x onerror="window.hacked=1">\u001b[31mred\u001b[0m\u001b]0;title\u0007`;
 const SMALL_UPDATES = ["--batch-size", "32", "--mini-batch-size", "32", "--num-ppo-epochs", "1", "--num-envs", "8"];
-
-/** Writes a run folder with one recorded episode of `tokenCount` tokens. */
-async function writeRecordedRun(folder: string, env: string, tokenCount: number, notes: object): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, "config.json"), JSON.stringify({ version: 2, env, model: HOSTILE, algorithm: "ppo" }));
-  await writeFile(join(folder, "metrics.jsonl"), `${JSON.stringify({ step: 1, num_turns: 8, loss: 1 })}\n`);
-  await writeFile(join(folder, "notes.json"), JSON.stringify({ version: 1, ...notes }));
-  const tokens = Array.from({ length: tokenCount }, (_, i) => 2 + (i % 2));
-  const turn = recordedTurn({
-    observation: HOSTILE,
-    render: HOSTILE,
-    prompt: [1, 0],
-    tokens,
-    text: HOSTILE,
-    extraction: "parser",
-    action: HOSTILE,
-    value: 0.5,
-    advantage: 0.5,
-    logProbs: tokens.map((_, i) => -(i % 7)),
-    marks: "t".repeat(tokenCount),
-  });
-  const vocabulary = { texts: { 0: HOSTILE, 1: "<|start|>", 2: " <b>word</b>", 3: "\u001b[2J\n" }, special: [1] };
-  await writeFile(
-    join(folder, "rollouts.jsonl"),
-    await encodeChunk(1, { episodes: [recordedEpisode(1, turn)], vocabulary }),
-  );
-}
 
 describe.skipIf(skipsBrowser)("the dashboard's page", () => {
   let runs: string;
@@ -208,7 +179,7 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
   });
 
   it("shows hostile text as text", async () => {
-    await writeRecordedRun(join(runs, "hostile"), HOSTILE, 4, { tags: [HOSTILE], note: HOSTILE });
+    await writeHostileRun(join(runs, "hostile"), HOSTILE, 4, { tags: [HOSTILE], note: HOSTILE });
     await mkdir(join(runs, "broken"));
     await writeFile(join(runs, "broken", "config.json"), '{"version": 2, "env": "Bl');
     for (const view of ["runs", "curves", "episodes", "tokens", "groups", "compare", "play", "control", "health"]) {
@@ -228,7 +199,7 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
   testViewsOfWrittenRuns(() => ({ page, runs, browser, url: dashboard.url }));
 
   it("keeps a million tokens out of the document", async () => {
-    await writeRecordedRun(join(runs, "long"), "Long-v0", 1_000_000, { tags: [], note: "" });
+    await writeHostileRun(join(runs, "long"), "Long-v0", 1_000_000, { tags: [], note: "" });
     await open("#/runs");
     await page.getByRole("link", { name: "long" }).waitFor();
     await open("#/tokens?run=long");
