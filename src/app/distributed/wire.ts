@@ -60,7 +60,9 @@ async function decodeJson(payload: Uint8Array): Promise<unknown> {
 const count = z.int().min(0);
 const finite = z.number();
 /** One check per list: a result has some 100,000 ids. */
-const tokenIds = z.custom<number[]>((ids) => Array.isArray(ids) && ids.every((id) => Number.isInteger(id) && id >= 0));
+const tokenIds = z.custom<number[]>(
+  (ids) => Array.isArray(ids) && ids.every((id) => Number.isSafeInteger(id) && id >= 0),
+);
 const random = z.object({}).loose();
 const slotState = z.object({
   env: z.object({ random, state: z.json() }).nullable(),
