@@ -33,12 +33,15 @@ async function playAll(url: string): Promise<void> {
 /** Runs `llamagym gateway` with two agents that call it. */
 async function runGateway(...args: string[]) {
   const agents: Promise<void>[] = [];
+  let isStopped = false;
   const result = await runCommand(["gateway", "--port", "0", "--device", "cpu", "--threads", "1", ...args], {
     cwd: folder,
     onStdout: (out, kill) => {
       const [, url] = /^Gateway: (http:\S+)\n/m.exec(out) ?? [];
-      if (url === undefined || agents.length > 0) return;
-      if (args.includes("stopped")) kill("SIGINT");
+      if (url === undefined || agents.length > 0 || isStopped) return;
+      isStopped = args.includes("stopped");
+      // A second Ctrl-C would end it at once.
+      if (isStopped) kill("SIGINT");
       else agents.push(playAll(url), playAll(url));
     },
   });

@@ -7,7 +7,7 @@ import { AutoModelForCausalLMWithValueHead } from "../../src/index.js";
 import { createGateway } from "../../src/gateway.js";
 import type { Result } from "../framework.js";
 import { serve, timeRuns } from "../serve.js";
-import type { DirectWork, GatewayWork, ServeWork } from "../serving.js";
+import type { GatewayWork, LatencyWork, ServeWork } from "../serving.js";
 
 const { values } = parseArgs({
   options: { model: { type: "string" }, threads: { type: "string", default: "2" } },
@@ -62,7 +62,11 @@ async function ask(client: number, newTokens: number): Promise<void> {
 }
 
 /** Makes calls in a session of the gateway and returns the number of sampled tokens. */
-async function runSession(url: string, index: number, { calls, new_tokens: newTokens }: GatewayWork): Promise<number> {
+async function runSession(
+  url: string,
+  index: number,
+  { calls, new_tokens: newTokens }: Omit<GatewayWork, "work">,
+): Promise<number> {
   const { id, baseURL } = await post<{ id: string; baseURL: string }>(`${url}/sessions`, {});
   let tokens = 0;
   for (let call = 0; call < calls; call++) {
@@ -74,29 +78,50 @@ async function runSession(url: string, index: number, { calls, new_tokens: newTo
   return tokens;
 }
 
-async function measureGateway(work: (GatewayWork | DirectWork) & { repeat: number }): Promise<Result> {
-  const name = work.embedded ? "embedded" : values.model!;
+function openOnce(name: string): ReturnType<typeof openGateway> {
   const pending = opened.get(name) ?? openGateway(name);
   opened.set(name, pending);
-  const { model, gateway } = await pending;
+  return pending;
+}
+
+async function measureSessions(work: GatewayWork & { repeat: number }): Promise<Result> {
+  const { gateway } = await openOnce(values.model!);
   let count = 0;
   const seconds = await timeRuns(work.repeat, async () => {
     round++;
     count = 0;
-    if (work.work === "direct") {
-      for (let call = 0; call < work.calls; call++)
-        await model.generate(chat(`Round ${round}, call ${call}`), { maxNewTokens: work.new_tokens, temperature: 1 });
-      count = work.calls * work.new_tokens;
-    } else {
-      const runs = Array.from({ length: work.sessions }, (_, index) => runSession(gateway.url, index, work));
-      for (const tokens of await Promise.all(runs)) count += tokens;
-    }
+    const runs = Array.from({ length: work.sessions }, (_, index) => runSession(gateway.url, index, work));
+    for (const tokens of await Promise.all(runs)) count += tokens;
   });
   return { seconds, count };
 }
 
-await serve<ServeWork | GatewayWork | DirectWork>(async (request) => {
-  if (request.work !== "serve") return measureGateway(request);
+async function measureLatency({ rounds, calls, repeat }: LatencyWork & { repeat: number }): Promise<Result> {
+  const { model, gateway } = await openOnce("embedded");
+  const session = { sessions: 1, calls, new_tokens: 1 };
+  const seconds: number[] = [];
+  const added: number[] = [];
+  for (let run = 0; run < repeat; run++) {
+    let [direct, through] = [0, 0];
+    for (let i = 0; i < rounds; i++) {
+      round++;
+      const [directSeconds] = await timeRuns(1, async () => {
+        for (let call = 0; call < calls; call++)
+          await model.generate(chat(`Round ${round}, call ${call}`), { maxNewTokens: 1, temperature: 1 });
+      });
+      const [gatewaySeconds] = await timeRuns(1, async () => void (await runSession(gateway.url, 0, session)));
+      direct += directSeconds;
+      through += gatewaySeconds;
+    }
+    seconds.push(through);
+    added.push((1000 * (through - direct)) / (rounds * calls));
+  }
+  return { seconds, count: rounds * calls, values: { added_ms: added.reduce((sum, each) => sum + each) / repeat } };
+}
+
+await serve<ServeWork | GatewayWork | LatencyWork>(async (request) => {
+  if (request.work === "latency") return measureLatency(request);
+  if (request.work === "gateway") return measureSessions(request);
   const { clients, new_tokens: newTokens, repeat } = request;
   const seconds = await timeRuns(repeat, async () => {
     round++;

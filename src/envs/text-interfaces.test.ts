@@ -39,6 +39,17 @@ describe("formatObservation", () => {
     expect(formatObservation(id, observation)).toBe(text);
   });
 
+  it("rounds CartPole's numbers with `roundedText`", () => {
+    const text = (...state: number[]) =>
+      formatObservation("CartPole-v1", Float32Array.from(state), { roundedText: true });
+    expect(text(0.042, -0.26, 0.087, -0.234)).toBe(
+      "Cart position: +0.0, velocity: -0.5\nPole angle: +5 degrees, angular velocity: -15",
+    );
+    expect(text(-0.1, 1.3, -0.004, 0.1)).toBe(
+      "Cart position: +0.0, velocity: +1.5\nPole angle: +0 degrees, angular velocity: +0",
+    );
+  });
+
   it("mentions slippery ice in the system prompt", () => {
     expect(make("FrozenLake-v1").text?.systemPrompt).toContain("slippery");
     expect(make("FrozenLake-v1", { isSlippery: false }).text?.systemPrompt).not.toContain("slippery");

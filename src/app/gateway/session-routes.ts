@@ -1,6 +1,7 @@
 import { Hono, type Context } from "hono";
 import { z } from "zod";
 import { mountChatRoutes, type ChatRouteOptions } from "../server/mount-chat-routes.js";
+import { sendJson } from "../server/node-bindings.js";
 import { readJsonBody } from "../server/read-json-body.js";
 import { parseBody } from "../server/wire-format.js";
 import type { SessionStore } from "./session-store.js";
@@ -25,14 +26,14 @@ export function mountSessionRoutes(app: Hono, store: SessionStore, options: Chat
     const { reward, turn } = parseBody(rewardBody, await readJsonBody(context));
     const session = findSession(context);
     session.reward(reward, turn);
-    return context.json({ id: session.id, turns: session.turns });
+    return sendJson(context, { id: session.id, turns: session.turns });
   });
   app.post("/sessions/:id/end", async (context) => {
     const { reward, truncated } = parseBody(endBody, await readJsonBody(context));
     const session = findSession(context);
     if (reward !== undefined) session.reward(reward);
     const record = await store.end(session.id, truncated === true ? "truncated" : "terminated");
-    return context.json({ id: session.id, turns: session.turns, return: record?.summary.return ?? 0 });
+    return sendJson(context, { id: session.id, turns: session.turns, return: record?.summary.return ?? 0 });
   });
   const v1 = new Hono();
   v1.get("/models", (context) => {

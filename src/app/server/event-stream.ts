@@ -1,5 +1,6 @@
-import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
+import { nodeBindings } from "./node-bindings.js";
+import type { RequestLifetime } from "./request-lifetime.js";
 import type { ServerEvent } from "./wire-format.js";
 
 /** Milliseconds that a client may take to read the end of a stream; its socket holds some 100 KB until then. */
@@ -12,27 +13,26 @@ type WriteEvents = (events: readonly ServerEvent[]) => void;
 
 /**
  * Responds with the events that `run` writes. Resolves at the first event, and rejects if `run` fails before it, so
- * that the error has its own status; later errors become the event that `formatError` returns. `left` is aborted when
- * the client leaves. A client that stops reading is disconnected; until then its events, which the length of a
+ * that the error has its own status; later errors become the event that `formatError` returns. A client that stops reading is disconnected; until then its events, which the length of a
  * completion bounds, wait in memory.
  */
 export async function eventStream(
   context: Context,
-  left: AbortController,
+  lifetime: RequestLifetime,
   run: (write: WriteEvents) => Promise<void>,
   formatError: (error: unknown) => ServerEvent,
 ): Promise<Response> {
   const encoder = new TextEncoder();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  const outgoing = (context.env as Partial<HttpBindings> | undefined)?.outgoing;
+  const { outgoing } = nodeBindings(context);
   const body = new ReadableStream<Uint8Array>({
     start: (created) => {
       controller = created;
     },
-    cancel: () => left.abort(),
+    cancel: () => lifetime.leave(),
   });
   const write: WriteEvents = (events) => {
-    if (left.signal.aborted || context.req.raw.signal.aborted) return;
+    if (lifetime.hasLeft) return;
     for (const { event, data } of events) {
       const name = event === undefined ? "" : `event: ${event}\n`;
       controller!.enqueue(encoder.encode(`${name}data: ${data}\n\n`));
@@ -54,7 +54,8 @@ export async function eventStream(
       if (hasBegun) write([formatError(error)]);
     })
     .finally(() => {
-      if (!left.signal.aborted) controller!.close();
+      lifetime.finish();
+      if (!lifetime.hasLeft) controller!.close();
     });
   await Promise.race([began, running]);
   context.set(STREAM_END, ended);

@@ -49,16 +49,18 @@ export class ModelChatEngine implements ChatEngine {
   }
 
   async generate(request: ChatRequest, onDelta?: (delta: ChatDelta) => void): Promise<ChatResult> {
-    const failure = new AbortController();
-    const signal = request.signal === undefined ? failure.signal : AbortSignal.any([request.signal, failure.signal]);
+    const count = request.n ?? 1;
+    const failure = count > 1 ? new AbortController() : undefined;
+    const signals = [request.signal, failure?.signal].filter((each) => each !== undefined);
+    const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
     const plan = await this.plan({ ...request, signal });
-    const samplers = Array.from({ length: request.n ?? 1 }, (_, index) => new ChoiceSampler(plan, index, onDelta));
+    const samplers = Array.from({ length: count }, (_, index) => new ChoiceSampler(plan, index, onDelta));
     try {
       const choices = await Promise.all(samplers.map((sampler) => sampler.run()));
       return { promptTokens: plan.promptTokens, cachedPromptTokens: samplers[0].cachedTokens, choices };
     } finally {
       // If one choice fails, the others end too.
-      failure.abort();
+      failure?.abort();
     }
   }
 

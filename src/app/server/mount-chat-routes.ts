@@ -5,8 +5,10 @@ import { anthropicMessages } from "./anthropic-messages.js";
 import { openAiChat } from "./openai-chat.js";
 import { openAiCompletions } from "./openai-completions.js";
 import { openAiResponses } from "./openai-responses.js";
+import { sendJson } from "./node-bindings.js";
 import { readJsonBody } from "./read-json-body.js";
-import { RequestError, toRequestError } from "./request-error.js";
+import { toRequestError } from "./request-error.js";
+import { RequestLifetime } from "./request-lifetime.js";
 import type { ServerMetrics } from "./server-metrics.js";
 import { countTokens, type WireFormat, type WireRequest } from "./wire-format.js";
 
@@ -57,25 +59,24 @@ async function respond(
   options: ChatRouteOptions,
 ): Promise<Response> {
   const { timeoutMs = DEFAULT_TIMEOUT_MS, metrics, onError } = options;
-  const timeout = AbortSignal.timeout(timeoutMs);
-  const left = new AbortController();
-  const signal = AbortSignal.any([context.req.raw.signal, timeout, left.signal]);
+  const lifetime = new RequestLifetime(context, timeoutMs);
+  const { signal } = lifetime;
   const generate = async (onDelta?: Parameters<ChatEngine["generate"]>[1], request = 0): Promise<ChatResult> =>
     engine.generate({ ...wire.requests[request], signal }, onDelta);
   const finish = (results: readonly ChatResult[]) => {
+    lifetime.finish();
     metrics?.countTokens(countTokens(results));
-    if (timeout.aborted) throw new RequestError(504, `The request took longer than ${timeoutMs / 1000} s.`);
-    if (signal.aborted) throw new RequestError(499, "The client closed the connection.");
+    lifetime.check();
     return results;
   };
   if (!wire.isStream) {
     const results = finish(await Promise.all(wire.requests.map((_, i) => generate(undefined, i))));
-    return context.json(wire.respond(results, engine));
+    return sendJson(context, wire.respond(results, engine));
   }
   const encoder = wire.stream(engine);
   return eventStream(
     context,
-    left,
+    lifetime,
     async (write) => {
       write(encoder.start());
       const running = wire.requests.map((_, i) => generate((delta) => write(encoder.delta(delta, i)), i));

@@ -1,5 +1,7 @@
+import { Readable } from "node:stream";
 import type { Context } from "hono";
 import { isNestedDeeper } from "../../core/json.js";
+import { nodeBindings } from "./node-bindings.js";
 import { RequestError } from "./request-error.js";
 
 /** Maximum bytes of a request: a conversation that fills a context of 128,000 tokens has less than 1 MB. */
@@ -16,22 +18,36 @@ export async function readJsonBody(context: Context, maxBytes = MAX_BODY_BYTES):
     throw new RequestError(415, "The Content-Type must be application/json.", { code: "unsupported_media_type" });
   const tooLarge = () => new RequestError(413, `The body has more than ${maxBytes} bytes. Send less.`);
   if (Number(req.header("content-length")) > maxBytes) throw tooLarge();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of req.raw.body ?? []) {
-    length += chunk.length;
-    if (length > maxBytes) throw tooLarge();
-    chunks.push(chunk);
-  }
-  let body: unknown;
+  const body = await readBytes(context, maxBytes, tooLarge);
+  let value: unknown;
   try {
-    body = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    value = JSON.parse(body.toString("utf8"));
   } catch (error) {
     throw new RequestError(400, `The body must be JSON: ${(error as Error).message}.`, { code: "invalid_json" });
   }
-  if (isNestedDeeper(body, MAX_BODY_DEPTH))
+  if (isNestedDeeper(value, MAX_BODY_DEPTH))
     throw new RequestError(400, `The body is nested more than ${MAX_BODY_DEPTH} levels deep.`, {
       code: "invalid_json",
     });
-  return body;
+  return value;
+}
+
+async function readBytes(context: Context, maxBytes: number, tooLarge: () => RequestError): Promise<Buffer> {
+  const { incoming } = nodeBindings(context);
+  // Node's own stream, because a request's `body` is a second one around it. It stays open for the response to a long body.
+  const body: AsyncIterable<Uint8Array> =
+    incoming?.iterator({ destroyOnReturn: false }) ?? context.req.raw.body ?? Readable.from([]);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      length += chunk.length;
+      if (length > maxBytes) throw tooLarge();
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (incoming?.readableAborted === true) throw new RequestError(499, "The client closed the connection.");
+    throw error;
+  }
+  return Buffer.concat(chunks);
 }

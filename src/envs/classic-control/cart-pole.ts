@@ -3,7 +3,7 @@ import { applyDefaults } from "../env-options.js";
 import { Box, Discrete } from "../spaces/index.js";
 import { drawCartPole } from "./drawings.js";
 import { ClassicControlEnv, toFloat32Array, readResetBounds } from "./classic-control-env.js";
-import { cartPoleText } from "./text.js";
+import { cartPoleText, roundedCartPoleText } from "./text.js";
 import { cos, sin } from "./trigonometry.js";
 import type { Registration } from "../registry/env-registry.js";
 import type { Policy } from "../policy.js";
@@ -24,6 +24,8 @@ const MAX_POSITION = 2.4;
 export interface CartPoleOptions {
   /** Uses Sutton and Barto's rewards: 0 while the pole is upright, -1 when it falls. */
   readonly suttonBartoReward?: boolean;
+  /** Rounds the numbers of the prompts (0.5 m, 0.5 m/s, 1 degree, 15 degrees/s), so that prompts recur; observations stay exact. */
+  readonly roundedText?: boolean;
 }
 
 /**
@@ -37,12 +39,17 @@ export class CartPoleEnv extends ClassicControlEnv<readonly number[], number> {
   );
   override readonly actionSpace = new Discrete(2);
   override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 50 };
-  override readonly text = cartPoleText;
+  override readonly text: typeof cartPoleText;
   private readonly suttonBartoReward: boolean;
 
   constructor(options: CartPoleOptions = {}) {
     super();
-    ({ suttonBartoReward: this.suttonBartoReward } = applyDefaults("CartPole", options, { suttonBartoReward: false }));
+    const { suttonBartoReward, roundedText } = applyDefaults("CartPole", options, {
+      suttonBartoReward: false,
+      roundedText: false,
+    });
+    this.suttonBartoReward = suttonBartoReward;
+    this.text = roundedText ? roundedCartPoleText : cartPoleText;
   }
 
   /** Options `low` and `high` bound the initial state. Defaults: -0.05 and 0.05. */

@@ -16,12 +16,33 @@ function createForceText(limit: number, text: Pick<ForceText, "systemPrompt" | "
   };
 }
 
+const cartPoleSystemPrompt = "Keep pole balanced on cart. You see the current state. Your action: LEFT or RIGHT";
+
 /** ORLLLaM's CartPole prompt, with its constant part in the system prompt. */
 export const cartPoleText = createChoiceText({
-  systemPrompt: "Keep pole balanced on cart. You see the current state. Your action: LEFT or RIGHT",
+  systemPrompt: cartPoleSystemPrompt,
   formatObservation: ([position, velocity, angle, angularVelocity]: Float32Array) =>
     `Cart position: ${formatSigned(position, 3)}, velocity: ${formatSigned(velocity, 3)}\n` +
     `Pole angle: ${formatSigned(angle, 3)} rad, angular velocity: ${formatSigned(angularVelocity, 3)}`,
+  names: ["LEFT", "RIGHT"],
+});
+
+const toDegrees = (radians: number) => (radians * 180) / Math.PI;
+
+/** Formats a number rounded to a multiple of `step`. */
+function formatRounded(value: number, step: number): string {
+  return formatSigned(Math.round(value / step) * step, Number.isInteger(step) ? 0 : 1);
+}
+
+/**
+ * CartPole with coarse numbers: some hundred different prompts instead of one per step, so their frozen states are computed once.
+ * Linear control still reaches 500 of 500 steps.
+ */
+export const roundedCartPoleText = createChoiceText({
+  systemPrompt: cartPoleSystemPrompt,
+  formatObservation: ([position, velocity, angle, angularVelocity]: Float32Array) =>
+    `Cart position: ${formatRounded(position, 0.5)}, velocity: ${formatRounded(velocity, 0.5)}\n` +
+    `Pole angle: ${formatRounded(toDegrees(angle), 1)} degrees, angular velocity: ${formatRounded(toDegrees(angularVelocity), 15)}`,
   names: ["LEFT", "RIGHT"],
 });
 

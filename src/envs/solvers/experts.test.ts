@@ -126,6 +126,7 @@ describe("experts", () => {
     ["MountainCarContinuous-v0", 3, 0.5],
     ["Acrobot-v1", 30, 15],
     ["Pendulum-v1", 10, 80],
+    ["Sokoban-v0", 100, 0.2],
   ])("reach the known return of %s", async (id, episodes, margin) => {
     const env = make(id);
     const mean = await meanReturn(env, createExpert(env), episodes);

@@ -1,24 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { generateLevel, type Level, applyMove, SokobanEnv } from "./sokoban.js";
-
-/** The fewest moves that put all boxes on targets, by breadth-first search; undefined when there are none. */
-function solve(level: Level): number[] | undefined {
-  const getKey = ({ player, boxes }: Level) => `${player}:${[...boxes].sort((a, b) => a - b).join()}`;
-  const seen = new Set([getKey(level)]);
-  const queue: { level: Level; moves: number[] }[] = [{ level, moves: [] }];
-  for (const { level: here, moves } of queue) {
-    if (here.boxes.every((box) => here.ground[box] === "target")) return moves;
-    for (let move = 0; move < 4; move++) {
-      const next = applyMove(here, move);
-      const key = getKey(next);
-      if (seen.has(key)) continue;
-      seen.add(key);
-      queue.push({ level: next, moves: [...moves, move] });
-    }
-  }
-  return undefined;
-}
+import { solveSokoban } from "../solvers/sokoban-solver.js";
+import { SokobanEnv } from "./sokoban.js";
+import { applyMove, generateLevel, type Level } from "./sokoban-level.js";
 
 const parse = (rows: string[]): Level => {
   const cells = Array.from(rows.join(""));
@@ -36,7 +20,7 @@ describe("SokobanEnv", () => {
     for (let draw = 0; draw < 60; draw++) {
       const level = generateLevel(6, 1 + (draw % 2), random);
       expect(level?.boxes.some((box) => level.ground[box] === "target")).toBe(false);
-      expect(level && solve(level)?.length).toBeGreaterThan(0);
+      expect(level && solveSokoban(level)?.length).toBeGreaterThan(0);
     }
   });
 
@@ -54,7 +38,7 @@ describe("SokobanEnv", () => {
     for (let seed = 0; seed < 10; seed++) {
       env.reset({ seed });
       const level = (env.getState().state as unknown as { state: Level }).state;
-      const moves = solve(level) ?? [];
+      const moves = solveSokoban(level) ?? [];
       let total = 0;
       let ended = false;
       for (const move of moves) {
@@ -65,6 +49,12 @@ describe("SokobanEnv", () => {
       expect(ended).toBe(true);
       expect(total).toBeCloseTo(10 + 2 - 0.1 * moves.length, 9);
     }
+  });
+
+  it("has a shortest solution, or none", () => {
+    const push = parse(["######", "#----#", "#-$--#", "#-@-.#", "#----#", "######"]);
+    expect(solveSokoban(push)).toHaveLength(7);
+    expect(solveSokoban(parse(["#####", "#$--#", "#-@.#", "#---#", "#####"]))).toBeUndefined();
   });
 
   it("formats levels in the conventional characters", () => {

@@ -107,7 +107,7 @@ describe("completions constrained to a pattern", () => {
       const ppo = { ...settings.ppo, learningRate: 3e-3 };
       const agent = new TextAgent(own, arms, { ...settings, ppo, actionMode: "regex", actionRegex: THOUGHT });
       const chosen: string[] = [];
-      for (let round = 0; round < 32 * 12; round++) {
+      for (let round = 0; round < 32 * 14; round++) {
         const action = await agent.act(round % 2);
         chosen.push(action);
         agent.assignReward(action === "a" ? sign : -sign);
@@ -116,8 +116,8 @@ describe("completions constrained to a pattern", () => {
       const last = chosen.slice(-64);
       return last.filter((action) => action === "a").length / last.length;
     };
-    expect(await shareOfA(1)).toBeGreaterThan(0.75);
-    expect(await shareOfA(-1)).toBeLessThan(0.25);
+    expect(await shareOfA(1)).toBeGreaterThan(0.85);
+    expect(await shareOfA(-1)).toBeLessThan(0.15);
   });
 });
 
