@@ -5,11 +5,16 @@ import type { SampleOutput, SampleRequest } from "../sampling/sample-request.js"
 import type { Sampler } from "../sampling/sampler.js";
 import { LruCache } from "./lru-cache.js";
 
-const MAX_CACHED_DISTRIBUTIONS = 16_384;
+/** Memory of the cached distributions, in bytes: 256 MB. */
+const MAX_BYTES = 2 ** 28;
+/** What a distribution counts at least: there are at most 16,384. */
+const MIN_BYTES = 2 ** 14;
 
 interface CachedDistribution {
   readonly distribution: TokenDistribution;
   readonly value: number;
+  /** Tokens of the distribution, one object for all turns; undefined until they are needed, and for the whole vocabulary. */
+  tokens?: Int32Array;
 }
 
 /**
@@ -17,7 +22,9 @@ interface CachedDistribution {
  * sampled from the cached distributions, with the same random numbers and thus the same tokens.
  */
 export class DistributionCache {
-  private readonly distributions = new LruCache<CachedDistribution>(MAX_CACHED_DISTRIBUTIONS);
+  private readonly distributions = new LruCache<CachedDistribution>(MAX_BYTES, (_, { distribution }) =>
+    Math.max(MIN_BYTES, sizeInBytes(distribution)),
+  );
   /** Completions that the sampler is computing, by their first token's key. */
   private readonly pending = new Map<string, Promise<unknown>>();
   private readonly constraintIds = new WeakMap<TokenConstraint, number>();
@@ -57,7 +64,8 @@ export class DistributionCache {
       if (cached !== undefined) {
         request.onDistribution?.(cached.distribution, cached.value, sequence.tokens.length);
         const sampled = sampleFromDistribution(cached.distribution, request.random());
-        const keptTokens = request.recordsKeptTokens === true ? listTokens(cached.distribution) : undefined;
+        const keptTokens =
+          request.recordsKeptTokens === true ? (cached.tokens ??= listTokens(cached.distribution)) : undefined;
         const state = { rawLogProb: NaN, value: cached.value, distribution: undefined, keptTokens };
         sequence.appendToken({ ...sampled, ...state });
       } else if (pending !== undefined) {
@@ -77,6 +85,11 @@ export class DistributionCache {
     this.constraintIds.set(constraint, id);
     return id;
   }
+}
+
+function sizeInBytes(distribution: TokenDistribution): number {
+  if (distribution instanceof Float32Array) return distribution.byteLength;
+  return distribution.ids.byteLength + distribution.probabilities.byteLength;
 }
 
 function distributionKey(promptKey: string, tokens: readonly number[]): string {

@@ -10,7 +10,7 @@ export class LruCache<Value> {
 
   constructor(
     private readonly maxSize: number,
-    private readonly sizeOf: (key: string) => number = () => 1,
+    private readonly sizeOf: (key: string, value: Value) => number = () => 1,
   ) {}
 
   get(key: string): Value | undefined {
@@ -24,7 +24,7 @@ export class LruCache<Value> {
   set(key: string, value: Value): void {
     this.delete(key);
     this.values.set(key, value);
-    this.size += this.sizeOf(key);
+    this.size += this.sizeOf(key, value);
     for (const oldest of this.values.keys()) {
       if (this.size <= this.maxSize || oldest === key) return;
       this.delete(oldest);
@@ -40,7 +40,10 @@ export class LruCache<Value> {
   }
 
   delete(key: string): void {
-    if (this.values.delete(key)) this.size -= this.sizeOf(key);
+    const value = this.values.get(key);
+    if (value === undefined) return;
+    this.values.delete(key);
+    this.size -= this.sizeOf(key, value);
   }
 
   clear(): void {

@@ -33,8 +33,11 @@ export interface TurnRequest extends Pick<SampleRequest, "onDistribution"> {
 /** Maximum number of cached greedy completions, and of cached scores of candidates. */
 const MAX_CACHED = 8192;
 
-/** Distributions over larger vocabularies are not cached, because they take too much memory. */
-const MAX_CACHED_VOCABULARY = 4096;
+/** Distributions over larger vocabularies are cached only for prompts that occurred before, because copying them takes time. */
+const MAX_SMALL_VOCABULARY = 4096;
+
+/** Maximum number of prompts remembered for this. */
+const MAX_REMEMBERED_PROMPTS = 65_536;
 
 /**
  * Samples the policy's completions for many episodes at once: requests made in the same turn of the event loop run as one batch.
@@ -44,6 +47,8 @@ export class CompletionSampler {
   private readonly endTokens: ReadonlySet<number>;
   private readonly greedyCompletions = new LruCache<Promise<TurnCompletion>>(MAX_CACHED);
   private readonly distributions = new DistributionCache();
+  /** Prompts that occurred, also with earlier parameters. */
+  private readonly prompts = new LruCache<true>(MAX_REMEMBERED_PROMPTS);
   /** Sums of the log-probabilities of each candidate's tokens. */
   private readonly candidateScores = new LruCache<Promise<readonly number[]>>(MAX_CACHED);
   private parametersVersion: number;
@@ -134,7 +139,8 @@ export class CompletionSampler {
     const { sampling, maxNewTokens, stop } = this.settings;
     const compiled = constraint === undefined ? undefined : this.compile(constraint, prompt);
     const isPattern = constraint !== undefined && !("choices" in constraint);
-    const isCacheable = this.isCacheable(constraint);
+    const isSmall = this.hasSmallDistributions(constraint);
+    const isCached = sampling.temperature > 0 && (isSmall || this.hasOccurred(prompt));
     const completer = await this.model.completer();
     const hasKeptTokens = recordsKeptTokens(this.settings);
     const completion = await completer.complete({
@@ -148,9 +154,9 @@ export class CompletionSampler {
       skipForcedTokens: true,
       skipRawLogProbs: true,
       recordsKeptTokens: hasKeptTokens,
-      cache: isCacheable ? this.distributions : undefined,
-      // Large distributions that are not cached would only be copied for it.
-      onDistribution: isCacheable ? onDistribution : undefined,
+      cache: isCached ? this.distributions : undefined,
+      // Large distributions would be copied and summarized for it.
+      onDistribution: isCached && isSmall ? onDistribution : undefined,
       signal,
     });
     return hasKeptTokens ? { ...completion, hasKeptTokens } : completion;
@@ -194,11 +200,17 @@ export class CompletionSampler {
     return this.settings.scoring === "word" ? Math.max(1, choice.trim().split(/\s+/).length) : 1;
   }
 
-  /** Returns whether distributions are cached: those of sampled completions over few tokens. */
-  private isCacheable(constraint: OutputConstraint | undefined): boolean {
-    if (this.settings.sampling.temperature === 0) return false;
+  private hasSmallDistributions(constraint: OutputConstraint | undefined): boolean {
     const hasChoices = constraint !== undefined && "choices" in constraint;
-    return hasChoices || this.model.causalLM.config.vocabSize <= MAX_CACHED_VOCABULARY;
+    return hasChoices || this.model.causalLM.config.vocabSize <= MAX_SMALL_VOCABULARY;
+  }
+
+  /** Returns whether a prompt occurred before, and remembers it. */
+  private hasOccurred(prompt: readonly number[]): boolean {
+    const key = prompt.join();
+    const hasOccurred = this.prompts.get(key) !== undefined;
+    if (!hasOccurred) this.prompts.set(key, true);
+    return hasOccurred;
   }
 
   private compile(constraint: OutputConstraint, prompt: readonly number[]): CompiledConstraint {

@@ -158,18 +158,21 @@ export class PolicyUpdater {
     const { config } = this.model;
     const batchTurns = turnIndices.map((i) => turns[i]);
     const batch = buildTurnBatch(batchTurns, microBatch, temperature);
-    const isConstrained = batchTurns.some(
-      ({ allowedTokens, actionCandidates }) => allowedTokens !== undefined || actionCandidates !== undefined,
-    );
+    // Otherwise each decision is one selected token, in the same order.
+    const hasAlternatives =
+      batch.tokens.selected.length < batch.decisions.length ||
+      batchTurns.some(
+        ({ allowedTokens, actionCandidates }) => allowedTokens !== undefined || actionCandidates !== undefined,
+      );
     const job = {
       kind: batch.hasAllowedTokens
         ? ("masked" as const)
-        : isConstrained
+        : hasAlternatives
           ? ("alternatives" as const)
           : ("free" as const),
       withHeadTokens: usesHeadTokens(batch, config.vocabSize),
       tokens: batch.tokens,
-      inputs: { ...inputs(turnIndices), ...(isConstrained ? constraintFeeds(batch) : {}) },
+      inputs: { ...inputs(turnIndices), ...(hasAlternatives ? constraintFeeds(batch) : {}) },
     };
     return { turnIndices, batch, job, lengths: [batch.decisions.length, batchTurns.length] };
   }

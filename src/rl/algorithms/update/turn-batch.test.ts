@@ -161,6 +161,22 @@ describe("buildTurnBatch", () => {
     expectSame(together, alone);
   });
 
+  it("selects the tokens of equal turns once, with the same gradient", async () => {
+    const turns = [...free, ...free, ...held, free[3]];
+    const [microBatch, ...others] = packSharedPrefixes(turns.map(decisionSequences), {
+      microBatchTokens: 1000,
+      config: model.config,
+    });
+    expect(others).toEqual([]);
+    const inOrder = microBatch.indices.map((i) => turns[i]);
+    const batch = buildTurnBatch(inOrder, microBatch, temperature);
+    const { selected } = batch.tokens;
+    expect(new Set(selected.map((token) => JSON.stringify(token))).size).toBe(selected.length);
+    expect(selected.length).toBeLessThan(batch.decisions.length / 2 + 10);
+    const together = { tokens: batch.tokens, feeds: constraintFeeds(batch) };
+    expectSame(await decide([together]), await decide(inOrder.map((turn) => laid([turn]))));
+  });
+
   it("computes tokens that completions share once", () => {
     const { groups, selected } = buildTurnBatch(alike, rowsOf(alike, 32)).tokens;
     expect(groups).toEqual([{ prefix: [...prompt, 20, 21], rows: [[24], [23], [22]] }]);

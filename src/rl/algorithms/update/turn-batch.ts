@@ -119,7 +119,7 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
     };
     if (actionCandidates !== undefined) {
       const alternatives = actionCandidates.sequences.map((candidate, i) => ({
-        tokens: candidate.map((target, token) => tokens.selectOnce({ ...locate(i, token), target })),
+        tokens: candidate.map((target, token) => tokens.select({ ...locate(i, token), target })),
         weight: actionCandidates.weights[i],
       }));
       return addDecision(0, alternatives, actionCandidates.chosen);
@@ -130,14 +130,14 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
       const allowedTokens = turn.allowedTokens?.[token];
       if (allowedTokens === undefined || allowedTokens.length > MAX_ALTERNATIVES || turn.hasKeptTokens === true) {
         const selected = { ...locate(0, token), target: chosenToken, allowedTokens };
-        addUnconstrained(token, allowedTokens === undefined ? tokens.select(selected) : tokens.selectOnce(selected));
+        addUnconstrained(token, tokens.select(selected));
         continue;
       }
       const location = locate(0, token);
       const key = `${location.group},${location.row},${location.index},${tokens.setId(allowedTokens)}`;
       const alternatives =
         shared.get(key) ??
-        Array.from(allowedTokens, (target) => ({ tokens: [tokens.selectOnce({ ...location, target })], weight: 1 }));
+        Array.from(allowedTokens, (target) => ({ tokens: [tokens.select({ ...location, target })], weight: 1 }));
       shared.set(key, alternatives);
       addDecision(token, alternatives, allowedTokens.indexOf(chosenToken));
     }
@@ -163,16 +163,14 @@ class SelectedTokenList {
   private readonly positions = new Map<string, number>();
   private readonly setIds = new Map<Int32Array, number>();
 
+  /** Selects a token unless it is selected already: turns in the same state share their tokens. */
   select({ group, row, index, target, allowedTokens }: SelectedToken): number {
-    return this.list.push({ group, row, index, target, allowedTokens }) - 1;
-  }
-
-  /** Selects a token unless it is selected already: turns in the same state share alternatives. */
-  selectOnce(token: SelectedToken): number {
-    const { group, row, index, target, allowedTokens } = token;
     const key = `${group},${row},${index},${target},${allowedTokens === undefined ? "" : this.setId(allowedTokens)}`;
     let position = this.positions.get(key);
-    if (position === undefined) this.positions.set(key, (position = this.select(token)));
+    if (position === undefined) {
+      position = this.list.push({ group, row, index, target, allowedTokens }) - 1;
+      this.positions.set(key, position);
+    }
     return position;
   }
 

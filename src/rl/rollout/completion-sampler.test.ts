@@ -1,0 +1,45 @@
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { setTrainedValues, TrainableModels } from "../../../test/support/trainable.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import { CompletionSampler } from "./completion-sampler.js";
+import type { CompletionSettings } from "./rollout-settings.js";
+
+const models = new TrainableModels();
+afterAll(() => models.close());
+
+const settings: CompletionSettings = {
+  sampling: { temperature: 0.5, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 },
+  trainedDistribution: "full",
+  maxNewTokens: 4,
+  stop: [],
+  scoring: undefined,
+  ignoreEos: false,
+};
+const prompts = [1, 2, 3, 4].map((last) => [5, 6, 7, last]);
+
+describe("CompletionSampler", () => {
+  it.each([
+    ["a small vocabulary", 320],
+    ["a large vocabulary", 5000],
+  ])("samples recurring prompts from cached distributions with the same result, with %s", async (_, vocabSize) => {
+    const model = await models.open({ config: { vocab_size: vocabSize }, scale: 1.5 });
+    const sampler = new CompletionSampler(model, settings);
+    const sampleAll = (from: CompletionSampler) =>
+      Promise.all(prompts.map((prompt, i) => from.sample({ prompt, random: new RandomStream(i) })));
+    const run = vi.spyOn(model.causalLM.runtime, "sequence");
+    const [first, second] = [await sampleAll(sampler), await sampleAll(sampler)];
+    const count = run.mock.calls.length;
+    const third = await sampleAll(sampler);
+    expect(run.mock.calls.length).toBe(count);
+    expect(count).toBeGreaterThan(0);
+    for (const completions of [second, third])
+      completions.forEach(({ tokens, logProbs }, i) => {
+        expect(tokens).toEqual(first[i].tokens);
+        logProbs.forEach((logProb, k) => expect(logProb).toBeCloseTo(first[i].logProbs[k], 5));
+      });
+    await setTrainedValues(model, (i) => Math.sin(i));
+    const [changed, expected] = [await sampleAll(sampler), await sampleAll(new CompletionSampler(model, settings))];
+    expect(changed.map(({ tokens }) => tokens)).toEqual(expected.map(({ tokens }) => tokens));
+    expect(changed.map(({ logProbs }) => logProbs)).not.toEqual(first.map(({ logProbs }) => logProbs));
+  });
+});
