@@ -27,15 +27,16 @@ describe("CompletionSampler", () => {
     const sampleAll = (from: CompletionSampler) =>
       Promise.all(prompts.map((prompt, i) => from.sample({ prompt, random: new RandomStream(i) })));
     const run = vi.spyOn(model.causalLM.runtime, "sequence");
-    const [first, second] = [await sampleAll(sampler), await sampleAll(sampler)];
+    // Of a large vocabulary, distributions are cached from the third time on.
+    const [first, second, third] = [await sampleAll(sampler), await sampleAll(sampler), await sampleAll(sampler)];
     const count = run.mock.calls.length;
-    const third = await sampleAll(sampler);
+    const fourth = await sampleAll(sampler);
     expect(run.mock.calls.length).toBe(count);
     expect(count).toBeGreaterThan(0);
-    for (const completions of [second, third])
+    for (const completions of [second, third, fourth])
       completions.forEach(({ tokens, logProbs }, i) => {
         expect(tokens).toEqual(first[i].tokens);
-        logProbs.forEach((logProb, k) => expect(logProb).toBeCloseTo(first[i].logProbs[k], 5));
+        expect(logProbs).toEqual(first[i].logProbs);
       });
     await setTrainedValues(model, (i) => Math.sin(i));
     const [changed, expected] = [await sampleAll(sampler), await sampleAll(new CompletionSampler(model, settings))];

@@ -33,11 +33,11 @@ export interface TurnRequest extends Pick<SampleRequest, "onDistribution"> {
 /** Maximum number of cached greedy completions, and of cached scores of candidates. */
 const MAX_CACHED = 8192;
 
-/** Distributions over larger vocabularies are cached only for prompts that occurred before, because copying them takes time. */
+/** Distributions over larger vocabularies are cached only for prompts with a completion that recurred: copying them takes time. */
 const MAX_SMALL_VOCABULARY = 4096;
 
-/** Maximum number of prompts remembered for this. */
-const MAX_REMEMBERED_PROMPTS = 65_536;
+/** Maximum number of prompts and of completions remembered for this. */
+const MAX_REMEMBERED = 65_536;
 
 /**
  * Samples the policy's completions for many episodes at once: requests made in the same turn of the event loop run as one batch.
@@ -47,8 +47,9 @@ export class CompletionSampler {
   private readonly endTokens: ReadonlySet<number>;
   private readonly greedyCompletions = new LruCache<Promise<TurnCompletion>>(MAX_CACHED);
   private readonly distributions = new DistributionCache();
-  /** Prompts that occurred, also with earlier parameters. */
-  private readonly prompts = new LruCache<true>(MAX_REMEMBERED_PROMPTS);
+  /** Completions that were sampled and prompts with one that recurred, also with earlier parameters. */
+  private readonly completions = new LruCache<true>(MAX_REMEMBERED);
+  private readonly recurringPrompts = new LruCache<true>(MAX_REMEMBERED);
   /** Sums of the log-probabilities of each candidate's tokens. */
   private readonly candidateScores = new LruCache<Promise<readonly number[]>>(MAX_CACHED);
   private parametersVersion: number;
@@ -140,7 +141,9 @@ export class CompletionSampler {
     const compiled = constraint === undefined ? undefined : this.compile(constraint, prompt);
     const isPattern = constraint !== undefined && !("choices" in constraint);
     const isSmall = this.hasSmallDistributions(constraint);
-    const isCached = sampling.temperature > 0 && (isSmall || this.hasOccurred(prompt));
+    const isSampled = sampling.temperature > 0;
+    const promptKey = isSampled && !isSmall ? prompt.join() : "";
+    const isCached = isSampled && (isSmall || this.recurringPrompts.get(promptKey) !== undefined);
     const completer = await this.model.completer();
     const hasKeptTokens = recordsKeptTokens(this.settings);
     const completion = await completer.complete({
@@ -159,6 +162,7 @@ export class CompletionSampler {
       onDistribution: isCached && isSmall ? onDistribution : undefined,
       signal,
     });
+    if (promptKey !== "" && !isCached) this.rememberCompletion(promptKey, completion.tokens);
     return hasKeptTokens ? { ...completion, hasKeptTokens } : completion;
   }
 
@@ -205,12 +209,10 @@ export class CompletionSampler {
     return hasChoices || this.model.causalLM.config.vocabSize <= MAX_SMALL_VOCABULARY;
   }
 
-  /** Returns whether a prompt occurred before, and remembers it. */
-  private hasOccurred(prompt: readonly number[]): boolean {
-    const key = prompt.join();
-    const hasOccurred = this.prompts.get(key) !== undefined;
-    if (!hasOccurred) this.prompts.set(key, true);
-    return hasOccurred;
+  private rememberCompletion(promptKey: string, tokens: readonly number[]): void {
+    const key = `${promptKey};${tokens.join()}`;
+    if (this.completions.get(key) === undefined) this.completions.set(key, true);
+    else this.recurringPrompts.set(promptKey, true);
   }
 
   private compile(constraint: OutputConstraint, prompt: readonly number[]): CompiledConstraint {
