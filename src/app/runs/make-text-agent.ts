@@ -58,6 +58,7 @@ export function makeTextAgent(
     temperature,
     topK,
     topP,
+    minP,
     actionMode,
     actionRegex,
     actionScoring,
@@ -73,7 +74,7 @@ export function makeTextAgent(
     );
   const { invalidActionRetries: retries, invalidActionPenalty: penalty } = config;
   return new TextAgent(model, env.text, {
-    generation: { maxNewTokens: maxCompletionLength, temperature, topK, topP },
+    generation: { maxNewTokens: maxCompletionLength, temperature, topK, topP, minP },
     trainedDistribution: config.trainedDistribution,
     historyTurns,
     contextOverflow,

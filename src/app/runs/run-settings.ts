@@ -61,6 +61,7 @@ export const completionSettings = defineSettings(
     }),
     topK: { ...generationSettings.topK, default: 0, source: LLAMAGYM },
     topP: { ...generationSettings.topP, default: 1 },
+    minP: { ...generationSettings.minP, default: 0 },
     ...pick(agentSettings, ["trainedDistribution"]),
     ...pick(agentSettings, ["maxContextLength", "contextOverflow", "completionPrefix"]),
     invalidActionRetries: invalidActionSettings.retries,
