@@ -47,7 +47,7 @@ export class CompletionSampler {
   private readonly endTokens: ReadonlySet<number>;
   private readonly greedyCompletions = new LruCache<Promise<TurnCompletion>>(MAX_CACHED);
   private readonly distributions = new DistributionCache();
-  /** Completions that were sampled and prompts with one that recurred, also with earlier parameters. */
+  /** Completions that were sampled, and prompts with one that recurred. */
   private readonly completions = new LruCache<true>(MAX_REMEMBERED);
   private readonly recurringPrompts = new LruCache<true>(MAX_REMEMBERED);
   /** Sums of the log-probabilities of each candidate's tokens. */
@@ -127,6 +127,9 @@ export class CompletionSampler {
     this.greedyCompletions.clear();
     this.candidateScores.clear();
     this.distributions.clear();
+    // A resumed run knows nothing of earlier updates, and must compute the same batches to the last bit.
+    this.completions.clear();
+    this.recurringPrompts.clear();
     this.parametersVersion = this.model.causalLM.parametersVersion;
   }
 
