@@ -1,7 +1,7 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
-import type { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import { MAX_SMALL_VOCABULARY, type DistributionCache } from "../../generation/cache/distribution-cache.js";
 import type { Completer } from "../../generation/completer.js";
 import type { Completion } from "../../generation/completion.js";
 import type { CompiledConstraint, TokenConstraint } from "../../generation/constraints/compiled-constraint.js";
@@ -15,9 +15,6 @@ import { parseToolCalls, type ToolCallFormat } from "./tool-calls.js";
 
 /** Schemas of at most this many texts are compiled to them: their completions have few decisions, and mostly forced tokens. */
 const MAX_TEXTS = 64;
-
-/** Vocabularies whose distributions are small enough to be cached. */
-const MAX_CACHED_VOCABULARY = 4096;
 
 /** A checked request, the same for all of its choices. */
 export interface ChoicePlan {
@@ -212,7 +209,7 @@ export class ChoiceSampler {
     const { model, completer, promptTokens, topLogProbs, signal, isContinuation } = this.plan;
     const sampling = constraint === undefined ? this.plan.sampling : this.plan.constrainedSampling;
     const isCacheable =
-      topLogProbs === undefined && sampling.temperature > 0 && model.causalLM.config.vocabSize <= MAX_CACHED_VOCABULARY;
+      topLogProbs === undefined && sampling.temperature > 0 && model.causalLM.config.vocabSize <= MAX_SMALL_VOCABULARY;
     const isFirst = this.tokens.length === 0;
     const completion = await completer.complete({
       prompt: isFirst ? promptTokens : [...promptTokens, ...this.tokens],

@@ -13,8 +13,8 @@ type WriteEvents = (events: readonly ServerEvent[]) => void;
 
 /**
  * Responds with the events that `run` writes. Resolves at the first event, and rejects if `run` fails before it, so
- * that the error has its own status; later errors become the event that `formatError` returns. A client that stops reading is disconnected; until then its events, which the length of a
- * completion bounds, wait in memory.
+ * that the error has its own status; later errors become the event that `formatError` returns. A client that stops
+ * reading is disconnected; until then its events, which the length of a completion bounds, wait in memory.
  */
 export async function eventStream(
   context: Context,

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import type { Context } from "hono";
 import { isNestedDeeper } from "../../core/json.js";
 import { nodeBindings } from "./node-bindings.js";
-import { RequestError } from "./request-error.js";
+import { clientClosedError, RequestError } from "./request-error.js";
 
 /** Maximum bytes of a request: a conversation that fills a context of 128,000 tokens has less than 1 MB. */
 const MAX_BODY_BYTES = 8 * 2 ** 20;
@@ -46,7 +46,7 @@ async function readBytes(context: Context, maxBytes: number, tooLarge: () => Req
       chunks.push(chunk);
     }
   } catch (error) {
-    if (incoming?.readableAborted === true) throw new RequestError(499, "The client closed the connection.");
+    if (incoming?.readableAborted === true) throw clientClosedError();
     throw error;
   }
   return Buffer.concat(chunks);

@@ -31,6 +31,11 @@ export class RequestError extends Error {
   }
 }
 
+/** Returns the error of a request whose client has left. */
+export function clientClosedError(): RequestError {
+  return new RequestError(499, "The client closed the connection.");
+}
+
 /** Codes of errors that the request causes. */
 const CLIENT_ERRORS: readonly ErrorCode[] = [
   "INVALID_ARGUMENT",

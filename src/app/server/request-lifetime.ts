@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { nodeBindings } from "./node-bindings.js";
-import { RequestError } from "./request-error.js";
+import { clientClosedError, RequestError } from "./request-error.js";
 
 /** Aborts the work on a request when the client leaves or the time is over. */
 export class RequestLifetime {
@@ -43,7 +43,7 @@ export class RequestLifetime {
   check(): void {
     if (this.end === "timed out")
       throw new RequestError(504, `The request took longer than ${this.timeoutMs / 1000} s.`);
-    if (this.end === "left") throw new RequestError(499, "The client closed the connection.");
+    if (this.end === "left") throw clientClosedError();
   }
 
   private abort(end: "left" | "timed out"): void {

@@ -1,25 +1,18 @@
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { add, compile, dim, input, mul } from "../graph/index.js";
-import { float32, type Tensor } from "../tensor/tensor.js";
+import { openSumProductSession, tensorValues } from "../../../test/support/sum-product-session.js";
+import { float32 } from "../tensor/tensor.js";
 import { subview } from "./buffer-view.js";
-import { Runtime } from "./runtime.js";
+import type { Runtime } from "./runtime.js";
 import type { Session } from "./session.js";
-
-const rows = dim("rows");
-const x = input("x", "float32", [rows, 2]);
-const y = input("y", "float32", [rows, 2]);
 
 let runtime: Runtime;
 /** sum = x + y, product = x y. */
 let session: Session;
 beforeAll(async () => {
-  runtime = new Runtime({ device: "cpu", threads: 1 });
-  session = await runtime.createSession(compile({ sum: add(x, y), product: mul(x, y) }));
+  ({ runtime, session } = await openSumProductSession());
 });
 afterAll(() => runtime.close());
-
-const values = ({ data }: Tensor): number[] => Array.from(data as ArrayLike<number>);
 
 describe("views", () => {
   it("are fed and fetched in place, even an output into an input's view", async () => {
@@ -35,15 +28,15 @@ describe("views", () => {
 
   it("start as zeros and may have any offset in their buffer", async () => {
     const buffer = runtime.allocate("float32", [4, 2]);
-    expect(values(await runtime.read(buffer))).toEqual([0, 0, 0, 0, 0, 0, 0, 0]);
+    expect(tensorValues(await runtime.read(buffer))).toEqual([0, 0, 0, 0, 0, 0, 0, 0]);
     await runtime.write(subview(buffer, 2, [2, 2]), Float32Array.of(1, 2, 3, 4));
     const middle = subview(subview(buffer, 2, [3, 2]), 2, [1, 2]);
-    expect(values(await runtime.read(middle))).toEqual([3, 4]);
+    expect(tensorValues(await runtime.read(middle))).toEqual([3, 4]);
     await session.run(
       { x: middle, y: float32([10, 10], [1, 2]) },
       { fetches: { product: subview(buffer, 6, [1, 2]), sum: subview(buffer, 0, [1, 2]) } },
     );
-    expect(values(await runtime.read(buffer))).toEqual([13, 14, 1, 2, 3, 4, 30, 40]);
+    expect(tensorValues(await runtime.read(buffer))).toEqual([13, 14, 1, 2, 3, 4, 30, 40]);
     runtime.free(buffer);
   });
 
@@ -90,7 +83,7 @@ describe("bindings", () => {
       const results = await session.run({ y: float32([step, step], [1, 2]) }, { bindings: [binding] });
       expect(Object.keys(results)).toEqual(["product"]);
     }
-    expect(values(await runtime.read(state))).toEqual([7, 8]);
+    expect(tensorValues(await runtime.read(state))).toEqual([7, 8]);
     runtime.unbind(binding);
     runtime.free(state);
   });
@@ -110,7 +103,7 @@ describe("bindings", () => {
     const state = runtime.allocate("float32", [1, 2]);
     const binding = runtime.bind({ feeds: { x: state, y: state } });
     const { sum } = await session.run({}, { bindings: [binding] });
-    expect([values(sum), post.mock.calls.length]).toEqual([[0, 0], 1]);
+    expect([tensorValues(sum), post.mock.calls.length]).toEqual([[0, 0], 1]);
     runtime.unbind(binding);
     runtime.free(state);
     expect(post).toHaveBeenCalledTimes(1);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openSumProductSession, tensorValues, x, y } from "../../../test/support/sum-product-session.js";
 import {
   add,
   compile,
@@ -12,24 +13,17 @@ import {
   dim,
   weight,
 } from "../graph/index.js";
-import { float32, int32, tensor, zeros, type Tensor } from "../tensor/tensor.js";
+import { float32, int32, tensor, zeros } from "../tensor/tensor.js";
 import { Runtime } from "./runtime.js";
 import type { Session } from "./session.js";
-
-const rows = dim("rows");
-const x = input("x", "float32", [rows, 2]);
-const y = input("y", "float32", [rows, 2]);
 
 let runtime: Runtime;
 /** sum = x + y, product = x y. */
 let session: Session;
 beforeAll(async () => {
-  runtime = new Runtime({ device: "cpu", threads: 1 });
-  session = await runtime.createSession(compile({ sum: add(x, y), product: mul(x, y) }));
+  ({ runtime, session } = await openSumProductSession());
 });
 afterAll(() => runtime.close());
-
-const values = ({ data }: Tensor): number[] => Array.from(data as ArrayLike<number>);
 
 describe("Session.run", () => {
   it("returns outputs by value for any size of the named dimensions", async () => {
@@ -49,7 +43,7 @@ describe("Session.run", () => {
     const long = Float32Array.of(9, 9, 1, 2, 9);
     const part = tensor("float32", [1, 2], long.subarray(2, 4));
     const results = await session.run({ x: part, y: part });
-    expect(values(results.sum)).toEqual([2, 4]);
+    expect(tensorValues(results.sum)).toEqual([2, 4]);
     expect([...long]).toEqual([9, 9, 1, 2, 9]);
   });
 
@@ -57,7 +51,7 @@ describe("Session.run", () => {
     const runs = Array.from({ length: 20 }, (_, i) =>
       session.run({ x: float32([i, i], [1, 2]), y: float32([1, 2], [1, 2]) }),
     );
-    expect((await Promise.all(runs)).map(({ sum }) => values(sum))).toEqual(
+    expect((await Promise.all(runs)).map(({ sum }) => tensorValues(sum))).toEqual(
       Array.from({ length: 20 }, (_, i) => [i + 1, i + 2]),
     );
   });
@@ -87,7 +81,7 @@ describe("outputs", () => {
     const names = ["dtype", "data", "tokens", "shape", "length"];
     const odd = await runtime.createSession(compile(Object.fromEntries(names.map((name, i) => [name, add(x, i)]))));
     const results = await odd.run({ x: float32([1, 2], [1, 2]) });
-    expect(names.map((name) => values(results[name]))).toEqual(names.map((_, i) => [1 + i, 2 + i]));
+    expect(names.map((name) => tensorValues(results[name]))).toEqual(names.map((_, i) => [1 + i, 2 + i]));
     await odd.release();
   });
 
@@ -112,10 +106,10 @@ describe("outputs", () => {
       runtime.allocate("int32", [2, 2]),
     ]) {
       await expect(session.run(feeds, { fetches: { sum: view } })).rejects.toMatchObject({ code: "RUNTIME_FAILED" });
-      expect(values(await runtime.read(view)).every((value) => value === 0)).toBe(true);
+      expect(tensorValues(await runtime.read(view)).every((value) => value === 0)).toBe(true);
       runtime.free(view);
     }
-    expect(values((await session.run(feeds)).sum)).toEqual([1, 2, 3, 4]);
+    expect(tensorValues((await session.run(feeds)).sum)).toEqual([1, 2, 3, 4]);
   });
 });
 
@@ -145,7 +139,7 @@ describe("Runtime", () => {
       locate: ({ name }) => ({ file: `${name} file`, offset: 4, byteLength: 8 }),
       buffers: [{ name: "w file", data }],
     });
-    expect(values((await weighted.run({ x: float32([1, 2]) })).y)).toEqual([9, 11]);
+    expect(tensorValues((await weighted.run({ x: float32([1, 2]) })).y)).toEqual([9, 11]);
     await weighted.release();
     await expect(runtime.createSession(graph)).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
@@ -158,7 +152,7 @@ describe("Runtime", () => {
 
   it("keeps working after a failed run", async () => {
     const table = input("table", "float32", [3, 2]);
-    const gather = await runtime.createSession(compile({ y: gatherRows(table, input("ids", "int32", [rows])) }));
+    const gather = await runtime.createSession(compile({ y: gatherRows(table, input("ids", "int32", [dim("rows")])) }));
     const feeds = { table: zeros("float32", [3, 2]) };
     await expect(gather.run({ ...feeds, ids: int32([7]) })).rejects.toMatchObject({ code: "RUNTIME_FAILED" });
     expect((await gather.run({ ...feeds, ids: int32([2]) })).y.shape).toEqual([1, 2]);

@@ -1,4 +1,4 @@
-import { applyMove, countBoxesOnTarget, type Level } from "../tasks/sokoban-level.js";
+import { applyMove, countBoxesOnTarget, levelKey, type Level } from "../tasks/sokoban-level.js";
 
 /** Number of a level's moves: up, down, left, right. */
 const MOVES = 4;
@@ -12,23 +12,19 @@ interface Reached {
 
 /** Finds the fewest moves that put all boxes on targets, by breadth-first search; undefined if the level cannot be solved. */
 export function solveSokoban(start: Level): readonly number[] | undefined {
-  const seen = new Set([getKey(start)]);
+  const seen = new Set([levelKey(start)]);
   const queue: Reached[] = [{ level: start }];
   for (const reached of queue) {
     if (countBoxesOnTarget(reached.level) === start.boxes.length) return listMoves(reached);
     for (let move = 0; move < MOVES; move++) {
       const level = applyMove(reached.level, move);
-      const key = getKey(level);
+      const key = levelKey(level);
       if (seen.has(key)) continue;
       seen.add(key);
       queue.push({ level, move, previous: reached });
     }
   }
   return undefined;
-}
-
-function getKey({ player, boxes }: Level): string {
-  return `${player}:${[...boxes].sort((a, b) => a - b).join()}`;
 }
 
 function listMoves(last: Reached): readonly number[] {

@@ -79,7 +79,7 @@ function pullBoxes({ size, ground, boxes: targets }: Level, random: RandomStream
   const states: { boxes: readonly number[]; player: number; depth: number }[] = [];
   const seen = new Set<string>();
   const add = (boxes: readonly number[], player: number, depth: number) => {
-    const key = `${player}:${[...boxes].sort((a, b) => a - b).join()}`;
+    const key = levelKey({ player, boxes });
     if (seen.has(key) || states.length >= MAX_STATES) return;
     seen.add(key);
     states.push({ boxes, player, depth });
@@ -99,6 +99,11 @@ function pullBoxes({ size, ground, boxes: targets }: Level, random: RandomStream
   if (candidates.length === 0) return undefined;
   const { boxes, player } = random.choice(candidates);
   return { size, ground, boxes, player };
+}
+
+/** Returns a string that is equal for equal states of a level: boxes are interchangeable. */
+export function levelKey({ player, boxes }: Pick<Level, "player" | "boxes">): string {
+  return `${player}:${[...boxes].sort((a, b) => a - b).join()}`;
 }
 
 /** Returns the level after a move, or the same one when the move is blocked. */

@@ -5,6 +5,9 @@ import type { SampleOutput, SampleRequest } from "../sampling/sample-request.js"
 import type { Sampler } from "../sampling/sampler.js";
 import { LruCache } from "./lru-cache.js";
 
+/** Up to this size of a vocabulary, caching a distribution costs little; copying larger ones takes time. */
+export const MAX_SMALL_VOCABULARY = 4096;
+
 /** Memory of the cached distributions, in bytes: 256 MB. */
 const MAX_BYTES = 2 ** 28;
 /** What a distribution counts at least: there are at most 16,384. */

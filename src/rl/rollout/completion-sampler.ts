@@ -1,6 +1,6 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { sampleIndex } from "../../core/random/sample-index.js";
-import { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import { DistributionCache, MAX_SMALL_VOCABULARY } from "../../generation/cache/distribution-cache.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
 import type { Completion } from "../../generation/completion.js";
 import type { CompiledConstraint } from "../../generation/constraints/compiled-constraint.js";
@@ -33,10 +33,10 @@ export interface TurnRequest extends Pick<SampleRequest, "onDistribution"> {
 /** Maximum number of cached greedy completions, and of cached scores of candidates. */
 const MAX_CACHED = 8192;
 
-/** Distributions over larger vocabularies are cached only for prompts with a completion that recurred: copying them takes time. */
-const MAX_SMALL_VOCABULARY = 4096;
-
-/** Maximum number of prompts and of completions remembered for this. */
+/**
+ * Maximum number of prompts and of completions that are remembered: distributions over a large vocabulary are cached only for prompts
+ * with a completion that recurred.
+ */
 const MAX_REMEMBERED = 65_536;
 
 /**
@@ -145,8 +145,7 @@ export class CompletionSampler {
     const isPattern = constraint !== undefined && !("choices" in constraint);
     const isSmall = this.hasSmallDistributions(constraint);
     const isSampled = sampling.temperature > 0;
-    const promptKey = isSampled && !isSmall ? prompt.join() : "";
-    const isCached = isSampled && (isSmall || this.recurringPrompts.get(promptKey) !== undefined);
+    const isCached = isSampled && (isSmall || this.recurringPrompts.get(prompt.join()) !== undefined);
     const completer = await this.model.completer();
     const hasKeptTokens = recordsKeptTokens(this.settings);
     const completion = await completer.complete({
@@ -165,7 +164,7 @@ export class CompletionSampler {
       onDistribution: isCached && isSmall ? onDistribution : undefined,
       signal,
     });
-    if (promptKey !== "" && !isCached) this.rememberCompletion(promptKey, completion.tokens);
+    if (isSampled && !isCached) this.rememberCompletion(prompt, completion.tokens);
     return hasKeptTokens ? { ...completion, hasKeptTokens } : completion;
   }
 
@@ -212,7 +211,8 @@ export class CompletionSampler {
     return hasChoices || this.model.causalLM.config.vocabSize <= MAX_SMALL_VOCABULARY;
   }
 
-  private rememberCompletion(promptKey: string, tokens: readonly number[]): void {
+  private rememberCompletion(prompt: readonly number[], tokens: readonly number[]): void {
+    const promptKey = prompt.join();
     const key = `${promptKey};${tokens.join()}`;
     if (this.completions.get(key) === undefined) this.completions.set(key, true);
     else this.recurringPrompts.set(promptKey, true);
