@@ -4,6 +4,9 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { AutoModelForCausalLMWithValueHead } from "../../src/index.js";
+import { startHttpServer } from "../../src/app/server/http-server.js";
+import { ModelChatEngine } from "../../src/app/server/model-chat-engine.js";
+import { serveModels } from "../../src/app/server/serve-models.js";
 import { createGateway } from "../../src/gateway.js";
 import type { Result } from "../framework.js";
 import { serve, timeRuns } from "../serve.js";
@@ -98,25 +101,40 @@ async function measureSessions(work: GatewayWork & { repeat: number }): Promise<
 
 async function measureLatency({ rounds, calls, repeat }: LatencyWork & { repeat: number }): Promise<Result> {
   const { model, gateway } = await openOnce("embedded");
+  const server = await startHttpServer({ port: 0 }, (app, metrics) =>
+    serveModels(app, [new ModelChatEngine(model, "bench")], { metrics }),
+  );
   const session = { sessions: 1, calls, new_tokens: 1 };
   const seconds: number[] = [];
-  const added: number[] = [];
+  const totals = { direct: 0, served: 0, through: 0 };
   for (let run = 0; run < repeat; run++) {
-    let [direct, through] = [0, 0];
+    let through = 0;
     for (let i = 0; i < rounds; i++) {
       round++;
-      const [directSeconds] = await timeRuns(1, async () => {
+      const ask = (way: string, call: number) => chat(`Round ${round}, ${way} call ${call}`);
+      const [direct] = await timeRuns(1, async () => {
         for (let call = 0; call < calls; call++)
-          await model.generate(chat(`Round ${round}, call ${call}`), { maxNewTokens: 1, temperature: 1 });
+          await model.generate(ask("direct", call), { maxNewTokens: 1, temperature: 1 });
+      });
+      const [served] = await timeRuns(1, async () => {
+        for (let call = 0; call < calls; call++)
+          await post(`${server.url}/v1/chat/completions`, { messages: ask("served", call), max_tokens: 1 });
       });
       const [gatewaySeconds] = await timeRuns(1, async () => void (await runSession(gateway.url, 0, session)));
-      direct += directSeconds;
+      totals.direct += direct;
+      totals.served += served;
       through += gatewaySeconds;
     }
     seconds.push(through);
-    added.push((1000 * (through - direct)) / (rounds * calls));
+    totals.through += through;
   }
-  return { seconds, count: rounds * calls, values: { added_ms: added.reduce((sum, each) => sum + each) / repeat } };
+  await server.close();
+  const perCall = 1000 / (repeat * rounds * calls);
+  const values = {
+    added_ms: (totals.through - totals.direct) * perCall,
+    added_to_http_ms: (totals.through - totals.served) * perCall,
+  };
+  return { seconds, count: rounds * calls, values };
 }
 
 await serve<ServeWork | GatewayWork | LatencyWork>(async (request) => {
