@@ -11,15 +11,11 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { findSpec } from "../src/envs/index.js";
 import { LlamaGymError } from "../src/core/errors.js";
+import { TrainingReport } from "../src/app/cli/display/report-training.js";
+import { Reporter } from "../src/app/cli/reporter.js";
 import { renderReport } from "../src/app/dashboard/report.js";
 import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/models/files/index.js";
-import {
-  renderLearningCurve,
-  LiveProgress,
-  MEAN_RETURN,
-  readMetricCurve,
-  computeSeedBand,
-} from "../src/app/tracking/index.js";
+import { renderLearningCurve, MEAN_RETURN, readMetricCurve, computeSeedBand } from "../src/app/tracking/index.js";
 import {
   evaluate,
   resolveTrainConfig,
@@ -167,13 +163,13 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
 }
 
 async function train(run: Run) {
-  const display = new LiveProgress();
+  const report = new TrainingReport(new Reporter());
   const result = await run.train({
     signal: interrupt.signal,
-    onProgress: ({ state, progress: done, metrics }) =>
-      display.update({ progress: done, updates: state.updates, episodes: state.episodes, metrics }),
+    onProgress: (progress) => report.update(progress),
+    onWarmStart: (metrics) => report.updateWarmStart(metrics, run.config.sftSteps),
   });
-  display.end();
+  report.end();
   return result;
 }
 
