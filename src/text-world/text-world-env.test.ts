@@ -179,6 +179,24 @@ describe("how it reads as text", () => {
     for (const command of commands) expect(env.text.parseAction(command, observation, info)).toBe(command);
   });
 
+  it("shows the commands so far in place of the admissible ones with `compactText`", () => {
+    const compact = new TextWorldEnv({ gameSeed: 4, compactText: true });
+    const { text } = compact;
+    const start = compact.reset({ seed: 1 });
+    const [first, second] = compact.walkthrough!;
+    expect(start.info["commands"]).toEqual([]);
+    expect(text.formatObservation(start.observation, start.info)).toMatch(/You are carrying nothing\.$/);
+    compact.step(first);
+    const other = new TextWorldEnv({ gameSeed: 4, compactText: true });
+    other.setState(JSON.parse(JSON.stringify(compact.getState())));
+    const { observation, info } = other.step(second);
+    expect(text.formatObservation(observation, info)).toMatch(new RegExp(`Commands so far: ${first}; ${second}\\.$`));
+    expect(text.formatObservation(observation, info)).toContain(info["objective"]);
+    const { choices } = text;
+    expect(typeof choices === "function" && choices(observation, info)).toEqual(info["admissibleCommands"]);
+    expect(text.systemPrompt!.length).toBeLessThan(env.text.systemPrompt!.length / 3);
+  });
+
   it("shows the feedback without banner and status line, then the requested infos", () => {
     const story = new TextWorldEnv({ gameFile, infos: ["inventory", "admissibleCommands"] });
     const { observation, info } = story.reset({ seed: 1 });

@@ -13,7 +13,13 @@ import { HouseGame } from "./house/house-game.js";
 import { readStoryFiles } from "./story-files.js";
 import { StoryGame } from "./story-game.js";
 import { type GameState, getStaticInfos, INFO_NAMES, type InfoName, type TextGame } from "./text-game.js";
-import { COMMAND_CHARACTERS, MAX_COMMAND_LENGTH, textWorldText, cleanFeedback } from "./text-world-text.js";
+import {
+  COMMAND_CHARACTERS,
+  MAX_COMMAND_LENGTH,
+  cleanFeedback,
+  compactTextWorldText,
+  textWorldText,
+} from "./text-world-text.js";
 
 const LATIN_1 = Array.from({ length: 96 }, (_, i) => String.fromCharCode(160 + i)).join("");
 const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("") + LATIN_1;
@@ -34,6 +40,8 @@ export interface TextWorldOptions extends HouseOptions {
   readonly infos?: readonly InfoName[];
   /** Reward of a step: its points, or TextWorld's intermediate reward. */
   readonly reward?: "score" | "intermediate";
+  /** Shorter prompts: the commands of the episode so far (`info.commands`) in place of the admissible ones. Default false. */
+  readonly compactText?: boolean;
 }
 
 /** Key of a game: a file's index, or a generated game's seed. */
@@ -47,7 +55,7 @@ export class TextWorldEnv extends Env<string, string> {
   readonly observationSpace = new Text(MAX_FEEDBACK, { minLength: 0, charset: `\n${PRINTABLE}` });
   readonly actionSpace = new Text(MAX_COMMAND_LENGTH, { charset: COMMAND_CHARACTERS });
   override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 1 };
-  override readonly text: TextInterface<string, string> = textWorldText;
+  override readonly text: TextInterface<string, string>;
   private infos: ReadonlySet<InfoName>;
   private readonly reward: "score" | "intermediate";
   private readonly house: HouseOptions;
@@ -61,8 +69,9 @@ export class TextWorldEnv extends Env<string, string> {
   /** @throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED for a game file, INVALID_ARGUMENT for an option. */
   constructor(options: TextWorldOptions = {}) {
     super();
-    const { gameFile, gameSeed, infos = DEFAULT_INFOS, reward = "score", ...house } = options;
+    const { gameFile, gameSeed, infos = DEFAULT_INFOS, reward = "score", compactText = false, ...house } = options;
     this.house = applyDefaults("TextWorld", house, HOUSE_DEFAULTS as Required<HouseOptions>);
+    this.text = compactText ? compactTextWorldText : textWorldText;
     this.infos = checkInfos(infos, reward);
     this.reward = reward;
     this.gameSeed = gameSeed;
@@ -147,6 +156,7 @@ export class TextWorldEnv extends Env<string, string> {
   private info(state: GameState): Info {
     const info: Info = structuredClone(this.currentGame.staticInfos);
     for (const name of this.infos) if (!(name in info)) info[name] = state[name as keyof GameState];
+    if (this.text === compactTextWorldText) info["commands"] = [...this.commands];
     return info;
   }
 }

@@ -7,6 +7,8 @@ Commands are short: go north, open door, take key, take key from table, unlock c
 insert cup into box, examine book, eat apple, look, inventory. Do the task that the game sets, in as few commands as \
 you can. Answer with the command alone.`;
 
+const COMPACT_SYSTEM_PROMPT = "You are playing a text adventure. Answer with the next command of the task.";
+
 export const COMMAND_CHARACTERS =
   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 '-,.?!àáâäçèéêëíïñóôöúûüß";
 const ARTICLES = /\b(?:the|a|an)\s+/g;
@@ -19,31 +21,49 @@ export const MAX_COMMAND_LENGTH = 100;
  */
 export const textWorldText: TextInterface<string, string> = {
   systemPrompt: SYSTEM_PROMPT,
-  formatObservation: (observation, info) => {
-    const feedback = cleanFeedback(observation);
-    const collapsedFeedback = collapseWhitespace(feedback);
-    const formatIfMissing = (name: InfoName) => {
-      const text = info[name];
-      return typeof text === "string" && !collapsedFeedback.includes(collapseWhitespace(text))
-        ? cleanFeedback(text)
-        : "";
-    };
-    const commands = getAdmissibleCommands(info);
-    return [
-      formatIfMissing("objective"),
-      feedback,
-      formatIfMissing("description"),
-      formatIfMissing("inventory"),
-      commands.length === 0 ? "" : `Commands that you can use: ${commands.join("; ")}.`,
-    ]
-      .filter((part) => part !== "")
-      .join("\n\n");
-  },
+  formatObservation: (observation, info) =>
+    joinParagraphs([
+      ...formatScene(observation, info),
+      formatCommands("Commands that you can use", getCommands(info, "admissibleCommands")),
+    ]),
   parseAction: (completion, _observation, info) =>
-    parseCompletion(completion, info === undefined ? [] : getAdmissibleCommands(info)),
+    parseCompletion(completion, info === undefined ? [] : getCommands(info, "admissibleCommands")),
   formatAction: (command) => command,
-  choices: (_observation, info) => getAdmissibleCommands(info),
+  choices: (_observation, info) => getCommands(info, "admissibleCommands"),
 };
+
+/**
+ * Text interface with shorter prompts: the system prompt has no list of commands, and the observation has the commands of the
+ * episode so far in place of the admissible ones.
+ */
+export const compactTextWorldText: TextInterface<string, string> = {
+  ...textWorldText,
+  systemPrompt: COMPACT_SYSTEM_PROMPT,
+  formatObservation: (observation, info) =>
+    joinParagraphs([
+      ...formatScene(observation, info),
+      formatCommands("Commands so far", getCommands(info, "commands")),
+    ]),
+};
+
+/** Formats the feedback, and the task, the room and the inventory unless the feedback contains them. */
+function formatScene(observation: string, info: Info): string[] {
+  const feedback = cleanFeedback(observation);
+  const collapsedFeedback = collapseWhitespace(feedback);
+  const formatIfMissing = (name: InfoName) => {
+    const text = info[name];
+    return typeof text === "string" && !collapsedFeedback.includes(collapseWhitespace(text)) ? cleanFeedback(text) : "";
+  };
+  return [formatIfMissing("objective"), feedback, formatIfMissing("description"), formatIfMissing("inventory")];
+}
+
+function formatCommands(label: string, commands: readonly string[]): string {
+  return commands.length === 0 ? "" : `${label}: ${commands.join("; ")}.`;
+}
+
+function joinParagraphs(paragraphs: readonly string[]): string {
+  return paragraphs.filter((paragraph) => paragraph !== "").join("\n\n");
+}
 
 function collapseWhitespace(text: string): string {
   return text.replace(/\s+/g, " ").trim();
@@ -74,8 +94,8 @@ function parseCompletion(completion: string, admissible: readonly string[]): str
   return command.trim() === "" || command.length > MAX_COMMAND_LENGTH ? undefined : command;
 }
 
-function getAdmissibleCommands(info: Info): readonly string[] {
-  const commands = info["admissibleCommands"];
+function getCommands(info: Info, name: InfoName | "commands"): readonly string[] {
+  const commands = info[name];
   return Array.isArray(commands) ? (commands as readonly string[]) : [];
 }
 

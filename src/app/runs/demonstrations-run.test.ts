@@ -84,6 +84,11 @@ describe("Trainer with a warm start and online SFT", () => {
     expect(Object.keys(warm)).toContain("sft/loss");
     expect(last["sft/loss"]).toBeGreaterThan(0);
     expect(last["replay/size"]).toBeGreaterThan(10);
+    const warmedUp = await fresh();
+    const start = await train(warmedUp, 0);
+    const training = await train(warmedUp);
+    expect([...start.logs, ...training.logs]).toEqual(whole.logs);
+    expect(training.values).toEqual(whole.values);
   });
 
   it("disables and enables online SFT between updates", async () => {
@@ -100,6 +105,22 @@ describe("Trainer with a warm start and online SFT", () => {
 });
 
 describe("a run with a warm start", () => {
+  it("does not repeat a complete one", async () => {
+    const output = await fresh();
+    const settings = { env: "FrozenLake-v1", numEnvs: 4, sftWarmStart: "5", sftSteps: 4, turns: 0 };
+    const run = await startRun(settings, output);
+    await run.train();
+    await run.close();
+    const resumed = await resumeRun(output, { turns: 16 });
+    expect([resumed.resumedAt, resumed.hasCheckpoint]).toEqual([0, true]);
+    let steps = 0;
+    const { state } = await resumed.train({ onWarmStart: () => steps++ });
+    await resumed.close();
+    expect([steps, state.updates]).toEqual([0, 1]);
+    const records = await readMetrics(join(output, "metrics.jsonl"));
+    expect(records.map(({ step }) => step)).toEqual([0, 1]);
+  });
+
   it("repeats the warm start if it was stopped before its first update, and logs it once", async () => {
     const output = await fresh();
     const small = { numEnvs: 4, batchSize: 16, turns: 16, maxEpisodeSteps: 4, numPpoEpochs: 1 };

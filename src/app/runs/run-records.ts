@@ -9,6 +9,8 @@ interface RunRecordsOptions extends Omit<OpenTrackersOptions, "resumeFromStep"> 
   readonly saved?: object;
   /** Updates made before the run was resumed; undefined for a new run. */
   readonly resumedAt: number | undefined;
+  /** Whether a resumed run continues from a checkpoint. Default: if it made updates before. */
+  readonly hasCheckpoint?: boolean;
 }
 
 /** The settings, the log and the trackers of an open run, with its outcome. */
@@ -24,13 +26,13 @@ export class RunRecords {
   static async open(
     folder: string,
     config: Parameters<typeof openTrackers>[1],
-    { saved = config, resumedAt, trackers = [], ...options }: RunRecordsOptions,
+    { saved = config, resumedAt, hasCheckpoint = (resumedAt ?? 0) > 0, trackers = [], ...options }: RunRecordsOptions,
   ): Promise<RunRecords> {
     const settings = await writeRunConfig(folder, saved);
     await clearControl(folder);
     const log = await RunLog.open(folder, { resumedAt, onWarning: options.onWarning });
     // Without a checkpoint, what precedes the first update (step 0) is repeated as well.
-    const resumeFromStep = resumedAt === 0 ? -1 : resumedAt;
+    const resumeFromStep = resumedAt === undefined || hasCheckpoint ? resumedAt : -1;
     const tracker = await openTrackers(folder, config, {
       ...options,
       trackers: [log.tracker, ...trackers],

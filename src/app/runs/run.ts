@@ -67,8 +67,10 @@ export interface Run {
   readonly agent: TextAgent;
   train(callbacks?: Omit<TrainCallbacks, "tracker">): Promise<TrainResult>;
   readonly isResumed: boolean;
-  /** Updates made before the run was resumed; 0 without a checkpoint. */
+  /** Updates made before the run was resumed; 0 without a checkpoint, or with the one after the warm start. */
   readonly resumedAt: number;
+  /** Whether the run continues from a checkpoint. */
+  readonly hasCheckpoint: boolean;
   /** Whether each update is followed by one on the best episodes. Can be changed during training. */
   onlineSft: boolean;
   readonly makeEnv: () => Promise<Env>;
@@ -186,9 +188,11 @@ async function openRun(
     const rolloutOptions = { transport, gradientTransport, maxStaleness, envsPerJob, onWarning: onTrainerWarning };
     trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, ...rolloutOptions });
     const resumedAt = isResumed ? await trainer.resume() : 0;
-    const recordOptions = { wandb, trackers, judge, onWarning, onInfo, resumedAt: isResumed ? resumedAt : undefined };
-    records = await RunRecords.open(folder, config, recordOptions);
-    return new OpenRun(config, folder, agent, isResumed, resumedAt, makeEnv, trainer, records, transport, judge);
+    const hasCheckpoint = trainer.restoredCheckpoint !== undefined;
+    const resumed = { resumedAt: isResumed ? resumedAt : undefined, hasCheckpoint };
+    records = await RunRecords.open(folder, config, { wandb, trackers, judge, onWarning, onInfo, ...resumed });
+    const state = { isResumed, resumedAt, hasCheckpoint };
+    return new OpenRun(config, folder, agent, state, makeEnv, trainer, records, transport, judge);
   } catch (error) {
     await trainer?.close();
     await transport?.close();
@@ -198,18 +202,23 @@ async function openRun(
 }
 
 class OpenRun implements Run {
+  readonly isResumed: boolean;
+  readonly resumedAt: number;
+  readonly hasCheckpoint: boolean;
+
   constructor(
     private currentConfig: TrainConfig,
     readonly folder: string,
     readonly agent: TextAgent,
-    readonly isResumed: boolean,
-    readonly resumedAt: number,
+    start: Pick<Run, "isResumed" | "resumedAt" | "hasCheckpoint">,
     readonly makeEnv: () => Promise<Env>,
     private readonly trainer: Trainer,
     private readonly records: RunRecords,
     private readonly transport: RolloutTransport | undefined,
     private readonly judge: EpisodeJudge | undefined,
-  ) {}
+  ) {
+    ({ isResumed: this.isResumed, resumedAt: this.resumedAt, hasCheckpoint: this.hasCheckpoint } = start);
+  }
 
   get config(): TrainConfig {
     return this.currentConfig;

@@ -8,11 +8,11 @@ import { toSftMetrics } from "../agent/demonstrations/warm-start.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import type { GradientTransport } from "../algorithms/update/gradient-transport.js";
 import type { RolloutTransport } from "../rollout/rollout-job.js";
-import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "./checkpoints.js";
+import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint, saveCheckpoint } from "./checkpoints.js";
 import type { RolloutMode } from "./record-rollout.js";
 import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
-import type { ResumedRun, TrainerState } from "./train-task.js";
+import { INITIAL_STATE, type ResumedRun, type TrainerState } from "./train-task.js";
 import { trainerSettings } from "./trainer-settings.js";
 import { ENTROPY_FLOOR, TrainingMonitor } from "./training-monitor.js";
 
@@ -123,14 +123,13 @@ export class Trainer {
     if (resumed === undefined)
       await checkNoCheckpoints(checkpointDir, "Call resume() before train(), or choose another folder.");
     agent.train();
-    if (resumed === undefined) await this.warmStart(callbacks, onWarmStart);
+    const isWarmedUp = resumed !== undefined || (await this.warmStart(callbacks, onWarmStart));
     const learner = await agent.getLearner();
     if (gradientTransport !== undefined) learner.useGradientTransport?.(gradientTransport);
     const task = await this.openTask();
     this.isClosed = true;
-    const result = await runTrainLoop(task, { ...callbacks, resumed, monitor, checkpointDir, saveSteps });
-    const isWarmStartInterrupted = result.state.updates === 0 && callbacks.signal?.aborted === true;
-    return { ...result, isInterrupted: result.isInterrupted || isWarmStartInterrupted };
+    const result = await runTrainLoop(task, { ...callbacks, resumed: this.resumed, monitor, checkpointDir, saveSteps });
+    return { ...result, isInterrupted: result.isInterrupted || !isWarmedUp };
   }
 
   /** Whether each update is followed by one on the best episodes so far (the agent's onlineSft). Can be changed at any time. */
@@ -149,16 +148,36 @@ export class Trainer {
     this.options = { ...this.options, episodes, turns };
   }
 
+  /** Folder of the last checkpoint restored by `resume`; undefined if there was none. */
+  get restoredCheckpoint(): string | undefined {
+    return this.resumed?.folder;
+  }
+
   /** Closes the environments; `train` does so at its end. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.task?.close();
   }
 
-  /** Trains on the agent's demonstrations, if it has any, and logs the last update as step 0. */
-  private async warmStart({ tracker, signal }: TrainCallbacks, onStep: TrainCallbacks["onWarmStart"]): Promise<void> {
-    const metrics = await this.options.agent.warmStart({ onStep, signal });
-    if (metrics !== undefined) await tracker?.log(0, toSftMetrics(metrics));
+  /**
+   * Trains on the agent's demonstrations, if it has any, logs the last update as step 0 and saves a checkpoint. Returns false if
+   * `signal` interrupted it.
+   */
+  private async warmStart(
+    { tracker, signal }: TrainCallbacks,
+    onStep: TrainCallbacks["onWarmStart"],
+  ): Promise<boolean> {
+    const { agent, checkpointDir } = this.options;
+    const metrics = await agent.warmStart({ onStep, signal });
+    if (metrics === undefined) return true;
+    const isComplete = signal?.aborted !== true;
+    await tracker?.log(0, toSftMetrics(metrics));
+    if (isComplete && checkpointDir !== undefined) {
+      await agent.getLearner();
+      const folder = await saveCheckpoint(checkpointDir, INITIAL_STATE, await this.openTask());
+      this.resumed = { state: INITIAL_STATE, folder };
+    }
+    return isComplete;
   }
 
   private async openTask(): Promise<RolloutTask> {

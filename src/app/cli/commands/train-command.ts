@@ -187,12 +187,14 @@ async function runTraining(run: Run, reporter: Reporter, report: TrainingReport,
   });
   report.end();
   const { updates } = result.state;
-  if (result.isInterrupted && updates === 0)
+  if (result.isInterrupted && result.latestCheckpoint === undefined)
     return reporter.print(`Stopped before the first update. Start again with: ${resumeCommand}`);
   const adapter = await run.saveAdapter();
   if (result.isInterrupted)
-    return reporter.print(`Stopped and saved after update ${updates}. Resume with: ${resumeCommand}`);
-  if (updates > 0 && updates === run.resumedAt)
+    return reporter.print(
+      `Stopped and saved after ${updates > 0 ? `update ${updates}` : "the warm start"}. Resume with: ${resumeCommand}`,
+    );
+  if (run.hasCheckpoint && updates === run.resumedAt)
     reporter.print("The run was already complete. Extend it with --episodes or --turns.");
   await printComparison(run, before, reporter);
   reporter.print(describeResult(run, adapter));

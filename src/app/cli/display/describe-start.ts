@@ -4,7 +4,13 @@ import type { Run } from "../../runs/run.js";
 
 /** Describes a run before it trains; `where` is such as "in blackjack". */
 export function describeStart(
-  { config, folder, isResumed, resumedAt }: Pick<Run, "config" | "folder" | "isResumed" | "resumedAt">,
+  {
+    config,
+    folder,
+    isResumed,
+    resumedAt,
+    hasCheckpoint = resumedAt > 0,
+  }: Pick<Run, "config" | "folder" | "isResumed" | "resumedAt"> & Partial<Pick<Run, "hasCheckpoint">>,
   where: string,
 ): string {
   const { model, batchSize } = config;
@@ -13,12 +19,11 @@ export function describeStart(
     config[name] === undefined ? [] : [`${formatCount(config[name])} ${name}`],
   );
   const [unit, ending] = countsTurns ? ["turns", "completed"] : ["episodes", "shortened to whole groups"];
-  const start =
-    resumedAt > 0
-      ? `Resuming ${folder} from update ${resumedAt}.`
-      : isResumed
-        ? `Restarting ${folder}, which has no checkpoint yet.`
-        : `Run folder: ${folder}`;
+  const start = hasCheckpoint
+    ? `Resuming ${folder} from ${resumedAt > 0 ? `update ${resumedAt}` : "its warm start"}.`
+    : isResumed
+      ? `Restarting ${folder}, which has no checkpoint yet.`
+      : `Run folder: ${folder}`;
   return [
     start,
     `Training ${model} ${where} with ${algorithmName}: ${limits.join(" or ")}, updates of ${formatCount(batchSize!)} ${unit} (the last one is ${ending}).`,
