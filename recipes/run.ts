@@ -13,6 +13,7 @@ import { findSpec } from "../src/envs/index.js";
 import { LlamaGymError } from "../src/core/errors.js";
 import { TrainingReport } from "../src/app/cli/display/report-training.js";
 import { Reporter } from "../src/app/cli/reporter.js";
+import { createEnvFactory } from "../src/app/runs/make-text-agent.js";
 import { renderReport } from "../src/app/dashboard/report.js";
 import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/models/files/index.js";
 import { renderLearningCurve, MEAN_RETURN, readMetricCurve, computeSeedBand } from "../src/app/tracking/index.js";
@@ -37,6 +38,8 @@ interface Recipe {
   readonly evalEpisodes: number;
   /** Seed of the evaluation's episodes; not one of training. */
   readonly evalSeed: number;
+  /** Options of the evaluation's environment that differ from those of training, such as its reward. */
+  readonly evalEnvOptions?: TrainOptions["envOptions"];
   /** Mean return during training whose first episode is reported; the curve is then over episodes. */
   readonly target?: number;
   /**
@@ -139,7 +142,9 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
     const trained = await train(run);
     if (trained.isInterrupted) return undefined;
     await run.saveAdapter();
-    const { meanReturn, standardError } = await evaluate(run.agent, run.makeEnv, {
+    const { envOptions, ...settings } = run.config;
+    const makeEnv = createEnvFactory({ ...settings, envOptions: { ...envOptions, ...recipe.evalEnvOptions } });
+    const { meanReturn, standardError } = await evaluate(run.agent, makeEnv, {
       episodes: recipe.evalEpisodes,
       numEnvs: 256,
       seed: recipe.evalSeed,

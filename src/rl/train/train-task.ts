@@ -9,7 +9,7 @@ export interface TrainerState {
   readonly episodes: number;
   /** Tokens of completions; in supervised fine-tuning, of examples. */
   readonly tokens: number;
-  /** Seconds spent in rollouts and updates. */
+  /** Seconds spent in the warm start, rollouts and updates. */
   readonly seconds: number;
   /** Returns of the most recent episodes, for the moving mean. */
   readonly recentReturns: readonly number[];

@@ -168,14 +168,16 @@ export class Trainer {
     onStep: TrainCallbacks["onWarmStart"],
   ): Promise<boolean> {
     const { agent, checkpointDir } = this.options;
+    const start = performance.now();
     const metrics = await agent.warmStart({ onStep, signal });
     if (metrics === undefined) return true;
     const isComplete = signal?.aborted !== true;
     await tracker?.log(0, toSftMetrics(metrics));
-    if (isComplete && checkpointDir !== undefined) {
-      await agent.getLearner();
-      const folder = await saveCheckpoint(checkpointDir, INITIAL_STATE, await this.openTask());
-      this.resumed = { state: INITIAL_STATE, folder };
+    if (isComplete) {
+      const state = { ...INITIAL_STATE, seconds: (performance.now() - start) / 1000 };
+      const folder =
+        checkpointDir === undefined ? undefined : await saveCheckpoint(checkpointDir, state, await this.openTask());
+      this.resumed = { state, folder };
     }
     return isComplete;
   }
