@@ -146,7 +146,6 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
     const makeEnv = createEnvFactory({ ...settings, envOptions: { ...envOptions, ...recipe.evalEnvOptions } });
     const { meanReturn, standardError } = await evaluate(run.agent, makeEnv, {
       episodes: recipe.evalEpisodes,
-      numEnvs: 256,
       seed: recipe.evalSeed,
     });
     const label = variant === undefined ? `seed ${seed}` : `${variant}, seed ${seed}`;
