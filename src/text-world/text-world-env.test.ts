@@ -194,7 +194,7 @@ describe("how it reads as text", () => {
     expect(text.formatObservation(observation, info)).toContain(info["objective"]);
     const { choices } = text;
     expect(typeof choices === "function" && choices(observation, info)).toEqual(info["admissibleCommands"]);
-    expect(text.systemPrompt!.length).toBeLessThan(env.text.systemPrompt!.length / 3);
+    expect(text.systemPrompt.length).toBeLessThan(env.text.systemPrompt.length / 3);
   });
 
   it("shows the feedback without banner and status line, then the requested infos", () => {
