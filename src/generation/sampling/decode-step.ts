@@ -9,7 +9,10 @@ import { cacheShape, KvCache, copyCacheRows, writeCache, type CacheWrite } from 
 import type { PrefixCache } from "../cache/prefix-cache.js";
 import type { CacheRow } from "../cache/kv-cache-rows.js";
 
-/** Maximum number of tokens of a row in one step; longer prompts take several. */
+/**
+ * Maximum number of tokens of a row in one step; longer prompts take several. Rows with prompts of fewer tokens share a step up to
+ * this number, because longer steps are slower per token (docs/decisions/short-passes.md).
+ */
 export const MAX_CHUNK_TOKENS = 512;
 
 /** A row with at most this many unprocessed tokens runs together with rows that process one token. */
@@ -156,9 +159,7 @@ export class DecodeStep {
     let flatIndex = 0;
     const starts = this.activeRows.map((each, i) => {
       const chunk = chunks[i];
-      const { row, sequence } = each;
-      const key =
-        chunk.length > PREFILL_THRESHOLD ? `${sequence.length}:${row.tokens.join()}:${chunk.join()}` : `row ${i}`;
+      const key = chunk.length > PREFILL_THRESHOLD ? promptKey(each) : `row ${i}`;
       const start = startByKey.get(key) ?? flatIndex;
       if (startByKey.has(key)) return start;
       startByKey.set(key, start);
@@ -217,6 +218,29 @@ export class DecodeStep {
       sequence.appendForcedTokens();
     });
   }
+}
+
+/**
+ * Returns the rows with long prompts that are prefilled in one step: together at most `MAX_CHUNK_TOKENS` tokens, at least one row.
+ * Equal prompts count once.
+ */
+export function selectPrefill<Row extends ActiveRow>(rows: readonly Row[]): Row[] {
+  const keys = new Set<string>();
+  let tokenCount = 0;
+  return rows.filter((row) => {
+    const key = promptKey(row);
+    if (keys.has(key)) return true;
+    const newCount = tokenCount + row.sequence.unprocessedTokens.length;
+    if (keys.size > 0 && newCount > MAX_CHUNK_TOKENS) return false;
+    keys.add(key);
+    tokenCount = newCount;
+    return true;
+  });
+}
+
+/** Rows with the same key have the same prompt and the same cached tokens, so one of them is computed for all. */
+function promptKey({ row, sequence }: ActiveRow): string {
+  return `${sequence.length}:${row.tokens.join()}:${sequence.unprocessedTokens.join()}`;
 }
 
 /** Computing the logits of some tokens pays off for at most this fraction of the vocabulary. */

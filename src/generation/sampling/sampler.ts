@@ -9,7 +9,7 @@ import { RunningSequence } from "./running-sequence.js";
 import { PrefixCache } from "../cache/prefix-cache.js";
 import type { FinishReason, SampleOutput, SampleRequest } from "./sample-request.js";
 import { KvCacheRows, type CacheRow } from "../cache/kv-cache-rows.js";
-import { PREFILL_THRESHOLD, MAX_CHUNK_TOKENS, DecodeStep, type ActiveRow } from "./decode-step.js";
+import { PREFILL_THRESHOLD, MAX_CHUNK_TOKENS, DecodeStep, selectPrefill, type ActiveRow } from "./decode-step.js";
 
 /** Options of a `Sampler`. */
 export interface SamplerOptions {
@@ -192,7 +192,7 @@ export class Sampler {
     for (const { row, sequence } of activeRows) this.recomputeIfStale(row, sequence);
     const hasFrozenStates = activeRows.map((active) => this.findFrozenSlots(active) !== undefined).includes(true);
     const prefilling = activeRows.filter(({ sequence }) => sequence.unprocessedTokens.length > PREFILL_THRESHOLD);
-    const selectedRows = prefilling.length > 0 ? prefilling : activeRows;
+    const selectedRows = prefilling.length > 0 ? selectPrefill(prefilling) : activeRows;
     const tokens = selectedRows.map(
       ({ row, sequence }) => row.tokens.length + Math.min(sequence.unprocessedTokens.length, MAX_CHUNK_TOKENS),
     );
