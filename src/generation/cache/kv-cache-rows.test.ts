@@ -80,6 +80,26 @@ it("assigns a cached row to the prompt that continues most of it, in any order",
   rows.clear();
 });
 
+it("keeps the shared beginning of a row that another prompt overwrites", async () => {
+  const rows = new KvCacheRows(model);
+  const [first, second] = [sequenceFor(prompt(0, 20)), sequenceFor(prompt(9, 20))];
+  await rows.admit([first, second], 0);
+  await process(rows, first, 1);
+  await process(rows, second, 2);
+  for (const sequence of [first, second]) rows.release(rowOf(rows, sequence));
+  // A single prompt takes the row that has been idle longest, even if it has more tokens in common with another.
+  const alone = sequenceFor([9, ...prompt(3, 9)]);
+  await rows.admit([alone], 0);
+  expect(alone.unprocessedTokens).toHaveLength(10);
+  await process(rows, alone, 3);
+  rows.release(rowOf(rows, alone));
+  const next = [sequenceFor([...prompt(9, 7), 3]), sequenceFor([9, ...prompt(3, 3), 4])];
+  await rows.admit(next, 0);
+  expect(next.map(({ unprocessedTokens }) => unprocessedTokens)).toEqual([[3], [4]]);
+  expect(await Promise.all(next.map((sequence) => markOf(rows, sequence)))).toEqual([2, 3]);
+  rows.clear();
+});
+
 it("does not grow many rows to the length of an idle one", async () => {
   const rows = new KvCacheRows(model);
   const long = sequenceFor(prompt(0, 600));

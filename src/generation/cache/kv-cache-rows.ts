@@ -25,6 +25,12 @@ interface StashedRow extends CachedTokens {
   readonly cache: KvCache;
 }
 
+/** A row whose first `length` tokens a sequence begins with. */
+interface RowMatch {
+  readonly candidate: CacheRow | StashedRow;
+  readonly length: number;
+}
+
 /** Idle rows cost attention time, but moving rows costs too, so idle rows are stashed after this many steps. */
 const STEPS_BEFORE_COMPACTION = 8;
 
@@ -74,20 +80,24 @@ export class KvCacheRows {
     if (count > this.rows.length && this.capacity > 2 * roundedCapacity(maxLength + 1)) {
       await this.stashIdle(count, roundedCapacity(maxLength + 1));
     } else await this.ensureCapacity(count, maxLength);
-    const matches = this.matchRows(tokensAfterPrefix);
-    for (const { sequence, candidate, length } of matches) {
-      if (!("sequence" in candidate)) continue;
-      this.assign(candidate, sequence, tokensAfterPrefix.get(sequence)!, length);
-    }
-    const free = this.rows
-      .filter((row) => row.sequence === undefined)
-      .sort((a, b) => Math.sign(a.tokens.length) - Math.sign(b.tokens.length) || a.lastUsed - b.lastUsed);
-    for (const sequence of sequences) {
-      const matchedRow = matches.find((each) => each.sequence === sequence);
-      if (matchedRow !== undefined && "sequence" in matchedRow.candidate) continue;
-      const row = free.shift()!;
-      if (matchedRow !== undefined) await this.restore(matchedRow.candidate as StashedRow, row);
-      this.assign(row, sequence, tokensAfterPrefix.get(sequence)!, matchedRow?.length ?? 0);
+    const idle = this.rows.filter(({ sequence }) => sequence === undefined);
+    // A prompt that shares only a short prefix must not take the row of a long conversation.
+    const matches = this.matchRows(tokensAfterPrefix, [...idle, ...this.stashed], 0.5);
+    const overwritten = this.selectOverwritten(sequences.length, matches);
+    const unmatched = new Map([...tokensAfterPrefix].filter(([sequence]) => !matches.has(sequence)));
+    for (const [sequence, match] of this.matchRows(unmatched, overwritten, 0)) matches.set(sequence, match);
+    const free = new Set(overwritten);
+    for (const { candidate } of matches.values()) free.delete(candidate as CacheRow);
+    for (const [sequence, tokens] of tokensAfterPrefix) {
+      const { candidate, length = 0 } = matches.get(sequence) ?? {};
+      if (candidate !== undefined && "sequence" in candidate) {
+        this.assign(candidate, sequence, tokens, length);
+        continue;
+      }
+      const [row] = free;
+      free.delete(row);
+      if (candidate !== undefined) await this.restore(candidate, row);
+      this.assign(row, sequence, tokens, length);
     }
   }
 
@@ -148,27 +158,42 @@ export class KvCacheRows {
     return getRopeRegime(this.model.config.ropes, length);
   }
 
-  /** Matches sequences with the idle or stashed rows that have cached the most of them, longest matches first. */
+  /**
+   * Returns the idle rows that sequences without a matching row take: empty ones, then those that have been idle longest.
+   */
+  private selectOverwritten(sequenceCount: number, matches: ReadonlyMap<RunningSequence, RowMatch>): CacheRow[] {
+    const taken = new Set([...matches.values()].map(({ candidate }) => candidate));
+    const idle = this.rows.filter((row) => row.sequence === undefined && !taken.has(row));
+    const takenRows = this.rows.filter((row) => taken.has(row)).length;
+    return idle
+      .sort((a, b) => Math.sign(a.tokens.length) - Math.sign(b.tokens.length) || a.lastUsed - b.lastUsed)
+      .slice(0, sequenceCount - takenRows);
+  }
+
+  /**
+   * Matches sequences with the rows that have cached the most of them, longest matches first. A match must be at least
+   * `minFraction` of the row's tokens.
+   */
   private matchRows(
     tokensAfterPrefix: ReadonlyMap<RunningSequence, readonly number[]>,
-  ): { sequence: RunningSequence; candidate: CacheRow | StashedRow; length: number }[] {
-    const free = [...this.rows.filter(({ sequence }) => sequence === undefined), ...this.stashed];
-    const candidates = [...tokensAfterPrefix].flatMap(([sequence, tokens]) => {
+    rows: readonly (CacheRow | StashedRow)[],
+    minFraction: number,
+  ): Map<RunningSequence, RowMatch> {
+    const pairs = [...tokensAfterPrefix].flatMap(([sequence, tokens]) => {
       const regime = this.regime(sequence.length);
       const maxReusable = tokens.length - sequence.recomputedLength;
-      return free.flatMap((candidate) => {
+      return rows.flatMap((candidate) => {
         const length =
           candidate.regime === regime ? Math.min(maxReusable, sharedPrefixLength(candidate.tokens, tokens)) : 0;
-        // A prompt that shares only a short prefix must not take the row of a long conversation.
-        return length > 0 && 2 * length >= candidate.tokens.length ? [{ sequence, candidate, length }] : [];
+        return length > 0 && length >= minFraction * candidate.tokens.length ? [{ sequence, candidate, length }] : [];
       });
     });
-    const matches: typeof candidates = [];
+    const matches = new Map<RunningSequence, RowMatch>();
     const used = new Set<unknown>();
-    for (const each of candidates.sort((a, b) => b.length - a.length)) {
-      if (used.has(each.sequence) || used.has(each.candidate)) continue;
-      used.add(each.sequence).add(each.candidate);
-      matches.push(each);
+    for (const { sequence, ...match } of pairs.sort((a, b) => b.length - a.length)) {
+      if (matches.has(sequence) || used.has(match.candidate)) continue;
+      used.add(match.candidate);
+      matches.set(sequence, match);
     }
     return matches;
   }

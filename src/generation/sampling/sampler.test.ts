@@ -55,6 +55,22 @@ describe("Sampler", () => {
     await scoring.release();
   });
 
+  it("prefills at most 512 tokens of short prompts per step", async () => {
+    const scoring = await ScoringGraph.create(model);
+    const sampler = await Sampler.create(model);
+    const prepare = vi.spyOn(DecodeSession.prototype, "prepare");
+    // The prompts of each pair are equal, and computed once.
+    const prompts = Array.from({ length: 12 }, (_, i) => prompt(i >> 1, 150));
+    const outputs = await Promise.all(prompts.map((tokens, i) => sampler.sample(request(tokens, i))));
+    const counts = prepare.mock.calls.map(([{ rows }]) => rows.reduce((sum, { tokens }) => sum + tokens.length, 0));
+    expect(counts.filter((count) => count > 12)).toEqual([450, 450]);
+    for (const [i, output] of outputs.entries())
+      expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(prompts[i], output), prompts[i].length));
+    prepare.mockRestore();
+    await sampler.release();
+    await scoring.release();
+  });
+
   it("processes a prompt of several rows once, each time it grows", async () => {
     const scoring = await ScoringGraph.create(model);
     const sampler = await Sampler.create(model);
