@@ -22,6 +22,7 @@ import {
   resolveTrainConfig,
   resumeRun,
   startRun,
+  type EvalResult,
   type Run,
   type TrainOptions,
 } from "../src/app/runs/index.js";
@@ -38,6 +39,8 @@ interface Recipe {
   readonly evalEpisodes: number;
   /** Seed of the evaluation's episodes; not one of training. */
   readonly evalSeed: number;
+  /** Whether the sampled policy, that of training, is evaluated in addition to the greedy one. */
+  readonly evalSampled?: boolean;
   /** Options of the evaluation's environment that differ from those of training, such as its reward. */
   readonly evalEnvOptions?: TrainOptions["envOptions"];
   /** Mean return during training whose first episode is reported; the curve is then over episodes. */
@@ -68,6 +71,9 @@ interface SeedResult {
   /** Greedy mean return. */
   readonly value: number;
   readonly standardError: number;
+  /** Mean return of the sampled policy, in a recipe with `evalSampled`. */
+  readonly sampledValue?: number;
+  readonly sampledStandardError?: number;
   readonly turns: number;
   readonly wallSeconds: number;
   /** In a recipe with a target; null where it was not reached. */
@@ -144,19 +150,22 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
     await run.saveAdapter();
     const { envOptions, ...settings } = run.config;
     const makeEnv = createEnvFactory({ ...settings, envOptions: { ...envOptions, ...recipe.evalEnvOptions } });
-    const { meanReturn, standardError } = await evaluate(run.agent, makeEnv, {
-      episodes: recipe.evalEpisodes,
-      seed: recipe.evalSeed,
-    });
+    const evaluateIn = (mode: "train" | "eval") =>
+      evaluate(run.agent, makeEnv, { episodes: recipe.evalEpisodes, seed: recipe.evalSeed, mode });
+    const greedy = await evaluateIn("eval");
+    const sampled = recipe.evalSampled === true ? await evaluateIn("train") : undefined;
     const label = variant === undefined ? `seed ${seed}` : `${variant}, seed ${seed}`;
-    process.stdout.write(`${label}: ${meanReturn.toFixed(4)} ± ${standardError.toFixed(4)}\n`);
+    const suffix = sampled === undefined ? "" : `, sampled ${formatMean(sampled)}`;
+    process.stdout.write(`${label}: ${formatMean(greedy)}${suffix}\n`);
     const { turns, seconds } = trained.state;
     const episodesToTarget = recipe.target === undefined ? undefined : await episodesToReach(recipe.target, output);
     return {
       seed,
       ...(variant === undefined ? {} : { variant }),
-      value: meanReturn,
-      standardError,
+      value: greedy.meanReturn,
+      standardError: greedy.standardError,
+      sampledValue: sampled?.meanReturn,
+      sampledStandardError: sampled?.standardError,
       turns,
       wallSeconds: Math.round(seconds),
       episodesToTarget,
@@ -164,6 +173,10 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
   } finally {
     await run.close();
   }
+}
+
+function formatMean({ meanReturn, standardError }: EvalResult): string {
+  return `${meanReturn.toFixed(4)} ± ${standardError.toFixed(4)}`;
 }
 
 async function train(run: Run) {

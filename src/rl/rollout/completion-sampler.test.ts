@@ -33,11 +33,13 @@ describe("CompletionSampler", () => {
     const fourth = await sampleAll(sampler);
     expect(run.mock.calls.length).toBe(count);
     expect(count).toBeGreaterThan(0);
+    // Log-probabilities of prompts whose beginning is in the key-value cache may differ in the last bits.
     for (const completions of [second, third, fourth])
       completions.forEach(({ tokens, logProbs }, i) => {
         expect(tokens).toEqual(first[i].tokens);
-        expect(logProbs).toEqual(first[i].logProbs);
+        logProbs.forEach((logProb, t) => expect(logProb).toBeCloseTo(first[i].logProbs[t], 5));
       });
+    expect(fourth.map(({ logProbs }) => logProbs)).toEqual(third.map(({ logProbs }) => logProbs));
     await setTrainedValues(model, (i) => Math.sin(i));
     const [changed, expected] = [await sampleAll(sampler), await sampleAll(new CompletionSampler(model, settings))];
     expect(changed.map(({ tokens }) => tokens)).toEqual(expected.map(({ tokens }) => tokens));
