@@ -24,11 +24,14 @@ export interface ModelOptions {
   readonly device?: Device;
   /** Threads per operation; default `OMP_NUM_THREADS`, or all cores. */
   readonly threads?: number;
-  /** Quantizes the layers' frozen matrices to 8 or 4 bits; adapters on top train as usual (QLoRA). */
+  /**
+   * Quantizes the layers' frozen matrices to 8 or 4 bits; adapters on top train as usual (QLoRA). On CPUs, 8 bits are
+   * multiplied as whole numbers, in sampling and in training.
+   */
   readonly quantize?: 8 | 4;
   /**
    * "int8" computes gradients through the layers' frozen matrices in 8 bits: approximate and faster, especially on CPUs
-   * with VNNI. The forward pass, and so sampling, stays exact. Requires unquantized weights. Default "float32".
+   * with VNNI or AMX. The forward pass, and so sampling, does not change. Not with `quantize` 4. Default "float32".
    */
   readonly backwardPrecision?: BackwardPrecision;
 }
@@ -76,7 +79,13 @@ export class CausalLM {
         source.weights,
       );
       const names = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
-      const quantization = quantize && { bits: quantize, names, transposed: config.transposedWeights };
+      const scalesPerOutput = quantize === 8 && resolveDevice(device) === "cpu";
+      const quantization = quantize && {
+        bits: quantize,
+        scalesPerOutput,
+        names,
+        transposed: config.transposedWeights,
+      };
       const weights = await ModelWeights.open(file, quantization);
       return new CausalLM(source, config, weights, new Runtime({ device, threads }), backwardPrecision);
     } catch (error) {
@@ -228,13 +237,17 @@ export class CausalLM {
   }
 }
 
-/** Throws INVALID_ARGUMENT where gradients in 8 bits are asked for and cannot be had. */
+function resolveDevice(device: Device): Exclude<Device, "auto"> {
+  return device === "auto" ? resolveProviders(device).device : device;
+}
+
+/** @throws INVALID_ARGUMENT where gradients in 8 bits are not available. */
 export function checkBackwardPrecision({ device = "auto", quantize, backwardPrecision }: ModelOptions): void {
   if (backwardPrecision !== "int8") return;
-  const resolvedDevice = device === "auto" ? resolveProviders(device).device : device;
+  const resolvedDevice = resolveDevice(device);
   const problem =
-    quantize !== undefined
-      ? `is for weights in full precision, and quantize ${quantize} holds them in ${quantize} bits`
+    quantize === 4
+      ? "does not apply to the weights of quantize 4"
       : resolvedDevice !== "cpu"
         ? `is for the processor, and the device is ${resolvedDevice}`
         : undefined;

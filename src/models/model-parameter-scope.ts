@@ -8,8 +8,10 @@ import {
   gatherRows,
   input,
   int8GradientMatmul,
+  int8WeightMatmul,
   less,
   matmul,
+  mul,
   quantizedMatmul,
   type QuantizedWeight,
   scalar,
@@ -29,16 +31,25 @@ import { BLOCK_SIZE } from "./weights/quantize.js";
 export type StoredParameter =
   | { readonly kind: "frozen"; readonly shape: readonly number[]; readonly dtype?: "float32" | "float16" }
   | { readonly kind: "trainable"; readonly shape: readonly number[] }
-  | {
-      readonly kind: "quantized";
-      readonly shape: readonly number[];
-      readonly bits: 4 | 8;
-    };
+  /** A matrix [out, in] with a scale per block of inputs. */
+  | { readonly kind: "quantized"; readonly shape: readonly number[]; readonly bits: 4 | 8 }
+  /** A matrix [out, in] of int8 codes, stored [in, out], with a scale per output. */
+  | { readonly kind: "int8"; readonly shape: readonly number[] };
 
-/** Suffixes of a quantized parameter's tensors in graphs. */
-export const QUANTIZED_PARTS = ["bytes", "codes", "scales", "zero_points"] as const;
+/** Suffixes of the tensors in graphs of a parameter with a scale per block. */
+const BLOCK_PARTS = ["bytes", "codes", "scales", "zero_points"] as const;
 
-export type QuantizedParameter = Extract<StoredParameter, { kind: "quantized" }>;
+/** Suffixes of an int8 parameter's tensors in graphs. */
+const INT8_PARTS = ["int8", "scales"] as const;
+
+export type QuantizedParameter = Extract<StoredParameter, { kind: "quantized" | "int8" }>;
+type BlockParameter = Extract<StoredParameter, { kind: "quantized" }>;
+
+/** Returns the names of a parameter's tensors in graphs. */
+export function getPartNames(name: string, { kind }: StoredParameter): string[] {
+  const suffixes = kind === "quantized" ? BLOCK_PARTS : kind === "int8" ? INT8_PARTS : undefined;
+  return suffixes?.map((suffix) => `${name}.${suffix}`) ?? [name];
+}
 
 /** Precision of gradients through frozen weights. */
 export type BackwardPrecision = "float32" | "int8";
@@ -54,8 +65,8 @@ export interface ParameterScopeOptions {
    */
   readonly adapterMode: "merged" | "unmerged";
   /**
-   * "int8" computes gradients through frozen weights in 8 bits; the forward pass and an adapter's gradient given these
-   * stay exact. Not applied to merged or quantized weights.
+   * "int8" rounds gradients through frozen weights to 8 bits; the forward pass and an adapter's gradient given these do
+   * not change. Not applied to merged weights and those with a scale per block.
    */
   readonly backwardPrecision?: BackwardPrecision;
   /** Dropout probability of the adapter's input; requires "unmerged". */
@@ -95,6 +106,10 @@ export class ModelParameterScope implements ParameterScope {
         return this.getTrainableInput(name, parameter.shape);
       case "quantized":
         return this.dequantizeWeight(name, parameter);
+      case "int8": {
+        const { codes, scales } = this.getInt8Parts(name, parameter.shape);
+        return transpose(mul(cast(codes, "float32"), scales), [1, 0]);
+      }
     }
   }
 
@@ -110,22 +125,41 @@ export class ModelParameterScope implements ParameterScope {
   private multiplyWeight(name: string, x: Node): Node {
     const parameter = this.options.parameters.get(name);
     const layout = { transposeB: !this.options.transposedWeights };
-    if (parameter?.kind !== "quantized") {
-      const usesInt8Gradient = this.options.backwardPrecision === "int8" && parameter?.kind === "frozen";
-      return (usesInt8Gradient ? int8GradientMatmul : matmul)(x, this.tensor(name), layout);
+    const usesInt8Gradient = this.options.backwardPrecision === "int8";
+    switch (parameter?.kind) {
+      case "quantized": {
+        const parts = this.getQuantizedParts(name, parameter);
+        return quantizedMatmul(x, parts, { bits: parameter.bits, blockSize: BLOCK_SIZE });
+      }
+      case "int8": {
+        const gradientBits = usesInt8Gradient ? 8 : 16;
+        const parts = this.getInt8Parts(name, parameter.shape);
+        return int8WeightMatmul(x, parts, { transposeB: false, bits: 16, gradientBits });
+      }
+      default:
+        return usesInt8Gradient && parameter?.kind === "frozen"
+          ? int8GradientMatmul(x, this.tensor(name), layout)
+          : matmul(x, this.tensor(name), layout);
     }
-    return quantizedMatmul(x, this.getQuantizedParts(name, parameter), { bits: parameter.bits, blockSize: BLOCK_SIZE });
   }
 
-  private dequantizeWeight(name: string, parameter: QuantizedParameter): Node {
+  private getInt8Parts(name: string, [outFeatures, inFeatures]: readonly number[]): { codes: Node; scales: Node } {
+    const [codes, scales] = INT8_PARTS.map((suffix) => `${name}.${suffix}`);
+    return {
+      codes: weight(codes, "int8", [inFeatures, outFeatures]),
+      scales: weight(scales, "float32", [outFeatures]),
+    };
+  }
+
+  private dequantizeWeight(name: string, parameter: BlockParameter): Node {
     const { codes, scales, zeroPoints } = this.getQuantizedParts(name, parameter);
     return dequantize(codes, scales, zeroPoints, BLOCK_SIZE);
   }
 
-  private getQuantizedParts(name: string, { shape: [rows, columns], bits }: QuantizedParameter): QuantizedWeight {
+  private getQuantizedParts(name: string, { shape: [rows, columns], bits }: BlockParameter): QuantizedWeight {
     const blocks = columns / BLOCK_SIZE;
     const codeType = bits === 4 ? "uint4" : "uint8";
-    const createPart = (suffix: (typeof QUANTIZED_PARTS)[number], dtype: DType, shape: readonly number[]) =>
+    const createPart = (suffix: (typeof BLOCK_PARTS)[number], dtype: DType, shape: readonly number[]) =>
       weight(`${name}.${suffix}`, dtype, shape);
     return {
       bytes: createPart("bytes", "uint8", [rows, blocks, (BLOCK_SIZE * bits) / 8]),
@@ -169,8 +203,8 @@ export class ModelParameterScope implements ParameterScope {
     const { module, scaling } = lora;
     const transposeB = !this.options.transposedWeights;
     // Merging would dequantize the weights as a whole.
-    const isQuantized = this.options.parameters.get(`${module}.weight`)?.kind === "quantized";
-    if (isQuantized || this.options.adapterMode === "unmerged") {
+    const kind = this.options.parameters.get(`${module}.weight`)?.kind;
+    if (kind === "quantized" || kind === "int8" || this.options.adapterMode === "unmerged") {
       return add(this.multiplyWeight(`${module}.weight`, x), this.multiplyLowRank(lora, this.applyAdapterDropout(x)));
     }
     const { a, b } = this.getLoraFactors(lora);

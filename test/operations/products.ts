@@ -1,7 +1,7 @@
 import type { Dim } from "../../src/engine/graph/dim.js";
 import { addMatmul, matmul, type MatmulAttributes } from "../../src/engine/graph/ops/matmul.js";
 import { dropout } from "../../src/engine/graph/ops/dropout.js";
-import { int8GradientMatmul, int8Matmul } from "../../src/engine/graph/ops/int8.js";
+import { int8GradientMatmul, int8Matmul, int8WeightMatmul, type RowBits } from "../../src/engine/graph/ops/int8.js";
 import { dequantize, quantizedMatmul } from "../../src/engine/graph/ops/quantized.js";
 import { RandomStream } from "../../src/core/random/random-stream.js";
 import type { DType } from "../../src/engine/tensor/dtype.js";
@@ -247,7 +247,30 @@ const int8GradientCase = (transposeB: boolean, columns: number): OperationCase =
   tolerance: int8Tolerance,
 });
 
+/** Codes of a matrix with a scale per output; `bits` of the rows forward, `gradientBits` backward. */
+const int8WeightCase = (transposeB: boolean, bits: RowBits, hasScales = true): OperationCase => ({
+  title: `${bits} bits, codes [${transposeB ? "out, in" : "in, out"}]${hasScales ? "" : " without scales"}`,
+  sizes: int8Sizes,
+  inputs: ({ rows }) => ({
+    x: between([rows, 7], -1, 1),
+    codes: { ...integers(swapIf([7, 5], transposeB), "int8", -127, 127), frozen: true },
+    ...(hasScales ? { scales: { ...between([5], 0.001, 0.01), frozen: true } } : {}),
+  }),
+  build: ({ x, codes, scales }) => int8WeightMatmul(x, { codes, scales }, { transposeB, bits, gradientBits: bits }),
+  reference: ({ x, codes, scales }) =>
+    buildArray([x.shape[0], 5], ([row, out]) => {
+      const terms = range(7).map((k) => elementAt(x, [row, k]) * elementAt(codes, transposeB ? [out, k] : [k, out]));
+      return sum(terms) * (scales === undefined ? 1 : elementAt(scales, [out]));
+    }),
+  differentiable: ["x"],
+  tolerance: (bits === 8 ? int8Tolerance : 1e-3) * (hasScales ? 1 : 20),
+});
+
 export const productCases = {
+  int8WeightMatmul: [
+    ...[true, false].flatMap((transposeB) => [8, 16].map((bits) => int8WeightCase(transposeB, bits as RowBits))),
+    int8WeightCase(false, 16, false),
+  ],
   int8Matmul: [...int8Columns.map(int8MatmulCase), int8LargeCase],
   int8GradientMatmul: [true, false].flatMap((transposeB) =>
     int8Columns.map((columns) => int8GradientCase(transposeB, columns)),

@@ -69,7 +69,7 @@ describe("resolveTrainConfig", () => {
     [{ algorithm: "rloo", valueHeadDropout: 0.1 }, "`valueHeadDropout` is for algorithms with a value head"],
     [{ tuning: "full", r: 8 }, '`r` is a setting of the adapter, but tuning "full" trains no adapter'],
     [{ tuning: "full", backwardPrecision: "int8" }, '`tuning` "full" freezes none'],
-    [{ quantize: "4", backwardPrecision: "int8" }, "quantize 4 holds them in 4 bits"],
+    [{ quantize: "4", backwardPrecision: "int8" }, "does not apply to the weights of quantize 4"],
     [{ algorithm: "ppo", numGenerations: 4 }, "numGenerations is a setting of grpo, rloo, reinforce"],
     [{ algorithm: "grpo", numGenerations: 1 }, "`numGenerations` must be an integer >= 2"],
     [{ algorithm: "grpo", batchSize: 10, numGenerations: 4 }, "Use 12, or another group size"],

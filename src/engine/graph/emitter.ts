@@ -25,9 +25,9 @@ export const MS_DOMAIN = "com.microsoft";
 
 /** ONNX Runtime's operators in its own domain. */
 const MS_OPERATORS: ReadonlySet<string> = new Set([
-  "DynamicQuantizeMatMul",
   "FusedMatMul",
   "GroupQueryAttention",
+  "MatMulIntegerToFloat",
   "MatMulNBits",
   "QuickGelu",
   "RotaryEmbedding",

@@ -6,6 +6,7 @@ import { type Tensor as HostTensor } from "../tensor/tensor.js";
 import { countElements } from "../../core/count-elements.js";
 import { releaseMemory } from "./release-memory.js";
 import { runGuarded, type ExitGuard } from "./exit-guard.js";
+import { detectInt8Overflow } from "./int8-overflow.js";
 import { runKernel } from "./kernels/run-kernel.js";
 import type { BufferView } from "./buffer-view.js";
 import type {
@@ -26,13 +27,10 @@ const bindings = new Map<
   { readonly feeds: Record<string, Tensor>; readonly fetches: Record<string, Tensor> } | Error
 >();
 
-function sessionOptions({
-  providers,
-  threads,
-  folder,
-  buffers: files,
-  packWeights,
-}: SessionConfig): InferenceSession.SessionOptions {
+function sessionOptions(
+  { providers, threads, folder, buffers: files, packWeights }: SessionConfig,
+  usesWideInt8Sums: boolean,
+): InferenceSession.SessionOptions {
   return {
     executionProviders: [...providers],
     intraOpNumThreads: threads,
@@ -48,8 +46,7 @@ function sessionOptions({
         ...(folder === undefined ? {} : { model_external_initializers_file_folder_path: folder }),
         // Returns the memory of packed weights to the system instead of keeping it in the arena.
         use_device_allocator_for_initializers: "1",
-        // On CPUs without VNNI, use slower 8-bit kernels that do not saturate.
-        x64quantprecision: "1",
+        ...(usesWideInt8Sums ? { x64quantprecision: "1" } : {}),
         ...(packWeights ? {} : { disable_prepacking: "1" }),
       },
       // Graphs contain no common subexpressions except those that are cheaper to recompute than to keep.
@@ -119,10 +116,12 @@ async function run({ session, bindings: boundIds, feeds, fetches }: RunRequest):
 
 async function handle(request: WorkerRequest): Promise<WorkerResult> {
   switch (request.kind) {
-    case "create":
-      sessions.set(request.session, await InferenceSession.create(request.model, sessionOptions(request.settings)));
+    case "create": {
+      const options = sessionOptions(request.settings, await detectInt8Overflow());
+      sessions.set(request.session, await InferenceSession.create(request.model, options));
       releaseMemory(request.settings.buffers.map(({ data }) => data.buffer));
       return undefined;
+    }
     case "run":
       return run(request);
     case "release":

@@ -1,6 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { expectClose, request, trainerLogProbs, whole } from "../../../test/support/sampler.js";
 import { neg, reduceSum } from "../../engine/graph/index.js";
+import { Sampler } from "../../generation/sampling/sampler.js";
 import { CausalLM, type ModelOptions } from "../causal-lm.js";
 import { loadAdapter } from "../save-model.js";
 import { ScoringGraph, TrainingGraph } from "./training-graph.js";
@@ -18,8 +20,8 @@ const batch = {
 };
 
 /** Log-probabilities before training, and the loss's value and gradient. */
-async function trainOnce(name: string, backwardPrecision: ModelOptions["backwardPrecision"]) {
-  const base = await CausalLM.open(fixture(name), { device: "cpu", threads: 1, backwardPrecision });
+async function trainOnce(name: string, options: ModelOptions) {
+  const base = await CausalLM.open(fixture(name), { device: "cpu", threads: 1, ...options });
   const model = await loadAdapter(base, `${fixture(name)}/adapter`);
   const { logProbs } = await (await ScoringGraph.create(model)).run(batch);
   const graph = await TrainingGraph.create(model, (policy) => ({ loss: neg(reduceSum(policy.logProbs)) }));
@@ -35,7 +37,8 @@ const cosine = (a: Float32Array, b: Float32Array): number => dot(a, b) / Math.sq
 // GPT-2 stores its weights the other way round.
 describe.each(["llama", "gpt2"])("backwardPrecision int8 in %s", (name) => {
   it("leaves values unchanged and yields nearly the same gradient", async () => {
-    const [exact, rounded] = [await trainOnce(name, "float32"), await trainOnce(name, "int8")];
+    const exact = await trainOnce(name, {});
+    const rounded = await trainOnce(name, { backwardPrecision: "int8" });
     expect(rounded.logProbs).toEqual(exact.logProbs);
     expect(rounded.loss).toBeCloseTo(exact.loss, 3);
     expect(cosine(rounded.gradient, exact.gradient)).toBeGreaterThan(0.99);
@@ -43,8 +46,39 @@ describe.each(["llama", "gpt2"])("backwardPrecision int8 in %s", (name) => {
   });
 });
 
+describe.each(["llama", "gpt2"])("quantize 8 in %s", (name) => {
+  it("yields nearly the values and the gradient of float32", async () => {
+    const exact = await trainOnce(name, {});
+    const results = [
+      await trainOnce(name, { quantize: 8 }),
+      await trainOnce(name, { quantize: 8, backwardPrecision: "int8" }),
+    ];
+    for (const { logProbs, gradient } of results) {
+      logProbs.forEach((logProb, i) => expect(Math.abs(logProb - exact.logProbs[i])).toBeLessThan(0.15));
+      expect(logProbs).not.toEqual(exact.logProbs);
+      expect(cosine(gradient, exact.gradient)).toBeGreaterThan(0.99);
+    }
+    expect(results[1].logProbs).toEqual(results[0].logProbs);
+    expect(results[1].gradient).not.toEqual(results[0].gradient);
+  });
+
+  it("samples with the trainer's log-probabilities, in a batch and alone", async () => {
+    const base = await CausalLM.open(fixture(name), { device: "cpu", threads: 1, quantize: 8 });
+    const model = await loadAdapter(base, `${fixture(name)}/adapter`);
+    const [scoring, sampler] = [await ScoringGraph.create(model), await Sampler.create(model)];
+    const ask = (row: number) => sampler.sample(request(ROWS[row], row, { maxNewTokens: 6 }));
+    const outputs = [...(await Promise.all(ROWS.map((_, row) => ask(row)))), await ask(0)];
+    for (const [i, output] of outputs.entries()) {
+      const prompt = ROWS[i % ROWS.length];
+      expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(prompt, output), prompt.length));
+    }
+    expect(outputs[2].tokens).toEqual(outputs[0].tokens);
+    await model.close();
+  });
+});
+
 it.each<[ModelOptions, RegExp]>([
-  [{ quantize: 8 }, /quantize 8 holds them in 8 bits/u],
+  [{ quantize: 4 }, /does not apply to the weights of quantize 4/u],
   [{ device: "webgpu" }, /is for the processor, and the device is webgpu/u],
 ])("backwardPrecision int8 is refused with %j", async (options, message) => {
   const opening = CausalLM.open(fixture("llama"), { ...options, backwardPrecision: "int8" });

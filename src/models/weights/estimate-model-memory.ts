@@ -23,15 +23,15 @@ export interface MemoryUsage {
 /** Bytes of the process without a model: Node.js, ONNX Runtime, a tokenizer. */
 const PROCESS_BYTES = 150e6;
 
-/** Bytes per weight: its code and its share of the block's scale and zero point. */
-const BYTES_PER_WEIGHT = { 32: 4, 8: 1 + 5 / 32, 4: 0.5 + 4.5 / 32 } as const;
+/** Bytes per weight: its code and, at 4 bits, its share of the block's scale and zero point. */
+const BYTES_PER_WEIGHT = { 32: 4, 8: 1, 4: 0.5 + 4.5 / 32 } as const;
 
 /**
- * Number of resident copies of the layer matrices: the mapped file and, except at 8 bits, the copy packed for decoding.
- * Inference never touches the mapped pages of packed weights again. All other weights are resident once, and the output
- * matrix once more when packed.
+ * Number of resident copies of the layer matrices: the mapped file, the copy packed for decoding and, for training at 8
+ * bits, one transposed for gradients. Inference never touches the mapped pages of packed weights again. All other
+ * weights are resident once, and the output matrix once more when packed.
  */
-const RESIDENT_COPIES = { inference: { 32: 1.1, 8: 1, 4: 1.1 }, train: { 32: 2, 8: 1, 4: 2 } } as const;
+const RESIDENT_COPIES = { inference: { 32: 1.1, 8: 1.1, 4: 1.1 }, train: { 32: 2, 8: 3, 4: 2 } } as const;
 
 /**
  * Further copies packed by a training session for products forward and backward, in addition to two of the output
@@ -50,7 +50,7 @@ const BYTES_PER_TRAINABLE_VALUE = 16;
 
 /**
  * Estimates peak memory in bytes: 150 MB + copies of the weights, and for training + 16 bytes per adapter parameter + 4
- * * 23 * tokens * layers * width + 4 * 768 * vocabulary. Weights take 4 bytes, those of the layers' matrices 1.16 at 8
+ * * 23 * tokens * layers * width + 4 * 768 * vocabulary. Weights take 4 bytes, those of the layers' matrices 1 at 8
  * bits and 0.64 at 4 bits. See docs/models.md for measurements.
  */
 export function estimateModelMemory(
@@ -75,7 +75,7 @@ export function estimateModelMemory(
 
 /**
  * Whether training sessions keep packed weights: 10% faster for two more copies. True where the model then takes at
- * most half of the machine's memory; false at 8 bits, where packing gains nothing.
+ * most half of the machine's memory; false at 8 bits, where packing gains little.
  */
 export function usesPackedWeights(
   network: DecoderConfig,

@@ -5,8 +5,8 @@ import type { SessionOptions } from "../../engine/runtime/runtime.js";
 import { type Tensor } from "../../engine/tensor/tensor.js";
 import { countElements } from "../../core/count-elements.js";
 import type { WeightBits } from "./estimate-model-memory.js";
-import { BLOCK_SIZE, quantize } from "./quantize.js";
-import { QUANTIZED_PARTS, type QuantizedParameter, type StoredParameter } from "../model-parameter-scope.js";
+import { BLOCK_SIZE, quantize, quantizeColumns } from "./quantize.js";
+import { getPartNames, type QuantizedParameter, type StoredParameter } from "../model-parameter-scope.js";
 import { MappedWeightFile, type TensorParts } from "./mapped-weight-file.js";
 
 /** Storage of a parameter: mapped in place from its file, converted from its file, or in memory. */
@@ -18,7 +18,9 @@ type WeightStorage =
 /** Which parameters to quantize. */
 export interface QuantizationConfig {
   readonly bits: 4 | 8;
-  /** Matrices to quantize; those whose rows are no multiple of the block size are left as they are. */
+  /** Whether 8 bits have a scale per output and are multiplied as whole numbers, which CPUs do faster. */
+  readonly scalesPerOutput: boolean;
+  /** Matrices to quantize; those whose rows do not fit into blocks are left as they are. */
   readonly names: ReadonlySet<string>;
   /** Whether matrices are stored [in, out] and must be transposed. */
   readonly transposed: boolean;
@@ -53,9 +55,12 @@ export class ModelWeights {
     for (const entry of entries) {
       const { name, shape, offset, byteLength } = entry;
       if (quantization !== undefined && shouldQuantize(entry, quantization)) {
-        const { bits, transposed } = quantization;
-        const transposedShape = transposed ? [shape[1], shape[0]] : shape;
-        storageByName.set(name, { kind: "file", parameter: { kind: "quantized", shape: transposedShape, bits } });
+        const { bits, transposed, scalesPerOutput } = quantization;
+        const outInShape = transposed ? [shape[1], shape[0]] : shape;
+        const parameter: StoredParameter = scalesPerOutput
+          ? { kind: "int8", shape: outInShape }
+          : { kind: "quantized", shape: outInShape, bits };
+        storageByName.set(name, { kind: "file", parameter });
       } else if (isMappable && quantization === undefined) {
         const location = { file: fs.basename(paths.get(entry.file)!), offset, byteLength };
         storageByName.set(name, { kind: "mapped", location, parameter: { kind: "frozen", shape } });
@@ -127,8 +132,9 @@ export class ModelWeights {
   private async readParts(name: string, scratch?: Float32Array): Promise<TensorParts> {
     const { parameter } = this.storageByName.get(name)!;
     const values = await this.file.readFloat32(name, scratch?.subarray(0, countElements(parameter.shape)));
-    if (parameter.kind === "quantized") return quantizeParts(name, values, parameter, this.quantization!.transposed);
-    return new Map([[name, new Uint8Array(values.buffer, values.byteOffset, values.byteLength)]]);
+    if (parameter.kind === "quantized" || parameter.kind === "int8")
+      return quantizeParts(name, values, parameter, this.quantization!.transposed);
+    return new Map([[name, viewAsBytes(values)]]);
   }
 
   async close(): Promise<void> {
@@ -146,33 +152,37 @@ function viewAsFloat32(bytes: Uint8Array): Float32Array {
   return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 }
 
+function viewAsBytes({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
 const allocateShared = (bytes: number) => new SharedArrayBuffer(bytes);
 
-function shouldQuantize({ name, shape }: WeightEntry, { names, transposed }: QuantizationConfig): boolean {
-  return names.has(name) && (transposed ? shape[0] : shape[1]) % BLOCK_SIZE === 0;
+function shouldQuantize(
+  { name, shape }: WeightEntry,
+  { names, transposed, scalesPerOutput }: QuantizationConfig,
+): boolean {
+  return names.has(name) && (scalesPerOutput || (transposed ? shape[0] : shape[1]) % BLOCK_SIZE === 0);
 }
 
-/** Returns the names of a parameter's tensors in graphs. */
-function getPartNames(name: string, { kind }: StoredParameter): string[] {
-  return kind === "quantized" ? QUANTIZED_PARTS.map((part) => `${name}.${part}`) : [name];
-}
-
-/** Quantizes a matrix; see quantizedMatmul. */
+/** Quantizes a matrix; see quantizedMatmul and int8WeightMatmul. */
 export function quantizeParts(
   name: string,
   values: Float32Array,
-  { shape: [rows, columns], bits }: QuantizedParameter,
+  parameter: QuantizedParameter,
   transposed: boolean,
 ): TensorParts {
+  const [rows, columns] = parameter.shape;
+  const partNames = getPartNames(name, parameter);
+  if (parameter.kind === "int8") {
+    const { codes, scales } = quantizeColumns(transposed ? values : transposeMatrix(values, rows, columns), rows);
+    return new Map([codes, scales].map((part, i) => [partNames[i], viewAsBytes(part)]));
+  }
+  const { bits } = parameter;
   const { codes, scales } = quantize(transposed ? transposeMatrix(values, columns, rows) : values, bits);
   // The middle code: 8 in both halves of a byte, or 128.
   const zeroPoints = new Uint8Array(Math.ceil((scales.length * bits) / 8)).fill(bits === 4 ? 0x88 : 0x80);
-  return new Map([
-    [`${name}.bytes`, codes],
-    [`${name}.codes`, codes],
-    [`${name}.scales`, new Uint8Array(scales.buffer)],
-    [`${name}.zero_points`, zeroPoints],
-  ]);
+  return new Map([codes, codes, viewAsBytes(scales), zeroPoints].map((part, i) => [partNames[i], part]));
 }
 
 /** Transposes [rows, columns] to [columns, rows]. */

@@ -40,3 +40,20 @@ export function quantize(weights: Float32Array, bits: 4 | 8): QuantizedTensor {
   }
   return { codes, scales };
 }
+
+/** Rounds a matrix [rows, columns] to int8 codes -127 to 127, with a scale per column. */
+export function quantizeColumns(
+  weights: Float32Array,
+  columns: number,
+): { readonly codes: Int8Array; readonly scales: Float32Array } {
+  const scales = new Float32Array(columns);
+  for (let i = 0, column = 0; i < weights.length; i++, column = column + 1 === columns ? 0 : column + 1) {
+    const magnitude = Math.abs(weights[i]);
+    if (magnitude > scales[column]) scales[column] = magnitude;
+  }
+  const inverses = scales.map((largest) => (largest === 0 ? 0 : 127 / largest));
+  const codes = new Int8Array(weights.length);
+  for (let i = 0, column = 0; i < weights.length; i++, column = column + 1 === columns ? 0 : column + 1)
+    codes[i] = Math.round(weights[i] * inverses[column]);
+  return { codes, scales: scales.map((largest) => largest / 127) };
+}

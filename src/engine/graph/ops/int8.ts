@@ -1,18 +1,56 @@
 import { sameDim } from "../dim.js";
+import type { Emitter } from "../emitter.js";
 import { apply, defineOperation, noGradient, shapeError, type Node } from "../node.js";
+import { mul } from "./elementwise.js";
 import { transpose } from "./layout.js";
 import { matmul } from "./matmul.js";
 
 /** Largest code. The range is symmetric, so that 0 is exact. */
 const MAX_CODE = 127;
 
+/** Unsigned code of 0. Processors multiply unsigned by signed bytes. */
+const ZERO_CODE = 128;
+
+/** Steps of the second part of a 16-bit row in one step of the first. */
+const PART_STEPS = 2 * MAX_CODE;
+
 /** Avoids division by zero for all-zero rows and columns. */
 const MIN_ABS_MAX = 1e-30;
 
+/** Bits to which rows are rounded. 16 bits are two parts of 8, each with a product, and nearly exact. */
+export type RowBits = 8 | 16;
+
+function emitAbsMax(emitter: Emitter, x: string, axis: number): string {
+  const largest = emitter.emit("ReduceMax", [emitter.emit("Abs", [x]), emitter.ints([axis])], { keepdims: 1 });
+  return emitter.emit("Max", [largest, emitter.float(MIN_ABS_MAX)]);
+}
+
+/** Emits x [rows, inner] times integer codes [inner, columns] and their scales, with a scale for each row of x. */
+function emitInt8Product(emitter: Emitter, x: string, codes: string, scales: string, bits: RowBits): string {
+  // Products of the same input share its parts.
+  const once = (name: string, emit: () => string) => emitter.emitOnce(`int8 ${name} of ${x}`, emit);
+  const zero = emitter.constant("uint8", [], Uint8Array.of(ZERO_CODE));
+  const multiply = (part: string, step: string) =>
+    emitter.emit("MatMulIntegerToFloat", [part, codes, step, scales, zero]);
+  const rowScale = once("row scale", () => emitAbsMax(emitter, x, 1));
+  const scaled = once("scaled rows", () => emitter.emit("Div", [x, rowScale]));
+  const step = emitter.float(1 / MAX_CODE);
+  const part = once("first part", () => emitter.emit("QuantizeLinear", [scaled, step, zero]));
+  let product = multiply(part, step);
+  if (bits === 16) {
+    const smallStep = emitter.float(1 / (MAX_CODE * PART_STEPS));
+    const secondPart = once("second part", () => {
+      const rest = emitter.emit("Sub", [scaled, emitter.emit("DequantizeLinear", [part, step, zero])]);
+      return emitter.emit("QuantizeLinear", [rest, smallStep, zero]);
+    });
+    product = emitter.emit("Add", [product, multiply(secondPart, smallStep)]);
+  }
+  return emitter.emit("Mul", [product, rowScale]);
+}
+
 /**
  * a [rows, inner] times b [inner, columns], both rounded to 8 bits: a with a scale per row, b with a scale per column.
- * b must be frozen: it is rounded once, at session creation, and ONNX Runtime's products with constant codes do not
- * saturate. An approximation for gradients.
+ * b must be frozen: it is rounded once, at session creation. An approximation for gradients.
  */
 export const int8MatmulOperation = defineOperation<object>({
   name: "int8Matmul",
@@ -24,16 +62,9 @@ export const int8MatmulOperation = defineOperation<object>({
   },
   gradient: noGradient,
   onnx: ({ inputs: [a, b], emitter }) => {
-    const absMax = (x: string, axis: number) => {
-      const largest = emitter.emit("ReduceMax", [emitter.emit("Abs", [x]), emitter.ints([axis])], { keepdims: 1 });
-      return emitter.emit("Max", [largest, emitter.float(MIN_ABS_MAX)]);
-    };
-    const columnScale = emitter.emit("Div", [absMax(b, 0), emitter.float(MAX_CODE)]);
+    const columnScale = emitter.emit("Div", [emitAbsMax(emitter, b, 0), emitter.float(MAX_CODE)]);
     const codes = emitter.emit("Cast", [emitter.emit("Round", [emitter.emit("Div", [b, columnScale])])], { to: 3 });
-    const rowScale = absMax(a, 1);
-    const scales = emitter.emit("Squeeze", [columnScale, emitter.ints([0])]);
-    const product = emitter.emit("DynamicQuantizeMatMul", [emitter.emit("Div", [a, rowScale]), codes, scales]);
-    return emitter.emit("Mul", [product, rowScale]);
+    return emitInt8Product(emitter, a, codes, emitter.emit("Squeeze", [columnScale, emitter.ints([0])]), 8);
   },
 });
 
@@ -54,6 +85,44 @@ export const int8GradientMatmulOperation = defineOperation<Int8GradientAttribute
     emitter.emit("FusedMatMul", inputs, { transB: transposeB }),
 });
 
+export interface Int8WeightAttributes {
+  /** Whether codes are stored [out, in] rather than [in, out]. */
+  readonly transposeB: boolean;
+  /** Bits to which the rows of x are rounded. */
+  readonly bits: RowBits;
+  /** Bits to which the rows of the upstream gradient are rounded. */
+  readonly gradientBits: RowBits;
+}
+
+/**
+ * Multiplies x [rows, in] by a frozen weight of int8 codes, with a scale [out] per output (default 1). Whole numbers are
+ * multiplied, forward and backward; a row's result does not depend on the other rows. For CPUs.
+ */
+export const int8WeightMatmulOperation = defineOperation<Int8WeightAttributes>({
+  name: "int8WeightMatmul",
+  infer: (inputs, { transposeB }) => {
+    const [x, codes, scales] = inputs;
+    const [inFeatures, outFeatures] = transposeB ? [...codes.shape].reverse() : codes.shape;
+    const fits =
+      x.shape.length === 2 &&
+      codes.shape.length === 2 &&
+      codes.dtype === "int8" &&
+      sameDim(x.shape[1], inFeatures) &&
+      (scales === undefined || (scales.shape.length === 1 && sameDim(scales.shape[0], outFeatures)));
+    if (!fits)
+      throw shapeError("int8WeightMatmul", inputs, "x [rows, in], int8 codes of a matrix, and a scale per output");
+    return { dtype: x.dtype, shape: [x.shape[0], outFeatures] };
+  },
+  gradient: ({ inputs: [, codes, scales], attributes: { transposeB, gradientBits }, upstream }) => {
+    const scaled = scales === undefined ? upstream : mul(upstream, scales);
+    return [int8WeightMatmul(scaled, { codes }, { transposeB: !transposeB, bits: gradientBits, gradientBits })];
+  },
+  onnx: ({ inputs: [x, codes, scales = ""], attributes: { transposeB, bits }, emitter }) => {
+    const matrix = transposeB ? emitter.emit("Transpose", [codes], { perm: [1, 0] }) : codes;
+    return emitInt8Product(emitter, x, matrix, scales === "" ? emitter.float(1) : scales, bits);
+  },
+});
+
 /** Multiplies a [rows, inner] by a frozen b [inner, columns], both rounded to 8 bits. */
 export function int8Matmul(a: Node, b: Node): Node {
   return apply(int8MatmulOperation, [a, b], {});
@@ -62,4 +131,13 @@ export function int8Matmul(a: Node, b: Node): Node {
 /** Multiplies x [rows, in] by a frozen weight, with a gradient rounded to 8 bits. */
 export function int8GradientMatmul(x: Node, weight: Node, attributes: Int8GradientAttributes): Node {
   return apply(int8GradientMatmulOperation, [x, weight], attributes);
+}
+
+/** Multiplies x [rows, in] by a frozen weight of int8 codes to [rows, out]. */
+export function int8WeightMatmul(
+  x: Node,
+  { codes, scales }: { readonly codes: Node; readonly scales?: Node },
+  attributes: Int8WeightAttributes,
+): Node {
+  return apply(int8WeightMatmulOperation, scales === undefined ? [x, codes] : [x, codes, scales], attributes);
 }
