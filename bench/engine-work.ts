@@ -12,6 +12,8 @@ export type EngineWork =
       last: number;
       /** Backward products in 8 bits; then values.gradient_cosine compares its gradient with the float32 one. */
       backward?: "int8";
+      /** Bits of our frozen weights; peers keep the format that they were started with. */
+      quantize?: 8 | 4;
     }
   /** One forward that fills a cache and gives the last position's logits. Count: rows x tokens. */
   | { work: "prefill"; rows: number; tokens: number }

@@ -137,6 +137,9 @@ export const bench: Bench = {
     defineCase("train_all_logits_int8", { ...allLogits, backward: "int8" }, tokensPerSecond, {
       peers: ["pytorch_bfloat16"],
     }),
+    defineCase("train_all_logits_8bit", { ...allLogits, backward: "int8", quantize: 8 }, tokensPerSecond, {
+      peers: ["pytorch_bfloat16"],
+    }),
     defineCase("train_shared_prefix", sharedPrefix, tokensPerSecond),
     defineCase("prefill", { work: "prefill", rows: 8, tokens: 200 }, tokensPerSecond),
     ...BATCHES.map((rows) => decode(rows)),

@@ -23,9 +23,10 @@ const threads = Number(values.threads);
 
 /** This project's side of `npm run bench -- engine`. */
 class EngineBench {
-  private adapted: Promise<CausalLM> | undefined;
+  /** By the bits of their weights. */
+  private readonly models = new Map<number, Promise<CausalLM>>();
+  private readonly optimizers = new Map<CausalLM, Optimizer>();
   private readonly graphs = new Map<string, Promise<TrainingGraph>>();
-  private optimizer: Optimizer | undefined;
   private readonly samplers = new Map<number, Promise<Sampler>>();
 
   async handle(request: Request & EngineWork): Promise<Result> {
@@ -43,30 +44,25 @@ class EngineBench {
     }
   }
 
-  private async model(): Promise<CausalLM> {
-    this.adapted ??= CausalLM.open(values.model!, { device: "cpu", threads }).then((base) =>
-      getPeftModel(base, { r: 16, loraAlpha: 32 }),
-    );
-    return this.adapted;
-  }
-
-  /** The sampler of the model with weights of so many bits. */
-  private sampler(quantize?: 8 | 4): Promise<Sampler> {
+  /** Opens the model with an adapter on frozen weights of so many bits. */
+  private model(quantize?: 8 | 4): Promise<CausalLM> {
     const bits = quantize ?? 32;
     const open = async () =>
-      quantize === undefined
-        ? this.model()
-        : getPeftModel(await CausalLM.open(values.model!, { device: "cpu", threads, quantize }), {
-            r: 16,
-            loraAlpha: 32,
-          });
-    const sampler = this.samplers.get(bits) ?? open().then((model) => Sampler.create(model));
+      getPeftModel(await CausalLM.open(values.model!, { device: "cpu", threads, quantize }), { r: 16, loraAlpha: 32 });
+    const model = this.models.get(bits) ?? open();
+    this.models.set(bits, model);
+    return model;
+  }
+
+  private sampler(quantize?: 8 | 4): Promise<Sampler> {
+    const bits = quantize ?? 32;
+    const sampler = this.samplers.get(bits) ?? this.model(quantize).then((model) => Sampler.create(model));
     this.samplers.set(bits, sampler);
     return sampler;
   }
 
   private graph(model: CausalLM, options: GraphOptions): Promise<TrainingGraph> {
-    const key = JSON.stringify(options);
+    const key = JSON.stringify([options, model.weights.bits]);
     const cached = this.graphs.get(key);
     if (cached !== undefined) return cached;
     const graph = TrainingGraph.create(
@@ -84,22 +80,24 @@ class EngineBench {
     shared,
     last,
     backward: backwardPrecision,
+    quantize,
     repeat,
   }: Work<"train">): Promise<Result> {
-    const model = await this.model();
+    const model = await this.model(quantize);
     const graph = await this.graph(model, { withPrefix: shared > 0, backwardPrecision });
-    this.optimizer ??= new Optimizer(model.parameters, { learningRate: 1e-4 });
+    const optimizer = this.optimizers.get(model) ?? new Optimizer(model.parameters, { learningRate: 1e-4 });
+    this.optimizers.set(model, optimizer);
     const batch = trainingBatch(benchTokenIds(rows, tokens + 1, shared, model.config.vocabSize), shared, last);
     const weights = float32(batch.selected.map(() => 1 / batch.selected.length));
     const seconds = await timeRuns(repeat, async () => {
       await graph.run(batch, { weights });
-      await this.optimizer!.update();
+      await optimizer.update();
       model.markParametersChanged();
     });
     if (backwardPrecision === undefined) return { seconds, count: rows * tokens };
-    const float32Graph = await this.graph(model, { withPrefix: shared > 0 });
+    const exactGraph = await this.graph(model, { withPrefix: shared > 0 });
     const gradients: Float32Array[] = [];
-    for (const each of [graph, float32Graph]) {
+    for (const each of [graph, exactGraph]) {
       await each.run(batch, { weights });
       gradients.push((await model.runtime.read(model.parameters.gradients)).data as Float32Array);
     }

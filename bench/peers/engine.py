@@ -84,7 +84,7 @@ class Engine:
                     parameter.normal_(0, 1e-3)
         return model.merge_and_unload().eval()
 
-    def train(self, rows, tokens, shared, last, repeat, backward=None):
+    def train(self, rows, tokens, shared, last, repeat, backward=None, quantize=None):
         """Forward, mean cross-entropy of the next tokens, backward and AdamW; logits of the last `last` positions, 0 for all."""
         model, optimiser = self.trained
         ids = token_ids(rows, tokens + 1, shared, model.config.vocab_size)

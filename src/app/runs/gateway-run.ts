@@ -21,7 +21,9 @@ import { completionSettings, resolveTrainConfig, trainSettingsOf, type TrainConf
 
 /** Settings of a run that concern environments, the agent or its demonstrations, which a gateway does not have. */
 const ENV_SETTINGS = [
-  ..."evalEpisodes maxEpisodeSteps numEnvs maxStaleness envsPerJob jobTimeoutSeconds".split(" "),
+  ..."evalEpisodes evalSteps loadBestModelAtEnd maxEpisodeSteps numEnvs maxStaleness envsPerJob jobTimeoutSeconds".split(
+    " ",
+  ),
   ..."invalidActionPenalty spreadSparseRewards callTimeoutSeconds sftWarmStart".split(" "),
   ...Object.keys(completionSettings).filter((name) => name !== "maxCompletionLength"),
   ...Object.keys(onlineSftSettings),

@@ -79,8 +79,9 @@ export const runSettings = defineSettings({
         default: 0,
         min: 0,
         max: MAX_EVAL_EPISODES,
-        description: "Number of greedy evaluation episodes before and after training.",
+        description: "Number of greedy evaluation episodes before and after training, and with evalSteps.",
       }),
+      ...pick(trainerSettings, ["evalSteps", "loadBestModelAtEnd"]),
     },
     "Run",
   ),
@@ -271,6 +272,10 @@ function checkConflicts(run: Settings<typeof runSettings>): void {
   const { title, hasCritic } = findAlgorithm(run.algorithm);
   if (headSetting !== undefined && !hasCritic)
     throw invalidArgument(`\`${headSetting}\` is for algorithms with a value head, but ${title} has none. Remove it.`);
+  if (run.evalSteps !== undefined && run.evalEpisodes === 0)
+    throw invalidArgument("`evalSteps` needs episodes to evaluate: set `evalEpisodes`.");
+  if (run.loadBestModelAtEnd && run.evalSteps === undefined)
+    throw invalidArgument("`loadBestModelAtEnd` compares evaluations during training: set `evalSteps`.");
   checkTuning(run);
   checkJudge(run);
 }

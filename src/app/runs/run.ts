@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
 import type { Env } from "../../envs/env.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { pick } from "../../core/settings.js";
 import type { DownloadProgress } from "../../models/files/index.js";
 import type { TrackerSource } from "../../rl/tracking/index.js";
 import { EpisodeJudge } from "../judge/episode-judge.js";
@@ -173,7 +174,8 @@ async function openRun(
     if (!isResumed) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
     await agent.getLearner();
     const checkpointDir = getCheckpointDir(folder);
-    const limits = { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts };
+    const evaluation = pick(config, ["evalSteps", "evalEpisodes", "loadBestModelAtEnd"]);
+    const limits = { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts, ...evaluation };
     let records: RunRecords | undefined;
     const onTrainerWarning = (message: string) => {
       records?.log.warning(message, "metrics");

@@ -14,6 +14,8 @@ export const STREAMS = {
   evaluationStarts: [5, 0],
   /** Completions of an evaluation, by environment slot. */
   evaluation: [5, 1],
+  /** Seed of the evaluations during training. */
+  trainingEvaluation: [15, 0],
   /** Actions of recorded demonstrations, by episode. */
   demonstrations: [6, 1],
   /** Split of SFT examples into training and evaluation. */

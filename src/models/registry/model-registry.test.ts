@@ -67,12 +67,12 @@ describe("memory", () => {
     ["SmolLM2-135M", smol, { use: "train", microBatchTokens: 518, bits: 4 }, 1620],
     ["362 M", llama360, { use: "train", microBatchTokens: 512, packed: true }, 7230],
     ["362 M", llama360, { use: "train", microBatchTokens: 512 }, 4390],
-    ["362 M", llama360, { use: "train", microBatchTokens: 512, bits: 8 }, 2350],
+    ["362 M", llama360, { use: "train", microBatchTokens: 512, bits: 8 }, 3280],
     ["362 M", llama360, { use: "train", microBatchTokens: 512, bits: 4 }, 2340],
     ["large vocabulary", large, { use: "train", microBatchTokens: 512, packed: true }, 4800],
     ["large vocabulary", large, { use: "train", microBatchTokens: 512 }, 3020],
-    ["large vocabulary", large, { use: "train", microBatchTokens: 512, bits: 8 }, 2820],
     ["1.2 B", llama1b, { use: "train", microBatchTokens: 512 }, 10_530],
+    ["1.2 B", llama1b, { use: "train", microBatchTokens: 512, bits: 8 }, 6570],
   ] as const)("is near what was measured: %s, %o", (_name, network, use, measured) => {
     expect(Math.abs(estimateModelMemory(network, use) / (measured * 1e6) - 1)).toBeLessThan(0.15);
   });

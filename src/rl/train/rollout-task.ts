@@ -12,7 +12,9 @@ import { RolloutCollector, type Rollout, type RolloutSource } from "../rollout/r
 import type { RolloutTransport } from "../rollout/rollout-job.js";
 import type { CompletionRow } from "../tracking/index.js";
 import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
+import type { BestModel } from "./best-model.js";
 import { collectGroups } from "./collect-groups.js";
+import { evaluate } from "./evaluate.js";
 import { recordedGroups, recordRollout, SAMPLED_ENV_SLOTS, type RolloutMode } from "./record-rollout.js";
 import { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
 import { RolloutPipeline, type RolloutState } from "./rollout-pipeline.js";
@@ -35,6 +37,10 @@ export interface RolloutTaskOptions {
   readonly maxStaleness: number;
   /** Environments that a worker steps together. */
   readonly envsPerJob: number;
+  /** Episodes of an evaluation; 0 for no evaluations. */
+  readonly evalEpisodes: number;
+  /** Saves the parameters of the best evaluation. */
+  readonly bestModel?: BestModel;
 }
 
 /** State of a checkpoint apart from the optimizer; JSON. */
@@ -171,6 +177,21 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
 
   sampleCompletions(rollout: Rollout, count: number): readonly CompletionRow[] {
     return sampleCompletionRows(rollout, count, this.options.agent.model.tokenizer);
+  }
+
+  async evaluate({ updates }: TrainerState): Promise<Metrics | undefined> {
+    const { agent, createEnv, evalEpisodes: episodes, bestModel, onWarning } = this.options;
+    if (episodes === 0) return undefined;
+    // Not the episodes of evaluations outside training, on which the best model would look better than it is.
+    const seed = stream(this.options.seed, "trainingEvaluation").integers(0, 2 ** 31);
+    const result = await evaluate(agent, createEnv, { episodes, seed, onWarning });
+    const { meanReturn, standardError, meanLength } = result;
+    await bestModel?.saveIfBetter({ updates, meanReturn });
+    return {
+      "eval/mean_return": meanReturn,
+      "eval/standard_error": standardError,
+      "eval/mean_length": meanLength,
+    };
   }
 
   async getState({ dropRollout = false } = {}): Promise<LearnerState> {

@@ -59,7 +59,7 @@ export interface TrainResult {
 }
 
 /**
- * Runs a task to its end: collect, prepare, update, describe, log, checkpoint. Closes the task, also on failure.
+ * Runs a task to its end: collect, prepare, update, describe, evaluate, log, checkpoint. Closes the task, also on failure.
  * @throws what the task throws. If collecting or evaluating failed, there is a checkpoint of the last update.
  */
 export async function runTrainLoop<Rollout, Batch>(
@@ -101,7 +101,6 @@ class TrainLoop<Rollout, Batch> {
     const isAborted = () => signal?.aborted === true || this.isStopped;
     while (this.progress < 1 && !isAborted()) {
       await this.update();
-      await this.evaluateIfDue();
       if (this.state.updates % (this.options.saveSteps ?? 10) === 0 || this.isSaveRequested) await this.save();
     }
     await this.save();
@@ -117,7 +116,12 @@ class TrainLoop<Rollout, Batch> {
     const { task, options, state, progress } = this;
     const start = performance.now();
     const onProgress = (current: TrainerState) => options.onProgress?.(this.createEvent(current));
-    const rollout = await this.saveOnFailure(() => task.collect(state, onProgress));
+    let rollout: Rollout;
+    try {
+      rollout = await task.collect(state, onProgress);
+    } catch (error) {
+      throw await this.saveAfterFailure(error);
+    }
     const collectEnd = performance.now();
     const batch = await task.prepare(rollout);
     const updateMetrics = await task.update(batch, progress);
@@ -132,7 +136,14 @@ class TrainLoop<Rollout, Batch> {
       "time/recording": this.recordingSeconds,
       step_time: seconds,
     };
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      await this.evaluateIfDue();
+    } catch (error) {
+      failure = { error };
+    }
     await this.log(rollout, batch);
+    if (failure !== undefined) throw await this.saveAfterFailure(failure.error);
   }
 
   private async log(rollout: Rollout, batch: Batch): Promise<void> {
@@ -172,26 +183,25 @@ class TrainLoop<Rollout, Batch> {
     this.options = { ...this.options, ...options };
   }
 
+  /** Adds an evaluation to the update's metrics. */
   private async evaluateIfDue(): Promise<void> {
     const { task, state, options } = this;
-    const { evalSteps, tracker, onEvaluation } = options;
+    const { evalSteps, onEvaluation } = options;
     if (task.evaluate === undefined) return;
     const isDue = evalSteps === undefined ? task.isEpochEnd?.() : state.updates % evalSteps === 0;
     if (isDue !== true && this.progress < 1) return;
-    const metrics = await this.saveOnFailure(() => task.evaluate!());
+    const start = performance.now();
+    const metrics = await task.evaluate(state);
     if (metrics === undefined) return;
-    await tracker?.log(state.updates, metrics);
+    this.state = { ...state, seconds: state.seconds + (performance.now() - start) / 1000 };
+    this.metrics = { ...this.metrics, ...metrics };
     onEvaluation?.(metrics, state);
   }
 
-  /** Runs user code; if it fails, saves the last update, and the code's error is thrown even where saving fails too. */
-  private async saveOnFailure<Result>(call: () => Promise<Result>): Promise<Result> {
-    try {
-      return await call();
-    } catch (error) {
-      await this.save({ dropRollout: true }).catch(() => {});
-      throw error;
-    }
+  /** Saves the last update after user code failed. Returns the code's error, also where saving fails, too. */
+  private async saveAfterFailure(error: unknown): Promise<unknown> {
+    await this.save({ dropRollout: true }).catch(() => {});
+    return error;
   }
 
   private async save(options: { readonly dropRollout?: boolean } = {}): Promise<void> {

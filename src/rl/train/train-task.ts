@@ -9,7 +9,7 @@ export interface TrainerState {
   readonly episodes: number;
   /** Tokens of completions; in supervised fine-tuning, of examples. */
   readonly tokens: number;
-  /** Seconds spent in the warm start, rollouts and updates. */
+  /** Seconds spent in the warm start, rollouts, updates and evaluations. */
   readonly seconds: number;
   /** Returns of the most recent episodes, for the moving mean. */
   readonly recentReturns: readonly number[];
@@ -68,8 +68,8 @@ export interface TrainTask<Rollout, Batch> {
   sampleCompletions?(rollout: Rollout, count: number): readonly CompletionRow[];
   /** Records episodes of a rollout, after the update on its batch; undefined where nothing is recorded. */
   recordRollout?(rollout: Rollout, batch: Batch, step: number): Promise<RolloutRecord | undefined>;
-  /** Computes evaluation metrics; undefined without evaluation data. */
-  evaluate?(): Promise<Metrics | undefined>;
+  /** Computes evaluation metrics after an update; undefined where nothing is evaluated. */
+  evaluate?(state: TrainerState): Promise<Metrics | undefined>;
   /** Whether the last update completed an epoch. */
   isEpochEnd?(): boolean;
   /**

@@ -1,11 +1,14 @@
-import { choice, defineSettings, integer, number, type Settings } from "../../core/settings.js";
+import { boolean, choice, defineSettings, integer, number, type Settings } from "../../core/settings.js";
 import { ROLLOUT_MODES } from "./record-rollout.js";
 import { ENTROPY_FLOOR } from "./training-monitor.js";
 
 /** More evaluation episodes would fill the memory with their turns; the standard error of a million is small enough. */
 export const MAX_EVAL_EPISODES = 1_000_000;
 
-/** Options of a `Trainer` that are numbers. */
+/** Episodes of an evaluation during training, unless set. */
+export const DEFAULT_EVAL_EPISODES = 100;
+
+/** Options of a `Trainer` that are numbers and switches. */
 export const trainerSettings = defineSettings({
   episodes: integer({ min: 1, description: "Number of training episodes." }),
   turns: integer({ min: 0, description: "Number of training turns. 0 trains on demonstrations only." }),
@@ -24,6 +27,11 @@ export const trainerSettings = defineSettings({
   }),
   seed: integer({ default: 0, min: 0, description: "Random seed; the same seed gives the same run." }),
   saveSteps: integer({ default: 10, min: 1, description: "Number of updates between checkpoints." }),
+  evalSteps: integer({ min: 1, description: "Number of updates between greedy evaluations. Default: none." }),
+  loadBestModelAtEnd: boolean({
+    description: "End with the parameters of the best evaluation (evalSteps) instead of the last ones.",
+    source: "Transformers",
+  }),
   entropyFloor: number({
     default: ENTROPY_FLOOR,
     min: 0,

@@ -1,5 +1,5 @@
 import { checkSettings } from "../../core/settings.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
 import { openEnv } from "../../envs/registry/open-env.js";
@@ -8,12 +8,13 @@ import { toSftMetrics } from "../agent/demonstrations/warm-start.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import type { GradientTransport } from "../algorithms/update/gradient-transport.js";
 import type { RolloutTransport } from "../rollout/rollout-job.js";
+import { BestModel } from "./best-model.js";
 import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint, saveCheckpoint } from "./checkpoints.js";
 import type { RolloutMode } from "./record-rollout.js";
 import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
 import { INITIAL_STATE, type ResumedRun, type TrainerState } from "./train-task.js";
-import { trainerSettings } from "./trainer-settings.js";
+import { DEFAULT_EVAL_EPISODES, trainerSettings } from "./trainer-settings.js";
 import { ENTROPY_FLOOR, TrainingMonitor } from "./training-monitor.js";
 
 /** Options of a `Trainer`. */
@@ -36,6 +37,12 @@ export interface TrainerOptions {
   readonly checkpointDir?: string;
   /** Updates between checkpoints. Default 10. */
   readonly saveSteps?: number;
+  /** Updates between greedy evaluations, which also follow the last update. Default: none. */
+  readonly evalSteps?: number;
+  /** Episodes of an evaluation with `evalSteps`. Default 100. */
+  readonly evalEpisodes?: number;
+  /** Whether the agent ends with the parameters of the best evaluation; needs `evalSteps` and `checkpointDir`. Default false. */
+  readonly loadBestModelAtEnd?: boolean;
   /** Which episodes a tracker with `logRollout` receives. Default "none". */
   readonly rollouts?: RolloutMode;
   /** Receives warnings that do not stop the run. */
@@ -82,6 +89,7 @@ export class Trainer {
   private resumed: ResumedRun | undefined;
   private isClosed = false;
   private readonly monitor: TrainingMonitor;
+  private readonly bestModel: BestModel | undefined;
 
   /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
   constructor(private options: TrainerOptions) {
@@ -92,6 +100,12 @@ export class Trainer {
         "The Trainer needs the length of the run: set `episodes` or `turns`.",
       );
     const { entropyFloor = ENTROPY_FLOOR, onWarning = () => {} } = options;
+    const { agent, checkpointDir, evalSteps, loadBestModelAtEnd = false } = options;
+    if (loadBestModelAtEnd && (evalSteps === undefined || checkpointDir === undefined))
+      throw invalidArgument(
+        "`loadBestModelAtEnd` compares evaluations and saves the best model next to the checkpoints. Set `evalSteps` and `checkpointDir`.",
+      );
+    this.bestModel = loadBestModelAtEnd ? new BestModel(agent, checkpointDir!) : undefined;
     this.monitor = new TrainingMonitor({ entropyFloor, onWarning });
   }
 
@@ -118,7 +132,7 @@ export class Trainer {
    * `checkpointDir` contains another run.
    */
   async train({ onWarmStart, ...callbacks }: TrainCallbacks = {}): Promise<TrainResult> {
-    const { agent, checkpointDir, saveSteps, gradientTransport } = this.options;
+    const { agent, checkpointDir, saveSteps, evalSteps, gradientTransport } = this.options;
     const { resumed, monitor } = this;
     if (resumed === undefined)
       await checkNoCheckpoints(checkpointDir, "Call resume() before train(), or choose another folder.");
@@ -128,7 +142,9 @@ export class Trainer {
     if (gradientTransport !== undefined) learner.useGradientTransport?.(gradientTransport);
     const task = await this.openTask();
     this.isClosed = true;
-    const result = await runTrainLoop(task, { ...callbacks, resumed: this.resumed, monitor, checkpointDir, saveSteps });
+    const options = { resumed: this.resumed, monitor, checkpointDir, saveSteps, evalSteps };
+    const result = await runTrainLoop(task, { ...callbacks, ...options });
+    if (!result.isInterrupted) await this.bestModel?.load();
     return { ...result, isInterrupted: result.isInterrupted || !isWarmedUp };
   }
 
@@ -198,6 +214,8 @@ export class Trainer {
       transport,
       maxStaleness = trainerSettings.maxStaleness.default,
       envsPerJob = trainerSettings.envsPerJob.default,
+      evalSteps,
+      evalEpisodes = DEFAULT_EVAL_EPISODES,
     } = this.options;
     return (this.task ??= await RolloutTask.open({
       agent,
@@ -211,6 +229,8 @@ export class Trainer {
       transport,
       maxStaleness,
       envsPerJob,
+      evalEpisodes: evalSteps === undefined ? 0 : evalEpisodes,
+      bestModel: this.bestModel,
     }));
   }
 }

@@ -1,0 +1,63 @@
+import { fs } from "#platform";
+import { LlamaGymError } from "../../core/errors.js";
+import { readJson, writeJson } from "../../models/files/index.js";
+import type { Agent } from "../agent/agent.js";
+
+const PREFIX = "best-";
+const EVALUATION_FILE = "evaluation.json";
+
+/** An evaluation of the trained parameters after an update. */
+export interface BestEvaluation {
+  readonly updates: number;
+  readonly meanReturn: number;
+}
+
+/** The trained parameters with the best evaluation of a run, in a folder next to its checkpoints. */
+export class BestModel {
+  constructor(
+    private readonly agent: Agent,
+    private readonly dir: string,
+  ) {}
+
+  /** Saves the trained parameters unless an earlier evaluation was as good. @throws FILE_WRITE_FAILED */
+  async saveIfBetter(evaluation: BestEvaluation): Promise<void> {
+    const best = await this.find();
+    if (best !== undefined && best.meanReturn >= evaluation.meanReturn) return;
+    const folder = fs.join(this.dir, PREFIX + String(evaluation.updates).padStart(6, "0"));
+    const partialFolder = `${folder}.partial`;
+    try {
+      await fs.makeFolder(partialFolder);
+      await this.agent.save(partialFolder);
+      await writeJson(fs.join(partialFolder, EVALUATION_FILE), { ...evaluation });
+      await fs.rename(partialFolder, folder);
+      if (best !== undefined) await fs.remove(best.folder);
+    } catch (error) {
+      if (error instanceof LlamaGymError) throw error;
+      throw new LlamaGymError("FILE_WRITE_FAILED", `${folder} could not be written: ${String(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** Loads the saved parameters and returns their evaluation; undefined if there is none. */
+  async load(): Promise<BestEvaluation | undefined> {
+    const best = await this.find();
+    if (best !== undefined) await this.agent.load(best.folder);
+    return best;
+  }
+
+  /** Finds the best evaluation; a process that was killed may have left two. */
+  private async find(): Promise<(BestEvaluation & { readonly folder: string }) | undefined> {
+    const names = await fs.list(this.dir).catch((): string[] => []);
+    const found = names
+      .filter((name) => new RegExp(`^${PREFIX}\\d+$`).test(name))
+      .map((name) => fs.join(this.dir, name));
+    const evaluations = await Promise.all(
+      found.map(async (folder) => {
+        const { updates, meanReturn } = (await readJson(fs.join(folder, EVALUATION_FILE))) as unknown as BestEvaluation;
+        return { folder, updates, meanReturn };
+      }),
+    );
+    return evaluations.sort((a, b) => b.meanReturn - a.meanReturn || a.updates - b.updates)[0];
+  }
+}
