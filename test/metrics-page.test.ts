@@ -42,7 +42,9 @@ async function trainInEnv(options: AgentOptions<number, number>): Promise<void> 
     settings: agent.settings,
     onWarning: () => {},
   });
-  await new Trainer({ agent, env: createEnv, numEnvs: 4, turns: 40, transport }).train({ tracker });
+  await new Trainer({ agent, env: createEnv, numEnvs: 4, turns: 40, transport, evalSteps: 1, evalEpisodes: 2 }).train({
+    tracker,
+  });
   await transport.close();
 }
 

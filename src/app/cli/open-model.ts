@@ -2,13 +2,14 @@ import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { modelOptions } from "./options/generation-options.js";
 import type { GivenSettings } from "../../core/settings.js";
+import { parseQuantizeBits } from "../../models/model-settings.js";
 import { reportDownloads } from "./display/report-downloads.js";
 import type { Reporter } from "./reporter.js";
 
 /** Opens a model and shows the progress of its download. */
 export async function openModel(
   model: string,
-  { adapter, revision, device, threads }: GivenSettings<typeof modelOptions>,
+  { adapter, revision, device, threads, quantize = "none" }: GivenSettings<typeof modelOptions>,
   reporter: Reporter,
 ): Promise<LanguageModel> {
   const downloads = reportDownloads(reporter);
@@ -18,6 +19,7 @@ export async function openModel(
       revision,
       device,
       threads,
+      quantize: parseQuantizeBits(quantize),
       onProgress: downloads.update,
     });
     // Creates the session in the background, before the first completion needs it.

@@ -1,7 +1,7 @@
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { invalidArgument } from "../../../core/errors.js";
-import { integer, list, text, defineSettings, type GivenSettings } from "../../../core/settings.js";
+import { defineSettings, integer, list, pick, text, type GivenSettings } from "../../../core/settings.js";
 import { PeftModel } from "../../../generation/auto-model.js";
 import type { OutputFunctions } from "../../server/score-engine.js";
 import { openModel } from "../open-model.js";
@@ -32,9 +32,7 @@ const serveOptions = {
     },
     "Model",
   ),
-  revision: modelOptions.revision,
-  device: modelOptions.device,
-  threads: modelOptions.threads,
+  ...pick(modelOptions, ["revision", "device", "threads", "quantize"]),
   ...listenOptions,
   ...defineSettings(
     {

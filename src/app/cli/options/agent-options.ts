@@ -60,20 +60,21 @@ export async function openAgent(
     env,
     ...selectCompletionSettings(run, args),
     ...withoutUndefined({ model: args.model, ...overrides }),
-    ...pick(args, COMPLETION_SETTINGS),
+    ...pick(args, ["quantize", ...COMPLETION_SETTINGS]),
   });
-  const model = await withModelAdvice(config.model, () => openModel(config.model, args, reporter));
+  const { quantize } = config;
+  const model = await withModelAdvice(config.model, () => openModel(config.model, { ...args, quantize }, reporter));
   return { agent: makeTextAgent(model, textEnv, config), config };
 }
 
-/** Selects a run's model and completion settings; its pattern only if completions are still constrained to it. */
+/** Selects a run's model with its quantization, and its completion settings; its pattern only if completions are still constrained to it. */
 function selectCompletionSettings(
   run: Partial<TrainOptions> | undefined,
   { actionMode = "regex" }: AgentArgs,
 ): Partial<TrainOptions> {
   if (run === undefined) return {};
   const selected = COMPLETION_SETTINGS.filter((name) => name !== "actionRegex" || actionMode === "regex");
-  const names: readonly string[] = ["model", "temperature", ...selected];
+  const names: readonly string[] = ["model", "quantize", "temperature", ...selected];
   return Object.fromEntries(Object.entries(run).filter(([name]) => names.includes(name)));
 }
 

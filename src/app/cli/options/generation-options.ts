@@ -15,6 +15,7 @@ export const modelOptions = defineSettings(
       defaultText: "all cores",
       description: "CPU threads of one operation.",
     }),
+    quantize: modelSettings.quantize,
   },
   "Model",
 );
