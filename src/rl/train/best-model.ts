@@ -42,8 +42,9 @@ export class BestModel {
   /** Loads the saved parameters and returns their evaluation; undefined if there is none. */
   async load(): Promise<BestEvaluation | undefined> {
     const best = await this.find();
-    if (best !== undefined) await this.agent.load(best.folder);
-    return best;
+    if (best === undefined) return undefined;
+    await this.agent.load(best.folder);
+    return { updates: best.updates, meanReturn: best.meanReturn };
   }
 
   /** Finds the best evaluation; a process that was killed may have left two. */

@@ -1,6 +1,7 @@
 import { yieldToEventLoop } from "#platform";
 import type { Metrics } from "../algorithms/learner.js";
 import type { Tracker } from "../tracking/index.js";
+import type { BestEvaluation } from "./best-model.js";
 import { saveCheckpoint } from "./checkpoints.js";
 import { addCounts, INITIAL_STATE, type ResumedRun, type TrainerState, type TrainTask } from "./train-task.js";
 import type { TrainingMonitor } from "./training-monitor.js";
@@ -56,6 +57,8 @@ export interface TrainResult {
   /** Whether `signal` ended the run early. */
   readonly isInterrupted: boolean;
   readonly latestCheckpoint: string | undefined;
+  /** The evaluation whose parameters the agent has at the end, with `loadBestModelAtEnd`. */
+  readonly bestEvaluation?: BestEvaluation;
 }
 
 /**

@@ -144,8 +144,8 @@ export class Trainer {
     this.isClosed = true;
     const options = { resumed: this.resumed, monitor, checkpointDir, saveSteps, evalSteps };
     const result = await runTrainLoop(task, { ...callbacks, ...options });
-    if (!result.isInterrupted) await this.bestModel?.load();
-    return { ...result, isInterrupted: result.isInterrupted || !isWarmedUp };
+    const bestEvaluation = result.isInterrupted ? undefined : await this.bestModel?.load();
+    return { ...result, bestEvaluation, isInterrupted: result.isInterrupted || !isWarmedUp };
   }
 
   /** Whether each update is followed by one on the best episodes so far (the agent's onlineSft). Can be changed at any time. */

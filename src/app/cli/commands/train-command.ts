@@ -1,4 +1,5 @@
 import { boolean, defineSettings, pick, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
+import { formatNumber } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
 import { resolveWorkers } from "../../distributed/open-transport.js";
@@ -196,6 +197,11 @@ async function runTraining(run: Run, reporter: Reporter, report: TrainingReport,
     );
   if (run.hasCheckpoint && updates === run.resumedAt)
     reporter.print("The run was already complete. Extend it with --episodes or --turns.");
+  const { bestEvaluation: best } = result;
+  if (best !== undefined)
+    reporter.print(
+      `The best evaluation was after update ${best.updates}: mean return ${formatNumber(best.meanReturn)}.`,
+    );
   await printComparison(run, before, reporter);
   reporter.print(describeResult(run, adapter));
 }

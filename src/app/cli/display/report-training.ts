@@ -1,3 +1,4 @@
+import { formatNumber } from "../../../core/format.js";
 import type { SftMetrics } from "../../../rl/algorithms/sft/sft-learner.js";
 import type { CompletionRow, Tracker } from "../../../rl/tracking/index.js";
 import type { TrainProgress } from "../../../rl/train/train-loop.js";
@@ -28,10 +29,13 @@ export class TrainingReport {
     this.warmStart.update(metrics, totalSteps);
   }
 
-  /** Prints the first completion of each batch that a run logs. */
+  /** Prints evaluations, and the first completion of each batch that a run logs. */
   get tracker(): Tracker {
     return {
-      log: () => {},
+      log: (step, { "eval/mean_return": mean, "eval/standard_error": error }) => {
+        if (mean !== undefined)
+          this.reporter.info(`update ${step}: greedy mean return ${formatNumber(mean)} ± ${formatNumber(error)}`);
+      },
       logCompletions: (step, [row]) => {
         if (row !== undefined) this.reporter.info(formatCompletion(step, row));
       },
