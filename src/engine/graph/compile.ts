@@ -2,7 +2,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { dtypes, type DType } from "../tensor/dtype.js";
 import { sameShape, formatShape, type Shape } from "./dim.js";
-import { Emitter, MS_DOMAIN, createValueInfo, type GraphDevice } from "./emitter.js";
+import { Emitter, INT8_PRODUCT, MS_DOMAIN, createValueInfo, type GraphDevice } from "./emitter.js";
 import { topologicalSort } from "./gradient.js";
 import type { Node } from "./node.js";
 import { ModelProtoSchema, TensorProto_DataLocation, TensorProtoSchema, type ModelProto } from "./onnx/onnx_pb.js";
@@ -21,6 +21,8 @@ export interface CompiledGraph {
   readonly inputs: readonly NamedTensorType[];
   readonly outputs: readonly NamedTensorType[];
   readonly weights: readonly NamedTensorType[];
+  /** Whether it multiplies 8-bit numbers. */
+  readonly hasInt8Products: boolean;
   /** Serializes the graph as ONNX for a device (default "cpu"); `locate` gives each weight's location. */
   serialize(locate: (weight: NamedTensorType) => WeightLocation, device?: GraphDevice): Uint8Array;
 }
@@ -73,6 +75,7 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
   const cpuEmitter = emitGraph("cpu", merged, types.inputs, outputs);
   return {
     ...types,
+    hasInt8Products: cpuEmitter.nodes.some(({ opType }) => opType === INT8_PRODUCT),
     serialize: (locate, device = "cpu") => {
       const emitter = device === "cpu" ? cpuEmitter : emitGraph(device, merged, types.inputs, outputs);
       return toBinary(ModelProtoSchema, createModelProto(emitter, types, locate));

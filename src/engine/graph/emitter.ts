@@ -23,11 +23,14 @@ type Attributes = Readonly<Record<string, AttributeValue>>;
 
 export const MS_DOMAIN = "com.microsoft";
 
+/** ONNX Runtime's product of 8-bit matrices with float32 results. */
+export const INT8_PRODUCT = "MatMulIntegerToFloat";
+
 /** ONNX Runtime's operators in its own domain. */
 const MS_OPERATORS: ReadonlySet<string> = new Set([
   "FusedMatMul",
   "GroupQueryAttention",
-  "MatMulIntegerToFloat",
+  INT8_PRODUCT,
   "MatMulNBits",
   "QuickGelu",
   "RotaryEmbedding",

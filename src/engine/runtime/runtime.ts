@@ -74,7 +74,9 @@ export class Runtime {
     { locate = missingWeight, folder, buffers = [], packWeights = true }: SessionOptions = {},
   ): Promise<Session> {
     const session = this.nextId++;
-    const settings = { providers: this.providers, threads: this.threads, folder, buffers, packWeights };
+    const { providers, threads } = this;
+    const { hasInt8Products } = graph;
+    const settings = { providers, threads, folder, buffers, packWeights, hasInt8Products };
     const transferred = new Set(
       buffers.map(({ data }) => data.buffer).filter((buffer) => buffer instanceof ArrayBuffer),
     );

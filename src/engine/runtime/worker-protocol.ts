@@ -12,6 +12,7 @@ export interface SessionConfig {
   /** In-memory weight files, by the names in the graph. */
   readonly buffers: readonly { readonly name: string; readonly data: Uint8Array }[];
   readonly packWeights: boolean;
+  readonly hasInt8Products: boolean;
 }
 
 type NamedValues<T> = readonly (readonly [name: string, value: T])[];

@@ -117,9 +117,10 @@ async function run({ session, bindings: boundIds, feeds, fetches }: RunRequest):
 async function handle(request: WorkerRequest): Promise<WorkerResult> {
   switch (request.kind) {
     case "create": {
-      const options = sessionOptions(request.settings, await detectInt8Overflow());
+      const { settings } = request;
+      const options = sessionOptions(settings, settings.hasInt8Products && (await detectInt8Overflow()));
       sessions.set(request.session, await InferenceSession.create(request.model, options));
-      releaseMemory(request.settings.buffers.map(({ data }) => data.buffer));
+      releaseMemory(settings.buffers.map(({ data }) => data.buffer));
       return undefined;
     }
     case "run":

@@ -1,5 +1,5 @@
 import { sameDim } from "../dim.js";
-import type { Emitter } from "../emitter.js";
+import { INT8_PRODUCT, type Emitter } from "../emitter.js";
 import { apply, defineOperation, noGradient, shapeError, type Node } from "../node.js";
 import { mul } from "./elementwise.js";
 import { transpose } from "./layout.js";
@@ -30,8 +30,7 @@ function emitInt8Product(emitter: Emitter, x: string, codes: string, scales: str
   // Products of the same input share its parts.
   const once = (name: string, emit: () => string) => emitter.emitOnce(`int8 ${name} of ${x}`, emit);
   const zero = emitter.constant("uint8", [], Uint8Array.of(ZERO_CODE));
-  const multiply = (part: string, step: string) =>
-    emitter.emit("MatMulIntegerToFloat", [part, codes, step, scales, zero]);
+  const multiply = (part: string, step: string) => emitter.emit(INT8_PRODUCT, [part, codes, step, scales, zero]);
   const rowScale = once("row scale", () => emitAbsMax(emitter, x, 1));
   const scaled = once("scaled rows", () => emitter.emit("Div", [x, rowScale]));
   const step = emitter.float(1 / MAX_CODE);
