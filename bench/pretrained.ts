@@ -16,6 +16,8 @@ export type PretrainedWork = {
   epochs: number;
   /** Layers with a LoRA adapter of r 16, alpha 32, on their linear modules; empty for all. */
   layers: number[];
+  /** Bits of our frozen weights, with gradients through them in 8 bits; peers keep the format that they were started with. */
+  quantize?: 8;
 };
 
 const update = { work: "pretrained", turns: 96, envs: 16, mini_batch: 48, epochs: 2 } as const;
@@ -26,9 +28,14 @@ function part(name: string): Part {
   return { name, unit: "turns/s", better: "higher" };
 }
 
-function defineCase(name: string, env: PretrainedWork["env"], layers: number[]): BenchCase {
-  const parameters: PretrainedWork = { ...update, env, layers };
-  return { name, parameters, metric: { kind: "rate", unit: "turns/s" }, maxRuns: 3 };
+function defineCase(
+  name: string,
+  env: PretrainedWork["env"],
+  { layers = [], quantize }: { layers?: number[]; quantize?: 8 } = {},
+): BenchCase {
+  const parameters: PretrainedWork = { ...update, env, layers, quantize };
+  const peers = quantize === undefined ? undefined : ["bfloat16"];
+  return { name, parameters, metric: { kind: "rate", unit: "turns/s" }, maxRuns: 3, peers };
 }
 
 function torchPeer(options: string[]): PeerSide {
@@ -50,9 +57,12 @@ export const bench: Bench = {
   peers: { float32: torchPeer([]), bfloat16: torchPeer(["--bfloat16"]) },
   prepare: async (context, peers) => prepareWeights(context, peers),
   cases: [
-    { ...defineCase("cartpole_turns_per_second", "CartPole-v1", lastLayers), parts: [part("rollout"), part("update")] },
-    defineCase("blackjack_turns_per_second", "Blackjack-v1", lastLayers),
-    defineCase("cartpole_all_layers", "CartPole-v1", []),
-    defineCase("blackjack_all_layers", "Blackjack-v1", []),
+    { ...defineCase("cartpole_turns_per_second", "CartPole-v1"), parts: [part("rollout"), part("update")] },
+    defineCase("blackjack_turns_per_second", "Blackjack-v1"),
+    defineCase("cartpole_8bit", "CartPole-v1", { quantize: 8 }),
+    defineCase("blackjack_8bit", "Blackjack-v1", { quantize: 8 }),
+    defineCase("cartpole_last_4_layers", "CartPole-v1", { layers: lastLayers }),
+    defineCase("blackjack_last_4_layers", "Blackjack-v1", { layers: lastLayers }),
+    defineCase("cartpole_last_4_layers_8bit", "CartPole-v1", { layers: lastLayers, quantize: 8 }),
   ],
 };

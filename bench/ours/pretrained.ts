@@ -37,13 +37,14 @@ class PretrainedBench {
     };
   }
 
-  private async openAgent({ env, layers, turns, mini_batch, epochs }: PretrainedWork): Promise<TextAgent> {
-    const key = `${env} ${layers.join()}`;
+  private async openAgent({ env, layers, quantize, turns, mini_batch, epochs }: PretrainedWork): Promise<TextAgent> {
+    const key = `${env} ${layers.join()} ${quantize ?? 32}`;
     if (this.opened?.key === key) return this.opened.agent;
     await this.opened?.model.close();
     const model = await AutoModelForCausalLMWithValueHead.fromPretrained(values.model!, {
       device: "cpu",
       threads: Number(values.threads),
+      ...(quantize === undefined ? {} : { quantize, backwardPrecision: "int8" }),
       peftConfig: { r: 16, loraAlpha: 32, layersToTransform: layers },
     });
     const agent = new TextAgent(model, make(env).text!, {
