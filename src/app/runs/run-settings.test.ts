@@ -69,6 +69,8 @@ describe("resolveTrainConfig", () => {
     [{ algorithm: "rloo", valueHeadDropout: 0.1 }, "`valueHeadDropout` is for algorithms with a value head"],
     [{ tuning: "full", r: 8 }, '`r` is a setting of the adapter, but tuning "full" trains no adapter'],
     [{ tuning: "full", backwardPrecision: "int8" }, '`tuning` "full" freezes none'],
+    [{ evalSteps: 2 }, "`evalSteps` needs episodes to evaluate"],
+    [{ evalEpisodes: 2, loadBestModelAtEnd: true }, "set `evalSteps`"],
     [{ quantize: "4", backwardPrecision: "int8" }, "does not apply to the weights of quantize 4"],
     [{ algorithm: "ppo", numGenerations: 4 }, "numGenerations is a setting of grpo, rloo, reinforce"],
     [{ algorithm: "grpo", numGenerations: 1 }, "`numGenerations` must be an integer >= 2"],

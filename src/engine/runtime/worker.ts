@@ -6,7 +6,7 @@ import { type Tensor as HostTensor } from "../tensor/tensor.js";
 import { countElements } from "../../core/count-elements.js";
 import { releaseMemory } from "./release-memory.js";
 import { runGuarded, type ExitGuard } from "./exit-guard.js";
-import { detectInt8Overflow } from "./int8-overflow.js";
+import { detectInt8Overflow } from "./detect-int8-overflow.js";
 import { runKernel } from "./kernels/run-kernel.js";
 import type { BufferView } from "./buffer-view.js";
 import type {
