@@ -16,6 +16,8 @@ export class Side {
   readonly #ended: Promise<void>;
   #errors = "";
   #pending: PendingRequest | undefined;
+  /** Why the process ended, such as a kill for lack of memory between two requests. */
+  #failure: Error | undefined;
 
   /** @param verbose shows what the process writes to standard error */
   constructor(name: string, command: SideCommand, verbose: boolean) {
@@ -40,6 +42,7 @@ export class Side {
 
   /** Sends one request and waits for its answer. Throws when the side reports an error, ends or takes half an hour. */
   async request(request: Request<Parameters>): Promise<Measurement> {
+    if (this.#failure !== undefined) throw this.#failure;
     let timer: NodeJS.Timeout | undefined;
     const answer = await new Promise<Answer>((resolve, reject) => {
       this.#pending = { resolve, reject };
@@ -70,7 +73,8 @@ export class Side {
   }
 
   #fail(reason: string, done: () => void): void {
-    this.#pending?.reject(new Error(`${this.#name} ${reason}\n${this.#errors.trim()}`));
+    this.#failure = new Error(`${this.#name} ${reason}\n${this.#errors.trim()}`);
+    this.#pending?.reject(this.#failure);
     this.#pending = undefined;
     done();
   }
