@@ -10,6 +10,8 @@ const { values } = parseArgs({
 
 /** This project's side of `npm run bench -- pretrained`. */
 class PretrainedBench {
+  /** Seed of the next run, so that it does not repeat the prompts of an earlier one. */
+  private seed = 0;
   private opened: { key: string; model: LanguageModel; agent: TextAgent } | undefined;
 
   async handle({ repeat, ...work }: Request & PretrainedWork): Promise<Result> {
@@ -20,6 +22,7 @@ class PretrainedBench {
       env: () => make(work.env),
       numEnvs: work.envs,
       turns: work.turns * repeat,
+      seed: this.seed++,
     });
     await trainer.train({
       tracker: {
