@@ -6,6 +6,11 @@ export const encodeUtf8 = (text: string): Uint8Array<ArrayBuffer> => encoder.enc
 /** Decodes UTF-8; invalid bytes become U+FFFD, and a byte order mark is kept. */
 export const decodeUtf8 = (bytes: Uint8Array): string => decoder.decode(bytes);
 
+/** Returns the bytes of a view's values, without a copy. */
+export function viewBytes({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
 /** Decodes each byte to the character with that code. */
 export function decodeLatin1(bytes: Uint8Array): string {
   let text = "";

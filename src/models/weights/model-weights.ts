@@ -3,6 +3,7 @@ import type { WeightEntry, WeightFile } from "../files/index.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
 import type { SessionOptions } from "../../engine/runtime/runtime.js";
 import { type Tensor } from "../../engine/tensor/tensor.js";
+import { viewBytes } from "../../core/bytes.js";
 import { countElements } from "../../core/count-elements.js";
 import type { WeightBits } from "./estimate-model-memory.js";
 import { BLOCK_SIZE, quantize, quantizeColumns } from "./quantize.js";
@@ -134,7 +135,7 @@ export class ModelWeights {
     const values = await this.file.readFloat32(name, scratch?.subarray(0, countElements(parameter.shape)));
     if (parameter.kind === "quantized" || parameter.kind === "int8")
       return quantizeParts(name, values, parameter, this.quantization!.transposed);
-    return new Map([[name, viewAsBytes(values)]]);
+    return new Map([[name, viewBytes(values)]]);
   }
 
   async close(): Promise<void> {
@@ -150,10 +151,6 @@ function memoryFileName(part: string): string {
 
 function viewAsFloat32(bytes: Uint8Array): Float32Array {
   return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
-}
-
-function viewAsBytes({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 const allocateShared = (bytes: number) => new SharedArrayBuffer(bytes);
@@ -176,13 +173,13 @@ export function quantizeParts(
   const partNames = getPartNames(name, parameter);
   if (parameter.kind === "int8") {
     const { codes, scales } = quantizeColumns(transposed ? values : transposeMatrix(values, rows, columns), rows);
-    return new Map([codes, scales].map((part, i) => [partNames[i], viewAsBytes(part)]));
+    return new Map([codes, scales].map((part, i) => [partNames[i], viewBytes(part)]));
   }
   const { bits } = parameter;
   const { codes, scales } = quantize(transposed ? transposeMatrix(values, columns, rows) : values, bits);
   // The middle code: 8 in both halves of a byte, or 128.
   const zeroPoints = new Uint8Array(Math.ceil((scales.length * bits) / 8)).fill(bits === 4 ? 0x88 : 0x80);
-  return new Map([codes, codes, viewAsBytes(scales), zeroPoints].map((part, i) => [partNames[i], part]));
+  return new Map([codes, codes, viewBytes(scales), zeroPoints].map((part, i) => [partNames[i], part]));
 }
 
 /** Transposes [rows, columns] to [columns, rows]. */

@@ -1,4 +1,4 @@
-import { concatBytes, encodeUtf8 } from "../../../core/bytes.js";
+import { concatBytes, encodeUtf8, viewBytes } from "../../../core/bytes.js";
 import { countElements } from "../../../core/count-elements.js";
 import { replaceFileAtomic } from "../../files/write-file-atomic.js";
 import { float32ToFloat16 } from "../../files/float16.js";
@@ -99,10 +99,6 @@ function encodeField(value: GgufFieldValue): Uint8Array[] {
 
 function isBooleanList(value: readonly unknown[]): value is readonly boolean[] {
   return typeof value[0] === "boolean";
-}
-
-function viewBytes({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 function encodeTensor(values: Float32Array, type: GgufTensorType): Uint8Array {

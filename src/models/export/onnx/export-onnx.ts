@@ -1,3 +1,4 @@
+import { viewBytes } from "../../../core/bytes.js";
 import { fs } from "#platform";
 import { countElements } from "../../../core/count-elements.js";
 import { LlamaGymError } from "../../../core/errors.js";
@@ -122,10 +123,6 @@ function chooseStorage({ config, weights }: CausalLM, type: OnnxType): ReadonlyM
     else stored.set(name, { kind: "frozen", shape, dtype: type === "F16" && shape.length > 1 ? "float16" : "float32" });
   }
   return stored;
-}
-
-function viewBytes({ buffer, byteOffset, byteLength: length }: ArrayBufferView): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, length);
 }
 
 function toFloat16(values: Float32Array): Uint8Array {
