@@ -21,7 +21,12 @@ import { agentSettings, invalidActionSettings } from "../../rl/agent/agent-setti
 import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
 import { ACTION_MODES, checkActionRegex } from "../../rl/agent/text-agent.js";
 import type { ppoSettings } from "../../rl/algorithms/ppo/settings.js";
-import { MAX_EVAL_EPISODES, recordingSettings, trainerSettings } from "../../rl/train/trainer-settings.js";
+import {
+  checkEvaluationSettings,
+  MAX_EVAL_EPISODES,
+  recordingSettings,
+  trainerSettings,
+} from "../../rl/train/trainer-settings.js";
 import { checkJudge, judgeSettings } from "../judge/judge-settings.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import { getEmbeddedGroupDefaults, getEmbeddedPpoDefaults } from "./embedded-defaults.js";
@@ -272,10 +277,7 @@ function checkConflicts(run: Settings<typeof runSettings>): void {
   const { title, hasCritic } = findAlgorithm(run.algorithm);
   if (headSetting !== undefined && !hasCritic)
     throw invalidArgument(`\`${headSetting}\` is for algorithms with a value head, but ${title} has none. Remove it.`);
-  if (run.evalSteps !== undefined && run.evalEpisodes === 0)
-    throw invalidArgument("`evalSteps` needs episodes to evaluate: set `evalEpisodes`.");
-  if (run.loadBestModelAtEnd && run.evalSteps === undefined)
-    throw invalidArgument("`loadBestModelAtEnd` compares evaluations during training: set `evalSteps`.");
+  checkEvaluationSettings(run);
   checkTuning(run);
   checkJudge(run);
 }

@@ -1,3 +1,4 @@
+import { invalidArgument } from "../../core/errors.js";
 import { boolean, choice, defineSettings, integer, number, type Settings } from "../../core/settings.js";
 import { ROLLOUT_MODES } from "./record-rollout.js";
 import { ENTROPY_FLOOR } from "./training-monitor.js";
@@ -45,6 +46,22 @@ export const trainerSettings = defineSettings({
     source: "TRL 1.16",
   }),
 });
+
+/** @throws INVALID_ARGUMENT for evaluations without episodes, and for a best model without evaluations. */
+export function checkEvaluationSettings({
+  evalSteps,
+  evalEpisodes,
+  loadBestModelAtEnd = false,
+}: {
+  readonly evalSteps?: number;
+  readonly evalEpisodes?: number;
+  readonly loadBestModelAtEnd?: boolean;
+}): void {
+  if (evalSteps !== undefined && evalEpisodes === 0)
+    throw invalidArgument("`evalSteps` needs episodes to evaluate: set `evalEpisodes`.");
+  if (loadBestModelAtEnd && evalSteps === undefined)
+    throw invalidArgument("`loadBestModelAtEnd` compares evaluations during training: set `evalSteps`.");
+}
 
 /** Settings of the recording in a run's folder. */
 export const recordingSettings = defineSettings({

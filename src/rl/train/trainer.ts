@@ -14,7 +14,7 @@ import type { RolloutMode } from "./record-rollout.js";
 import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
 import { INITIAL_STATE, type ResumedRun, type TrainerState } from "./train-task.js";
-import { DEFAULT_EVAL_EPISODES, trainerSettings } from "./trainer-settings.js";
+import { checkEvaluationSettings, DEFAULT_EVAL_EPISODES, trainerSettings } from "./trainer-settings.js";
 import { ENTROPY_FLOOR, TrainingMonitor } from "./training-monitor.js";
 
 /** Options of a `Trainer`. */
@@ -100,11 +100,10 @@ export class Trainer {
         "The Trainer needs the length of the run: set `episodes` or `turns`.",
       );
     const { entropyFloor = ENTROPY_FLOOR, onWarning = () => {} } = options;
-    const { agent, checkpointDir, evalSteps, loadBestModelAtEnd = false } = options;
-    if (loadBestModelAtEnd && (evalSteps === undefined || checkpointDir === undefined))
-      throw invalidArgument(
-        "`loadBestModelAtEnd` compares evaluations and saves the best model next to the checkpoints. Set `evalSteps` and `checkpointDir`.",
-      );
+    checkEvaluationSettings(options);
+    const { agent, checkpointDir, loadBestModelAtEnd = false } = options;
+    if (loadBestModelAtEnd && checkpointDir === undefined)
+      throw invalidArgument("`loadBestModelAtEnd` saves the best model next to the checkpoints: set `checkpointDir`.");
     this.bestModel = loadBestModelAtEnd ? new BestModel(agent, checkpointDir!) : undefined;
     this.monitor = new TrainingMonitor({ entropyFloor, onWarning });
   }
