@@ -25,8 +25,8 @@ export interface ModelOptions {
   /** Threads per operation; default `OMP_NUM_THREADS`, or all cores. */
   readonly threads?: number;
   /**
-   * Quantizes the layers' frozen matrices to 8 or 4 bits; adapters on top train as usual (QLoRA). On CPUs, 8 bits are
-   * multiplied as whole numbers, in sampling and in training.
+   * Quantizes the layers' frozen matrices to 8 or 4 bits, and on CPUs the output matrix to 8 bits; adapters on top train as
+   * usual (QLoRA). On CPUs, 8 bits are multiplied as whole numbers, in sampling and in training.
    */
   readonly quantize?: 8 | 4;
   /**
@@ -79,11 +79,12 @@ export class CausalLM {
         source.weights,
       );
       const names = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
-      const scalesPerOutput = quantize === 8 && resolveDevice(device) === "cpu";
+      const isCpu = resolveDevice(device) === "cpu";
       const quantization = quantize && {
         bits: quantize,
-        scalesPerOutput,
+        scalesPerOutput: quantize === 8 && isCpu,
         names,
+        head: isCpu ? config.names.head : undefined,
         transposed: config.transposedWeights,
       };
       const weights = await ModelWeights.open(file, quantization);
@@ -157,7 +158,10 @@ export class CausalLM {
   /** Creates the parameter scope of a graph; see ModelParameterScope. */
   scope(
     adapterMode: ParameterScopeOptions["adapterMode"],
-    { dropout = false, backwardPrecision }: { dropout?: boolean; backwardPrecision?: BackwardPrecision } = {},
+    {
+      dropout = false,
+      ...options
+    }: { dropout?: boolean } & Pick<ParameterScopeOptions, "backwardPrecision" | "forDecoding"> = {},
   ): ModelParameterScope {
     const stored = new Map<string, StoredParameter>(this.weights.parameters);
     if (this.trainable !== undefined && this.trainable.adapter === undefined) {
@@ -169,7 +173,7 @@ export class CausalLM {
       transposedWeights: this.config.transposedWeights,
       adapter: this.trainable?.adapter?.modules ?? new Map(),
       adapterMode,
-      backwardPrecision,
+      ...options,
       adapterDropout: dropout ? this.trainable?.adapter?.config.loraDropout : 0,
     });
   }

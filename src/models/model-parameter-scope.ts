@@ -3,6 +3,7 @@ import {
   add,
   addMatmul,
   cast,
+  concat,
   dequantize,
   dropout,
   gatherRows,
@@ -15,11 +16,13 @@ import {
   quantizedMatmul,
   type QuantizedWeight,
   scalar,
+  split,
   stopGradient,
   transpose,
   weight,
   where,
   withGradientOf,
+  type Int8Weight,
   type Node,
 } from "../engine/graph/index.js";
 import type { DType } from "../engine/tensor/dtype.js";
@@ -34,7 +37,9 @@ export type StoredParameter =
   /** A matrix [out, in] with a scale per block of inputs. */
   | { readonly kind: "quantized"; readonly shape: readonly number[]; readonly bits: 4 | 8 }
   /** A matrix [out, in] of int8 codes, stored [in, out], with a scale per output. */
-  | { readonly kind: "int8"; readonly shape: readonly number[] };
+  | { readonly kind: "int8"; readonly shape: readonly number[] }
+  /** An output matrix [out, in] rounded to int8 codes with a scale per output, as rounded values and as codes [out, in]. */
+  | { readonly kind: "int8Head"; readonly shape: readonly number[] };
 
 /** Suffixes of the tensors in graphs of a parameter with a scale per block. */
 const BLOCK_PARTS = ["bytes", "codes", "scales", "zero_points"] as const;
@@ -42,13 +47,23 @@ const BLOCK_PARTS = ["bytes", "codes", "scales", "zero_points"] as const;
 /** Suffixes of an int8 parameter's tensors in graphs. */
 const INT8_PARTS = ["int8", "scales"] as const;
 
-export type QuantizedParameter = Extract<StoredParameter, { kind: "quantized" | "int8" }>;
+export type QuantizedParameter = Extract<StoredParameter, { kind: "quantized" | "int8" | "int8Head" }>;
+type Int8Parameter = Extract<StoredParameter, { kind: "int8" | "int8Head" }>;
 type BlockParameter = Extract<StoredParameter, { kind: "quantized" }>;
 
 /** Returns the names of a parameter's tensors in graphs. */
 export function getPartNames(name: string, { kind }: StoredParameter): string[] {
-  const suffixes = kind === "quantized" ? BLOCK_PARTS : kind === "int8" ? INT8_PARTS : undefined;
-  return suffixes?.map((suffix) => `${name}.${suffix}`) ?? [name];
+  const withSuffixes = (suffixes: readonly string[]) => suffixes.map((suffix) => `${name}.${suffix}`);
+  switch (kind) {
+    case "quantized":
+      return withSuffixes(BLOCK_PARTS);
+    case "int8":
+      return withSuffixes(INT8_PARTS);
+    case "int8Head":
+      return [...withSuffixes(INT8_PARTS), name];
+    default:
+      return [name];
+  }
 }
 
 /** Precision of gradients through frozen weights. */
@@ -69,6 +84,11 @@ export interface ParameterScopeOptions {
    * not change. Not applied to merged weights and those with a scale per block.
    */
   readonly backwardPrecision?: BackwardPrecision;
+  /**
+   * Whether the graph computes a few tokens at a time, as decoding does: int8 modules of one input are joined in one product, and
+   * logits computed with the output matrix's codes. Slower for many tokens. Default false.
+   */
+  readonly forDecoding?: boolean;
   /** Dropout probability of the adapter's input; requires "unmerged". */
   readonly adapterDropout?: number;
 }
@@ -100,6 +120,8 @@ export class ModelParameterScope implements ParameterScope {
       throw new LlamaGymError("WEIGHTS_MISMATCH", `The model has no tensor "${name}", which its architecture needs.`);
     }
     switch (parameter.kind) {
+      case "int8Head":
+        return weight(name, "float32", parameter.shape);
       case "frozen":
         return cast(weight(name, parameter.dtype ?? "float32", parameter.shape), "float32");
       case "trainable":
@@ -107,18 +129,51 @@ export class ModelParameterScope implements ParameterScope {
       case "quantized":
         return this.dequantizeWeight(name, parameter);
       case "int8": {
-        const { codes, scales } = this.getInt8Parts(name, parameter.shape);
+        const { codes, scales } = this.getInt8Parts(name, parameter);
         return transpose(mul(cast(codes, "float32"), scales), [1, 0]);
       }
     }
   }
 
   linear(module: string, x: Node): Node {
-    const name = `${module}.weight`;
     const lora = this.options.adapter.get(module);
-    const output = lora === undefined ? this.multiplyWeight(name, x) : this.multiplyAdapted(lora, x);
+    const output =
+      lora !== undefined && this.isMerged(module)
+        ? this.multiplyMerged(lora, x)
+        : this.addAdapter(module, x, this.multiplyWeight(`${module}.weight`, x));
+    return this.addBias(module, output);
+  }
+
+  linears(modules: readonly string[], x: Node): Node[] {
+    const names = modules.map((module) => `${module}.weight`);
+    const parameters = names.map((name) => this.options.parameters.get(name));
+    if (this.options.forDecoding !== true || !parameters.every(isInt8))
+      return modules.map((module) => this.linear(module, x));
+    const parts = parameters.map((parameter, i) => this.getInt8Parts(names[i], parameter));
+    const codes = parts.map((part) => part.codes);
+    const scales = parts.map((part) => part.scales);
+    const joined = this.multiplyInt8(x, { codes: concat(codes, 1), scales: concat(scales, 0) });
+    const outFeatures = parameters.map(({ shape }) => shape[0]);
+    const products = split(joined, 1, outFeatures);
+    return modules.map((module, i) => this.addBias(module, this.addAdapter(module, x, products[i])));
+  }
+
+  multiplyHead(name: string, x: Node): Node {
+    const parameter = this.options.parameters.get(name);
+    if (this.options.forDecoding !== true || parameter?.kind !== "int8Head")
+      return matmul(x, this.tensor(name), { transposeB: true });
+    return this.multiplyInt8(x, this.getInt8Parts(name, parameter), { transposeB: true });
+  }
+
+  private addBias(module: string, output: Node): Node {
     const bias = `${module}.bias`;
     return this.has(bias) ? add(output, this.tensor(bias)) : output;
+  }
+
+  /** Adds the product of a module's adapter, if it has one, to that of its weight. */
+  private addAdapter(module: string, x: Node, product: Node): Node {
+    const lora = this.options.adapter.get(module);
+    return lora === undefined ? product : add(product, this.multiplyLowRank(lora, this.applyAdapterDropout(x)));
   }
 
   /** Multiplies x by a weight as stored. */
@@ -131,11 +186,8 @@ export class ModelParameterScope implements ParameterScope {
         const parts = this.getQuantizedParts(name, parameter);
         return quantizedMatmul(x, parts, { bits: parameter.bits, blockSize: BLOCK_SIZE });
       }
-      case "int8": {
-        const gradientBits = usesInt8Gradient ? 8 : 16;
-        const parts = this.getInt8Parts(name, parameter.shape);
-        return int8WeightMatmul(x, parts, { transposeB: false, bits: 16, gradientBits });
-      }
+      case "int8":
+        return this.multiplyInt8(x, this.getInt8Parts(name, parameter));
       default:
         return usesInt8Gradient && parameter?.kind === "frozen"
           ? int8GradientMatmul(x, this.tensor(name), layout)
@@ -143,11 +195,16 @@ export class ModelParameterScope implements ParameterScope {
     }
   }
 
-  private getInt8Parts(name: string, [outFeatures, inFeatures]: readonly number[]): { codes: Node; scales: Node } {
+  private multiplyInt8(x: Node, parts: Int8Weight, { transposeB = false } = {}): Node {
+    const gradientBits = this.options.backwardPrecision === "int8" ? 8 : 16;
+    return int8WeightMatmul(x, parts, { transposeB, bits: 16, gradientBits });
+  }
+
+  private getInt8Parts(name: string, { kind, shape }: Int8Parameter): Required<Int8Weight> {
     const [codes, scales] = INT8_PARTS.map((suffix) => `${name}.${suffix}`);
     return {
-      codes: weight(codes, "int8", [inFeatures, outFeatures]),
-      scales: weight(scales, "float32", [outFeatures]),
+      codes: weight(codes, "int8", kind === "int8" ? [...shape].reverse() : shape),
+      scales: weight(scales, "float32", [shape[0]]),
     };
   }
 
@@ -199,14 +256,15 @@ export class ModelParameterScope implements ParameterScope {
     return matmul(matmul(x, a, { transposeB: true }), rows, { transposeB: true, alpha: lora.scaling });
   }
 
-  private multiplyAdapted(lora: LoraModule, x: Node): Node {
-    const { module, scaling } = lora;
-    const transposeB = !this.options.transposedWeights;
+  private isMerged(module: string): boolean {
     // Merging would dequantize the weights as a whole.
     const kind = this.options.parameters.get(`${module}.weight`)?.kind;
-    if (kind === "quantized" || kind === "int8" || this.options.adapterMode === "unmerged") {
-      return add(this.multiplyWeight(`${module}.weight`, x), this.multiplyLowRank(lora, this.applyAdapterDropout(x)));
-    }
+    return this.options.adapterMode === "merged" && kind !== "quantized" && kind !== "int8";
+  }
+
+  private multiplyMerged(lora: LoraModule, x: Node): Node {
+    const { module, scaling } = lora;
+    const transposeB = !this.options.transposedWeights;
     const { a, b } = this.getLoraFactors(lora);
     const stored = this.tensor(`${module}.weight`);
     const merged = transposeB
@@ -235,4 +293,8 @@ export class ModelParameterScope implements ParameterScope {
     this.trainableInputs.set(name, node);
     return node;
   }
+}
+
+function isInt8(parameter: StoredParameter | undefined): parameter is Extract<StoredParameter, { kind: "int8" }> {
+  return parameter?.kind === "int8";
 }

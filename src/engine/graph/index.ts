@@ -5,7 +5,7 @@ export { compile, type CompiledGraph, type NamedTensorType, type WeightLocation 
 export { constant, dimValue, input, intScalar, scalar, weight } from "./ops/leaves.js";
 export * from "./ops/elementwise.js";
 export { dropout } from "./ops/dropout.js";
-export { int8GradientMatmul, int8WeightMatmul, type RowBits } from "./ops/int8.js";
+export { int8GradientMatmul, int8WeightMatmul, type Int8Weight, type RowBits } from "./ops/int8.js";
 export { MASKED_LOGIT, tokenLogProbs, type LmHeadInputs, type AllowedTokenSets } from "./ops/token-log-probs.js";
 export { gatherRows, pick, place, gatherRowsWithInverse, scatterAddRows } from "./ops/indexing.js";
 export { concat, expand, pad, reshape, slice, split, transpose } from "./ops/layout.js";

@@ -147,8 +147,12 @@ function projectQueryKeyValue(
   let key: Node;
   let value: Node;
   if (names.queryKeyValue === undefined) {
-    query = scope.linear(names.query!, selection.select(x));
-    [key, value] = [names.key!, names.value!].map((name) => scope.linear(name, x));
+    const selected = selection.select(x);
+    const keyAndValue = [names.key!, names.value!];
+    [query, key, value] =
+      selected === x
+        ? scope.linears([names.query!, ...keyAndValue], x)
+        : [scope.linear(names.query!, selected), ...scope.linears(keyAndValue, x)];
   } else {
     [query, key, value] = split(scope.linear(names.queryKeyValue, x), 1, widths);
     query = selection.select(query);
@@ -171,9 +175,9 @@ function applyFeedForward({ activation }: DecoderConfig, scope: ParameterScope, 
     const [gate, up] = split(gateAndUp, 1, [half, half]);
     return scope.linear(names.down, mul(activate(gate), up));
   }
-  const up = scope.linear(names.up!, x);
-  const inner = names.gate === undefined ? activate(up) : mul(activate(scope.linear(names.gate, x)), up);
-  return scope.linear(names.down, inner);
+  if (names.gate === undefined) return scope.linear(names.down, activate(scope.linear(names.up!, x)));
+  const [gate, up] = scope.linears([names.gate, names.up!], x);
+  return scope.linear(names.down, mul(activate(gate), up));
 }
 
 function applyNorm({ norm }: DecoderConfig, scope: ParameterScope, name: string, x: Node): Node {

@@ -10,6 +10,10 @@ export interface ParameterScope {
   tensor(name: string): Node;
   /** Applies a linear module with its bias and adapter, if any: [rows, in] to [rows, out]. */
   linear(module: string, x: Node): Node;
+  /** Applies several linear modules to the same input. */
+  linears(modules: readonly string[], x: Node): Node[];
+  /** Multiplies x [rows, width] by the transposed output matrix [vocabulary, width], without its adapter. */
+  multiplyHead(name: string, x: Node): Node;
   /**
    * Returns the adapter's contribution to the logits [rows, vocabulary] for x [rows, width], or to those of some `tokens`;
    * undefined without one.

@@ -48,7 +48,7 @@ export class DecodeSession {
   }
 
   static async create(model: CausalLM, fromFrozenStates = false): Promise<DecodeSession> {
-    const scope = model.scope("unmerged");
+    const scope = model.scope("unmerged", { forDecoding: true });
     const frozenLayers = model.isTrainable ? model.frozenLayers : 0;
     const computeValues = (hidden: Node) => model.computeValues(scope, hidden);
     const graph = compile(decodeGraph(model.config, scope, { computeValues, frozenLayers, fromFrozenStates }));

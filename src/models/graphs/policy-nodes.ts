@@ -67,7 +67,10 @@ export function vocabularyLogits(
 ): Node {
   const adapterLogits = scope.applyHeadAdapter(hidden, tokens);
   const bias = names.headBias === undefined ? undefined : selectTokens(scope.tensor(names.headBias), tokens);
-  const baseLogits = matmul(hidden, selectTokens(scope.tensor(names.head), tokens), { transposeB: true });
+  const baseLogits =
+    tokens === undefined
+      ? scope.multiplyHead(names.head, hidden)
+      : matmul(hidden, gatherRows(scope.tensor(names.head), tokens), { transposeB: true });
   const logits = [adapterLogits, bias].reduce<Node>(
     (sum, term) => (term === undefined ? sum : add(sum, term)),
     baseLogits,

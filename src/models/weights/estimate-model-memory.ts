@@ -29,7 +29,7 @@ const BYTES_PER_WEIGHT = { 32: 4, 8: 1, 4: 0.5 + 4.5 / 32 } as const;
 /**
  * Number of resident copies of the layer matrices: the mapped file, the copy packed for decoding and, for training at 8
  * bits, one transposed for gradients. Inference never touches the mapped pages of packed weights again. All other
- * weights are resident once, and the output matrix once more when packed.
+ * weights are resident once, and the output matrix once more when packed, for quantized layers in 8 bits.
  */
 const RESIDENT_COPIES = { inference: { 32: 1.1, 8: 1.1, 4: 1.1 }, train: { 32: 2, 8: 3, 4: 2 } } as const;
 
@@ -51,7 +51,7 @@ const BYTES_PER_TRAINABLE_VALUE = 16;
 /**
  * Estimates peak memory in bytes: 150 MB + copies of the weights, and for training + 16 bytes per adapter parameter + 4
  * * 23 * tokens * layers * width + 4 * 768 * vocabulary. Weights take 4 bytes, those of the layers' matrices 1 at 8
- * bits and 0.64 at 4 bits. See docs/models.md for measurements.
+ * bits and 0.64 at 4 bits, and those of the packed output matrix then 1. See docs/models.md for measurements.
  */
 export function estimateModelMemory(
   network: DecoderConfig,
@@ -61,8 +61,9 @@ export function estimateModelMemory(
   const layerWeights = modules.reduce((sum, { inFeatures, outFeatures }) => sum + inFeatures * outFeatures, 0);
   const layerBytes = BYTES_PER_WEIGHT[bits] * layerWeights;
   const headBytes = 4 * network.vocabSize * network.hiddenSize;
-  const residentBytes =
-    PROCESS_BYTES + RESIDENT_COPIES[use][bits] * layerBytes + 4 * (countParameters(network) - layerWeights) + headBytes;
+  const packedHeadBytes = bits === 32 ? headBytes : headBytes / 4;
+  const otherBytes = 4 * (countParameters(network) - layerWeights);
+  const residentBytes = PROCESS_BYTES + RESIDENT_COPIES[use][bits] * layerBytes + otherBytes + packedHeadBytes;
   if (use === "inference") return residentBytes;
   const adapterValues = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
   const width = network.hiddenSize * network.layers.length;

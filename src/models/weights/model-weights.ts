@@ -6,7 +6,7 @@ import { type Tensor } from "../../engine/tensor/tensor.js";
 import { viewBytes } from "../../core/bytes.js";
 import { countElements } from "../../core/count-elements.js";
 import type { WeightBits } from "./estimate-model-memory.js";
-import { BLOCK_SIZE, quantize, quantizeColumns } from "./quantize.js";
+import { BLOCK_SIZE, quantize, quantizeColumns, roundRows } from "./quantize.js";
 import { getPartNames, type QuantizedParameter, type StoredParameter } from "../model-parameter-scope.js";
 import { MappedWeightFile, type TensorParts } from "./mapped-weight-file.js";
 
@@ -23,6 +23,8 @@ export interface QuantizationConfig {
   readonly scalesPerOutput: boolean;
   /** Matrices to quantize; those whose rows do not fit into blocks are left as they are. */
   readonly names: ReadonlySet<string>;
+  /** The output matrix [vocabulary, width] if it is quantized, to 8 bits with a scale per output. */
+  readonly head: string | undefined;
   /** Whether matrices are stored [in, out] and must be transposed. */
   readonly transposed: boolean;
 }
@@ -55,13 +57,9 @@ export class ModelWeights {
     const storageByName = new Map<string, WeightStorage>();
     for (const entry of entries) {
       const { name, shape, offset, byteLength } = entry;
-      if (quantization !== undefined && shouldQuantize(entry, quantization)) {
-        const { bits, transposed, scalesPerOutput } = quantization;
-        const outInShape = transposed ? [shape[1], shape[0]] : shape;
-        const parameter: StoredParameter = scalesPerOutput
-          ? { kind: "int8", shape: outInShape }
-          : { kind: "quantized", shape: outInShape, bits };
-        storageByName.set(name, { kind: "file", parameter });
+      const quantized = quantization && chooseQuantizedForm(entry, quantization);
+      if (quantized !== undefined) {
+        storageByName.set(name, { kind: "file", parameter: quantized });
       } else if (isMappable && quantization === undefined) {
         const location = { file: fs.basename(paths.get(entry.file)!), offset, byteLength };
         storageByName.set(name, { kind: "mapped", location, parameter: { kind: "frozen", shape } });
@@ -133,9 +131,8 @@ export class ModelWeights {
   private async readParts(name: string, scratch?: Float32Array): Promise<TensorParts> {
     const { parameter } = this.storageByName.get(name)!;
     const values = await this.file.readFloat32(name, scratch?.subarray(0, countElements(parameter.shape)));
-    if (parameter.kind === "quantized" || parameter.kind === "int8")
-      return quantizeParts(name, values, parameter, this.quantization!.transposed);
-    return new Map([[name, viewBytes(values)]]);
+    if (parameter.kind === "frozen" || parameter.kind === "trainable") return new Map([[name, viewBytes(values)]]);
+    return quantizeParts(name, values, parameter, this.quantization!.transposed);
   }
 
   async close(): Promise<void> {
@@ -155,14 +152,19 @@ function viewAsFloat32(bytes: Uint8Array): Float32Array {
 
 const allocateShared = (bytes: number) => new SharedArrayBuffer(bytes);
 
-function shouldQuantize(
+/** Returns the form in which a tensor is quantized; undefined for those that are not. */
+function chooseQuantizedForm(
   { name, shape }: WeightEntry,
-  { names, transposed, scalesPerOutput }: QuantizationConfig,
-): boolean {
-  return names.has(name) && (scalesPerOutput || (transposed ? shape[0] : shape[1]) % BLOCK_SIZE === 0);
+  { bits, names, head, transposed, scalesPerOutput }: QuantizationConfig,
+): QuantizedParameter | undefined {
+  if (name === head) return { kind: "int8Head", shape };
+  if (!names.has(name)) return undefined;
+  const outInShape = transposed ? [shape[1], shape[0]] : shape;
+  if (scalesPerOutput) return { kind: "int8", shape: outInShape };
+  return outInShape[1] % BLOCK_SIZE === 0 ? { kind: "quantized", shape: outInShape, bits } : undefined;
 }
 
-/** Quantizes a matrix; see quantizedMatmul and int8WeightMatmul. */
+/** Quantizes a matrix; see quantizedMatmul and int8WeightMatmul. Rounds the values of an output matrix in place. */
 export function quantizeParts(
   name: string,
   values: Float32Array,
@@ -171,6 +173,10 @@ export function quantizeParts(
 ): TensorParts {
   const [rows, columns] = parameter.shape;
   const partNames = getPartNames(name, parameter);
+  if (parameter.kind === "int8Head") {
+    const { codes, scales } = roundRows(values, columns);
+    return new Map([codes, scales, values].map((part, i) => [partNames[i], viewBytes(part)]));
+  }
   if (parameter.kind === "int8") {
     const { codes, scales } = quantizeColumns(transposed ? values : transposeMatrix(values, rows, columns), rows);
     return new Map([codes, scales].map((part, i) => [partNames[i], viewBytes(part)]));

@@ -41,11 +41,31 @@ export function quantize(weights: Float32Array, bits: 4 | 8): QuantizedTensor {
   return { codes, scales };
 }
 
-/** Rounds a matrix [rows, columns] to int8 codes -127 to 127, with a scale per column. */
-export function quantizeColumns(
-  weights: Float32Array,
-  columns: number,
-): { readonly codes: Int8Array; readonly scales: Float32Array } {
+/** int8 codes -127 to 127 and the scales of their rows or columns. */
+export interface Int8Codes {
+  readonly codes: Int8Array;
+  readonly scales: Float32Array;
+}
+
+/** Rounds a matrix [rows, columns] in place, with a scale per row. */
+export function roundRows(weights: Float32Array, columns: number): Int8Codes {
+  const codes = new Int8Array(weights.length);
+  const scales = new Float32Array(weights.length / columns);
+  for (let row = 0, start = 0; start < weights.length; row++, start += columns) {
+    let largest = 0;
+    for (let i = start; i < start + columns; i++) largest = Math.max(largest, Math.abs(weights[i]));
+    scales[row] = largest / 127;
+    const inverse = largest === 0 ? 0 : 127 / largest;
+    for (let i = start; i < start + columns; i++) {
+      codes[i] = Math.round(weights[i] * inverse);
+      weights[i] = codes[i] * scales[row];
+    }
+  }
+  return { codes, scales };
+}
+
+/** Rounds a matrix [rows, columns] to codes, with a scale per column. */
+export function quantizeColumns(weights: Float32Array, columns: number): Int8Codes {
   const scales = new Float32Array(columns);
   for (let i = 0, column = 0; i < weights.length; i++, column = column + 1 === columns ? 0 : column + 1) {
     const magnitude = Math.abs(weights[i]);

@@ -67,6 +67,13 @@ export const int8MatmulOperation = defineOperation<object>({
   },
 });
 
+/** A frozen matrix of int8 codes, with a scale per output (default 1). */
+export interface Int8Weight {
+  readonly codes: Node;
+  /** [out] */
+  readonly scales?: Node;
+}
+
 export interface Int8GradientAttributes {
   /** Whether the weight is stored [out, in] rather than [in, out]. */
   readonly transposeB: boolean;
@@ -133,10 +140,6 @@ export function int8GradientMatmul(x: Node, weight: Node, attributes: Int8Gradie
 }
 
 /** Multiplies x [rows, in] by a frozen weight of int8 codes to [rows, out]. */
-export function int8WeightMatmul(
-  x: Node,
-  { codes, scales }: { readonly codes: Node; readonly scales?: Node },
-  attributes: Int8WeightAttributes,
-): Node {
+export function int8WeightMatmul(x: Node, { codes, scales }: Int8Weight, attributes: Int8WeightAttributes): Node {
   return apply(int8WeightMatmulOperation, scales === undefined ? [x, codes] : [x, codes, scales], attributes);
 }

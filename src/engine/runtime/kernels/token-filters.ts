@@ -25,19 +25,33 @@ export function kthLargest(weights: Float32Array, k: number): number {
   return heap[0];
 }
 
+/** Reused, because allocating an array of the vocabulary's size takes longer than filling it. */
+let scratch = new Int32Array(0);
+
 /** Keeps tokens of positive probability >= threshold, in order of their ids. */
 export function filterThreshold(weights: Float32Array, threshold: number): Candidates {
+  // Positive floats sort like their bits, and integers are compared faster, four at once.
+  const bits = new Int32Array(weights.buffer, weights.byteOffset, weights.length);
+  const highestExcluded = Math.max(0, new Int32Array(Float32Array.of(threshold).buffer)[0] - 1);
+  if (scratch.length < weights.length) scratch = new Int32Array(weights.length);
+  const all = scratch;
   let count = 0;
-  for (let i = 0; i < weights.length; i++) if (weights[i] >= threshold && weights[i] > 0) count++;
-  const ids = new Int32Array(count);
-  const probabilities = new Float64Array(count);
-  count = 0;
-  for (let i = 0; i < weights.length; i++) {
-    if (!(weights[i] >= threshold && weights[i] > 0)) continue;
-    ids[count] = i;
-    probabilities[count++] = weights[i];
+  let i = 0;
+  for (; i + 3 < bits.length; i += 4) {
+    const a = highestExcluded - bits[i];
+    const b = highestExcluded - bits[i + 1];
+    const c = highestExcluded - bits[i + 2];
+    const d = highestExcluded - bits[i + 3];
+    if ((a | b | c | d) >= 0) continue;
+    if (a < 0) all[count++] = i;
+    if (b < 0) all[count++] = i + 1;
+    if (c < 0) all[count++] = i + 2;
+    if (d < 0) all[count++] = i + 3;
   }
-  return { ids, probabilities, count };
+  for (; i < bits.length; i++) if (bits[i] > highestExcluded) all[count++] = i;
+  const probabilities = new Float64Array(count);
+  for (let k = 0; k < count; k++) probabilities[k] = weights[all[k]];
+  return { ids: all.slice(0, count), probabilities, count };
 }
 
 /** Positive floats sort like their bits; the exponent and four bits of the mantissa form 4,096 buckets. */
@@ -45,36 +59,33 @@ const BUCKET_SHIFT = 19;
 const BUCKETS = 2 ** (31 - BUCKET_SHIFT);
 
 /**
- * Keeps the fewest most probable tokens whose mass reaches topP. Only the bucket at the edge is sorted, as sorting the
+ * Keeps the fewest most probable tokens whose mass reaches topP, of probabilities with the sum 1. Only the bucket at the edge is sorted, as sorting the
  * vocabulary would dominate the cost of sampling.
  */
 export function filterTopP(weights: Float32Array, topP: number): Candidates {
+  // Tokens below this have less than 1 - topP of the mass together, so the others reach topP.
+  const kept = filterThreshold(weights, (0.999 * (1 - topP)) / weights.length);
   const bits = new Uint32Array(weights.buffer, weights.byteOffset, weights.length);
   const masses = new Float64Array(BUCKETS);
-  let total = 0;
-  for (let i = 0; i < weights.length; i++) {
-    if (!(weights[i] > 0)) continue;
-    masses[bits[i] >>> BUCKET_SHIFT] += weights[i];
-    total += weights[i];
-  }
-  const targetMass = topP * total;
+  for (let i = 0; i < kept.count; i++) masses[bits[kept.ids[i]] >>> BUCKET_SHIFT] += kept.probabilities[i];
   let cumulativeMass = 0;
   let edgeBucket = BUCKETS - 1;
-  while (edgeBucket > 0 && cumulativeMass + masses[edgeBucket] < targetMass) cumulativeMass += masses[edgeBucket--];
-  const kept = filterThreshold(weights, new Float32Array(Uint32Array.of(edgeBucket << BUCKET_SHIFT).buffer)[0]);
+  while (edgeBucket > 0 && (masses[edgeBucket] === 0 || cumulativeMass + masses[edgeBucket] < topP))
+    cumulativeMass += masses[edgeBucket--];
   const atEdge: number[] = [];
   let count = 0;
   for (let i = 0; i < kept.count; i++) {
-    if (bits[kept.ids[i]] >>> BUCKET_SHIFT === edgeBucket) {
+    const bucket = bits[kept.ids[i]] >>> BUCKET_SHIFT;
+    if (bucket === edgeBucket) {
       atEdge.push(kept.ids[i]);
-    } else {
+    } else if (bucket > edgeBucket) {
       kept.ids[count] = kept.ids[i];
       kept.probabilities[count++] = kept.probabilities[i];
     }
   }
   atEdge.sort((a, b) => weights[b] - weights[a] || a - b);
   for (const id of atEdge) {
-    if (count > 0 && cumulativeMass >= targetMass) break;
+    if (count > 0 && cumulativeMass >= topP) break;
     kept.ids[count] = id;
     kept.probabilities[count++] = weights[id];
     cumulativeMass += weights[id];
