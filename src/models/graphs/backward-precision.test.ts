@@ -46,8 +46,8 @@ describe.each(["llama", "gpt2"])("backwardPrecision int8 in %s", (name) => {
   });
 });
 
-describe.each(["llama", "gpt2"])("quantize 8 in %s", (name) => {
-  it("yields nearly the values and the gradient of float32", async () => {
+describe.each(["llama", "gpt2"])("quantize in %s", (name) => {
+  it("yields nearly the values and the gradient of float32 at 8 bits", async () => {
     const exact = await trainOnce(name, {});
     const results = [
       await trainOnce(name, { quantize: 8 }),
@@ -62,19 +62,22 @@ describe.each(["llama", "gpt2"])("quantize 8 in %s", (name) => {
     expect(results[1].gradient).not.toEqual(results[0].gradient);
   });
 
-  it("samples with the trainer's log-probabilities, in a batch and alone", async () => {
-    const base = await CausalLM.open(fixture(name), { device: "cpu", threads: 1, quantize: 8 });
-    const model = await loadAdapter(base, `${fixture(name)}/adapter`);
-    const [scoring, sampler] = [await ScoringGraph.create(model), await Sampler.create(model)];
-    const ask = (row: number) => sampler.sample(request(ROWS[row], row, { maxNewTokens: 6 }));
-    const outputs = [...(await Promise.all(ROWS.map((_, row) => ask(row)))), await ask(0)];
-    for (const [i, output] of outputs.entries()) {
-      const prompt = ROWS[i % ROWS.length];
-      expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(prompt, output), prompt.length));
-    }
-    expect(outputs[2].tokens).toEqual(outputs[0].tokens);
-    await model.close();
-  });
+  it.each([8, 4] as const)(
+    "samples with the trainer's log-probabilities at %d bits, in a batch and alone",
+    async (quantize) => {
+      const base = await CausalLM.open(fixture(name), { device: "cpu", threads: 1, quantize });
+      const model = await loadAdapter(base, `${fixture(name)}/adapter`);
+      const [scoring, sampler] = [await ScoringGraph.create(model), await Sampler.create(model)];
+      const ask = (row: number) => sampler.sample(request(ROWS[row], row, { maxNewTokens: 6 }));
+      const outputs = [...(await Promise.all(ROWS.map((_, row) => ask(row)))), await ask(0)];
+      for (const [i, output] of outputs.entries()) {
+        const prompt = ROWS[i % ROWS.length];
+        expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(prompt, output), prompt.length));
+      }
+      expect(outputs[2].tokens).toEqual(outputs[0].tokens);
+      await model.close();
+    },
+  );
 });
 
 it.each<[ModelOptions, RegExp]>([
