@@ -9,15 +9,15 @@ afterAll(() => runs.close());
 
 let isPenalized = false;
 
-/** A high learning rate, so that the policy changes from update to update, and an action that is penalized in the end. */
+/** A high learning rate, so that the policy changes from update to update, and rewards that are negative in the end. */
 const variant = {
-  env: { reward: (_step: number, action: number) => (isPenalized ? -action : action) },
+  env: { reward: (_step: number, action: number) => (isPenalized ? -1 : 1) * (1 + action) },
   agent: { historyTurns: 0, ppo: { ...agentOptions.ppo, learningRate: 0.05 } },
 };
 const setUp = (options: Partial<TrainerOptions>) =>
   runs.setUp({ evalSteps: 1, evalEpisodes: 6, saveSteps: 1, ...options }, variant);
 
-/** Trains; from the third update on, the action is penalized. */
+/** Trains; from the third update on, rewards are negative. */
 const train = (setup: Awaited<ReturnType<typeof setUp>>, options: { updates?: number } = {}) =>
   recordRun(setup, { ...options, onUpdate: ({ state }) => void (isPenalized = state.updates >= 2) });
 beforeEach(() => void (isPenalized = false));
