@@ -176,7 +176,7 @@ function applyFeedForward({ activation }: DecoderConfig, scope: ParameterScope, 
     return scope.linear(names.down, mul(activate(gate), up));
   }
   if (names.gate === undefined) return scope.linear(names.down, activate(scope.linear(names.up!, x)));
-  const [gate, up] = scope.linears([names.gate, names.up!], x);
+  const [up, gate] = scope.linears([names.up!, names.gate], x);
   return scope.linear(names.down, mul(activate(gate), up));
 }
 
