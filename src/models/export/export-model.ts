@@ -2,8 +2,7 @@ import { fs } from "#platform";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { CausalLM } from "../causal-lm.js";
 import { mergeAdapter } from "../adapters/merge-adapter.js";
-import { toWriteError } from "../files/file-errors.js";
-import { writeFileAtomic } from "../files/write-file-atomic.js";
+import { replaceFolder, writeFileAtomic } from "../files/write-file-atomic.js";
 import { saveModel, type SaveOptions } from "../save-model.js";
 import type { Tokenizer } from "../text/tokenizer.js";
 import { exportGguf } from "./gguf/export-gguf.js";
@@ -58,17 +57,10 @@ export async function exportModel(source: ExportSource, folder: string, options:
   const { overwrite = false, readme } = options;
   const dtype = resolveExportDtype(options);
   await checkExportFolder(folder, overwrite);
-  const staging = `${fs.resolve(folder)}.${crypto.randomUUID().slice(0, 8)}.partial`;
-  try {
-    await fs.makeFolder(staging);
+  await replaceFolder(folder, async (staging) => {
     if (readme !== undefined) await writeFileAtomic(fs.join(staging, "README.md"), readme);
     await writeFormat(source, staging, dtype, options);
-    await fs.remove(folder);
-    await fs.rename(staging, fs.resolve(folder));
-  } catch (error) {
-    await fs.remove(staging);
-    throw toWriteError(folder, error);
-  }
+  });
 }
 
 /** Returns the type of the weights. @throws INVALID_ARGUMENT for one that the format lacks. */

@@ -1,4 +1,4 @@
-export { writeFileAtomic } from "./write-file-atomic.js";
+export { replaceFolder, writeFileAtomic } from "./write-file-atomic.js";
 export * from "./gguf/index.js";
 export * from "./hub/index.js";
 export type { JsonObject, JsonValue } from "../../core/json.js";

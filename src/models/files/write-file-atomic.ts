@@ -25,6 +25,24 @@ export async function replaceFileAtomic(path: string, write: (file: OpenFile) =>
   }
 }
 
+/**
+ * Replaces a folder, which appears once `write` has filled a temporary folder next to it, whose name ends with
+ * ".partial". @throws FILE_WRITE_FAILED, and what `write` throws.
+ */
+export async function replaceFolder(path: string, write: (folder: string) => Promise<void>): Promise<void> {
+  const folder = fs.resolve(path);
+  const temporary = `${folder}.${crypto.randomUUID().slice(0, 8)}.partial`;
+  try {
+    await fs.makeFolder(temporary);
+    await write(temporary);
+    await fs.remove(folder);
+    await fs.rename(temporary, folder);
+  } catch (error) {
+    await fs.remove(temporary).catch(() => undefined);
+    throw toWriteError(path, error);
+  }
+}
+
 /** Writes a file atomically. @throws FILE_WRITE_FAILED. */
 export async function writeFileAtomic(path: string, data: string | Uint8Array): Promise<void> {
   await replaceFileAtomic(path, (file) => file.write(typeof data === "string" ? encodeUtf8(data) : data));

@@ -1,6 +1,5 @@
 import { fs } from "#platform";
-import { LlamaGymError } from "../../core/errors.js";
-import { readJson, writeJson } from "../../models/files/index.js";
+import { readJson, replaceFolder, writeJson } from "../../models/files/index.js";
 import type { Agent } from "../agent/agent.js";
 
 const PREFIX = "best-";
@@ -24,19 +23,11 @@ export class BestModel {
     const best = await this.find();
     if (best !== undefined && best.meanReturn >= evaluation.meanReturn) return;
     const folder = fs.join(this.dir, PREFIX + String(evaluation.updates).padStart(6, "0"));
-    const partialFolder = `${folder}.partial`;
-    try {
-      await fs.makeFolder(partialFolder);
+    await replaceFolder(folder, async (partialFolder) => {
       await this.agent.save(partialFolder);
       await writeJson(fs.join(partialFolder, EVALUATION_FILE), { ...evaluation });
-      await fs.rename(partialFolder, folder);
-      if (best !== undefined) await fs.remove(best.folder);
-    } catch (error) {
-      if (error instanceof LlamaGymError) throw error;
-      throw new LlamaGymError("FILE_WRITE_FAILED", `${folder} could not be written: ${String(error)}`, {
-        cause: error,
-      });
-    }
+    });
+    if (best !== undefined) await fs.remove(best.folder);
   }
 
   /** Loads the saved parameters and returns their evaluation; undefined if there is none. */

@@ -1,6 +1,6 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
-import { readJson, SafetensorsFile, writeJson, writeSafetensors } from "../../models/files/index.js";
+import { readJson, replaceFolder, SafetensorsFile, writeJson, writeSafetensors } from "../../models/files/index.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
 import type { SavedFrozenStates } from "../../models/graphs/frozen-states.js";
 import { checkFormatVersion } from "./check-format-version.js";
@@ -20,7 +20,7 @@ const STATE_FILE = "state.json";
 const OPTIMIZER_FILE = "optimizer.safetensors";
 const FROZEN_STATES_FILE = "frozen_states.safetensors";
 const SAVE_TOTAL_LIMIT = 2;
-/** Marks a checkpoint that is still being written. */
+/** Ends the name of a folder that is still being written; see replaceFolder. */
 const PARTIAL_SUFFIX = ".partial";
 
 /**
@@ -36,10 +36,8 @@ export async function saveCheckpoint(
 ): Promise<string> {
   const { optimizer, frozenStates, state } = await task.getState(options);
   const folder = fs.join(dir, String(trainer.updates).padStart(6, "0"));
-  const partialFolder = folder + PARTIAL_SUFFIX;
-  try {
-    await removePartialCheckpoints(dir);
-    await fs.makeFolder(partialFolder);
+  await removePartialCheckpoints(dir);
+  await replaceFolder(folder, async (partialFolder) => {
     await task.saveModel(partialFolder);
     const moments = optimizer.moments.map((data, i) => ({ name: `moment.${i}`, shape: [data.length], data }));
     await writeSafetensors(fs.join(partialFolder, OPTIMIZER_FILE), moments);
@@ -47,13 +45,7 @@ export async function saveCheckpoint(
     const { kind, step } = optimizer;
     const saved: SavedState = { trainer, task: state, optimizer: { kind, step } };
     await writeJson(fs.join(partialFolder, STATE_FILE), { version: FORMAT_VERSION, ...saved });
-    await fs.rename(partialFolder, folder);
-  } catch (error) {
-    if (error instanceof LlamaGymError) throw error;
-    throw new LlamaGymError("FILE_WRITE_FAILED", `The checkpoint ${folder} could not be written: ${String(error)}`, {
-      cause: error,
-    });
-  }
+  });
   for (const name of (await listCheckpoints(dir)).slice(0, -SAVE_TOTAL_LIMIT)) await fs.remove(fs.join(dir, name));
   return folder;
 }
