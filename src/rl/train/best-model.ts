@@ -1,5 +1,6 @@
 import { fs } from "#platform";
 import { readJson, replaceFolder, writeJson } from "../../models/files/index.js";
+import { toWriteError } from "../../models/files/file-errors.js";
 import type { Agent } from "../agent/agent.js";
 
 const PREFIX = "best-";
@@ -27,7 +28,10 @@ export class BestModel {
       await this.agent.save(partialFolder);
       await writeJson(fs.join(partialFolder, EVALUATION_FILE), { ...evaluation });
     });
-    if (best !== undefined) await fs.remove(best.folder);
+    if (best === undefined) return;
+    await fs.remove(best.folder).catch((error: unknown) => {
+      throw toWriteError(best.folder, error);
+    });
   }
 
   /** Loads the saved parameters and returns their evaluation; undefined if there is none. */

@@ -1,6 +1,13 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
-import { readJson, replaceFolder, SafetensorsFile, writeJson, writeSafetensors } from "../../models/files/index.js";
+import {
+  readJson,
+  replaceFolder,
+  SafetensorsFile,
+  toWriteError,
+  writeJson,
+  writeSafetensors,
+} from "../../models/files/index.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
 import type { SavedFrozenStates } from "../../models/graphs/frozen-states.js";
 import { checkFormatVersion } from "./check-format-version.js";
@@ -36,7 +43,9 @@ export async function saveCheckpoint(
 ): Promise<string> {
   const { optimizer, frozenStates, state } = await task.getState(options);
   const folder = fs.join(dir, String(trainer.updates).padStart(6, "0"));
-  await removePartialCheckpoints(dir);
+  await removePartialCheckpoints(dir).catch((error: unknown) => {
+    throw toWriteError(dir, error);
+  });
   await replaceFolder(folder, async (partialFolder) => {
     await task.saveModel(partialFolder);
     const moments = optimizer.moments.map((data, i) => ({ name: `moment.${i}`, shape: [data.length], data }));
