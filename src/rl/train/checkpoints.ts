@@ -1,13 +1,7 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
-import {
-  readJson,
-  replaceFolder,
-  SafetensorsFile,
-  toWriteError,
-  writeJson,
-  writeSafetensors,
-} from "../../models/files/index.js";
+import { toWriteError } from "../../models/files/file-errors.js";
+import { readJson, replaceFolder, SafetensorsFile, writeJson, writeSafetensors } from "../../models/files/index.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
 import type { SavedFrozenStates } from "../../models/graphs/frozen-states.js";
 import { checkFormatVersion } from "./check-format-version.js";
