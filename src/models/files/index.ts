@@ -4,5 +4,6 @@ export * from "./hub/index.js";
 export type { JsonObject, JsonValue } from "../../core/json.js";
 export { readJson, readJsonIfExists, writeJson } from "./json-file.js";
 export * from "./peft/index.js";
+export { removeFolder } from "./remove-folder.js";
 export * from "./safetensors/index.js";
 export { type WeightEntry, type WeightFile } from "./weight-file.js";

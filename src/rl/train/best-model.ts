@@ -1,6 +1,5 @@
 import { fs } from "#platform";
-import { readJson, replaceFolder, writeJson } from "../../models/files/index.js";
-import { toWriteError } from "../../models/files/file-errors.js";
+import { readJson, removeFolder, replaceFolder, writeJson } from "../../models/files/index.js";
 import type { Agent } from "../agent/agent.js";
 
 const PREFIX = "best-";
@@ -28,10 +27,7 @@ export class BestModel {
       await this.agent.save(partialFolder);
       await writeJson(fs.join(partialFolder, EVALUATION_FILE), { ...evaluation });
     });
-    if (best === undefined) return;
-    await fs.remove(best.folder).catch((error: unknown) => {
-      throw toWriteError(best.folder, error);
-    });
+    if (best !== undefined) await removeFolder(best.folder);
   }
 
   /** Loads the saved parameters and returns their evaluation; undefined if there is none. */

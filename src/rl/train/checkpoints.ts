@@ -1,7 +1,13 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
-import { toWriteError } from "../../models/files/file-errors.js";
-import { readJson, replaceFolder, SafetensorsFile, writeJson, writeSafetensors } from "../../models/files/index.js";
+import {
+  readJson,
+  removeFolder,
+  replaceFolder,
+  SafetensorsFile,
+  writeJson,
+  writeSafetensors,
+} from "../../models/files/index.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
 import type { SavedFrozenStates } from "../../models/graphs/frozen-states.js";
 import { checkFormatVersion } from "./check-format-version.js";
@@ -37,9 +43,7 @@ export async function saveCheckpoint(
 ): Promise<string> {
   const { optimizer, frozenStates, state } = await task.getState(options);
   const folder = fs.join(dir, String(trainer.updates).padStart(6, "0"));
-  await removePartialCheckpoints(dir).catch((error: unknown) => {
-    throw toWriteError(dir, error);
-  });
+  await removePartialCheckpoints(dir);
   await replaceFolder(folder, async (partialFolder) => {
     await task.saveModel(partialFolder);
     const moments = optimizer.moments.map((data, i) => ({ name: `moment.${i}`, shape: [data.length], data }));
@@ -49,7 +53,7 @@ export async function saveCheckpoint(
     const saved: SavedState = { trainer, task: state, optimizer: { kind, step } };
     await writeJson(fs.join(partialFolder, STATE_FILE), { version: FORMAT_VERSION, ...saved });
   });
-  for (const name of (await listCheckpoints(dir)).slice(0, -SAVE_TOTAL_LIMIT)) await fs.remove(fs.join(dir, name));
+  for (const name of (await listCheckpoints(dir)).slice(0, -SAVE_TOTAL_LIMIT)) await removeFolder(fs.join(dir, name));
   return folder;
 }
 
@@ -82,7 +86,7 @@ export async function checkNoCheckpoints(dir: string | undefined, advice: string
 /** Removes what a process that was killed while saving left behind. */
 async function removePartialCheckpoints(dir: string): Promise<void> {
   for (const name of await fs.list(dir).catch(() => []))
-    if (name.endsWith(PARTIAL_SUFFIX)) await fs.remove(fs.join(dir, name));
+    if (name.endsWith(PARTIAL_SUFFIX)) await removeFolder(fs.join(dir, name));
 }
 
 async function listCheckpoints(dir: string): Promise<string[]> {
