@@ -50,10 +50,13 @@ export class DistributionCache {
    */
   async sample(request: SampleRequest, sampler: Sampler): Promise<SampleOutput> {
     const promptKey = `${this.constraintId(request.constraint)};${request.prompt.join()}`;
+    const { version } = this;
     const sequence = RunningSequence.forSampling({
       ...request,
       onDistribution: (distribution, value, index) => {
-        this.distributions.set(distributionKey(promptKey, sequence.tokens), { distribution, value });
+        // A completion that outlives an update was begun with outdated keys and values.
+        if (version === this.version)
+          this.distributions.set(distributionKey(promptKey, sequence.tokens), { distribution, value });
         request.onDistribution?.(distribution, value, index);
       },
     });

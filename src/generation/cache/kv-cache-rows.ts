@@ -96,7 +96,7 @@ export class KvCacheRows {
       }
       const [row] = free;
       free.delete(row);
-      if (candidate !== undefined) await this.restore(candidate, row);
+      if (candidate !== undefined) await this.restore(candidate, row, length);
       this.assign(row, sequence, tokens, length);
     }
   }
@@ -272,9 +272,10 @@ export class KvCacheRows {
     const shape = cacheShape(config);
     const cache = new KvCache(runtime, shape, 1, tokens.length);
     const copy = copyCacheRows(shape, this.cache!, cache, [{ fromRow: rowIndex, toRow: 0, tokenCount: tokens.length }]);
+    const stashed: StashedRow = { tokens, regime, lacksFrozenLayers, lastUsed, cache };
     // Not awaited: the worker handles requests in order, so the copy is complete before the stashed row is read.
-    runtime.sequence([copy]).catch(() => {});
-    this.stashed.push({ tokens, regime, lacksFrozenLayers, lastUsed, cache });
+    runtime.sequence([copy]).catch(() => this.unstash(stashed));
+    this.stashed.push(stashed);
     this.stashed.sort((a, b) => b.lastUsed - a.lastUsed);
     let storedValues = 0;
     const limit = this.stashed.findIndex(
@@ -283,16 +284,24 @@ export class KvCacheRows {
     if (limit >= 0) for (const { cache: dropped } of this.stashed.splice(limit)) dropped.free();
   }
 
-  private async restore(stashedRow: StashedRow, row: CacheRow): Promise<void> {
-    const rowIndex = this.rows.indexOf(row);
-    const shape = cacheShape(this.model.config);
+  /** Copies the first `length` tokens of a stashed row into a row; the stashed row may be longer than the cache's rows. */
+  private async restore(stashedRow: StashedRow, row: CacheRow, length: number): Promise<void> {
+    const toRow = this.rows.indexOf(row);
     const { tokens, lacksFrozenLayers, cache } = stashedRow;
-    const copy = copyCacheRows(shape, cache, this.cache!, [{ fromRow: 0, toRow: rowIndex, tokenCount: tokens.length }]);
+    const copy = copyCacheRows(cacheShape(this.model.config), cache, this.cache!, [
+      { fromRow: 0, toRow, tokenCount: length },
+    ]);
     await this.model.runtime.sequence([copy]);
-    cache.free();
-    this.stashed.splice(this.stashed.indexOf(stashedRow), 1);
-    row.tokens = tokens;
+    this.unstash(stashedRow);
+    row.tokens = tokens.slice(0, length);
     row.lacksFrozenLayers = lacksFrozenLayers;
+  }
+
+  private unstash(stashedRow: StashedRow): void {
+    const index = this.stashed.indexOf(stashedRow);
+    if (index < 0) return;
+    this.stashed.splice(index, 1);
+    stashedRow.cache.free();
   }
 }
 

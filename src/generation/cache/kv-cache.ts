@@ -1,3 +1,4 @@
+import { LlamaGymError } from "../../core/errors.js";
 import type { Runtime } from "../../engine/runtime/runtime.js";
 import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
 import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
@@ -44,6 +45,17 @@ export class KvCache {
     return keyValueHeads * this.rows * this.capacity * headDim;
   }
 
+  /** Throws unless a row has the tokens of a range. */
+  checkRange(row: number, firstToken: number, tokenCount: number): void {
+    const isInside = row >= 0 && row < this.rows && firstToken >= 0 && firstToken + tokenCount <= this.capacity;
+    if (isInside) return;
+    throw new LlamaGymError(
+      "INVALID_STATE",
+      `Tokens ${firstToken} to ${firstToken + tokenCount} of row ${row} are outside of a key-value cache of ` +
+        `${this.rows} rows of ${this.capacity} tokens.`,
+    );
+  }
+
   free(): void {
     this.runtime.free(this.buffer);
   }
@@ -58,7 +70,11 @@ export interface CacheCopy {
   readonly tokenCount: number;
 }
 
-/** Copies tokens of rows from one cache into another, in all layers. */
+/**
+ * Copies tokens of rows from one cache into another, in all layers.
+ *
+ * @throws INVALID_STATE for tokens outside of a row: the bounds of the buffer alone would let them overwrite the next row.
+ */
 export function copyCacheRows(
   shape: CacheShape,
   source: KvCache,
@@ -69,6 +85,8 @@ export function copyCacheRows(
   const plan: number[] = [];
   for (const { fromRow, toRow, fromToken = 0, toToken = 0, tokenCount } of copies) {
     if (tokenCount === 0) continue;
+    source.checkRange(fromRow, fromToken, tokenCount);
+    target.checkRange(toRow, toToken, tokenCount);
     for (let head = 0; head < keyValueHeads; head++) {
       const from = ((head * source.rows + fromRow) * source.capacity + fromToken) * headDim;
       const to = ((head * target.rows + toRow) * target.capacity + toToken) * headDim;
@@ -106,7 +124,11 @@ export interface NewKeyValues {
   readonly firstLayer: number;
 }
 
-/** Copies new keys and values into a cache. */
+/**
+ * Copies new keys and values into a cache.
+ *
+ * @throws INVALID_STATE for a position outside of its row.
+ */
 export function writeCache(
   shape: CacheShape,
   newKeyValues: NewKeyValues,
@@ -118,6 +140,7 @@ export function writeCache(
   const plan = new Int32Array(writes.length * keyValueHeads * 3);
   let i = 0;
   for (const { flatIndex, row, position } of writes) {
+    target.checkRange(row, position, 1);
     for (let head = 0; head < keyValueHeads; head++) {
       plan[i++] = (flatIndex * keyValueHeads + head) * headDim;
       plan[i++] = ((head * target.rows + row) * target.capacity + position) * headDim;

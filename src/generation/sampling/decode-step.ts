@@ -214,8 +214,12 @@ export class DecodeStep {
         keptTokens: keptTokens[i],
         topLogProbs: topLogProbs[i],
       };
-      sequence.appendToken({ token, logProb, rawLogProb, ...state });
-      sequence.appendForcedTokens();
+      try {
+        sequence.appendToken({ token, logProb, rawLogProb, ...state });
+        sequence.appendForcedTokens();
+      } catch (error) {
+        sequence.fail(error as Error);
+      }
     });
   }
 }

@@ -29,6 +29,7 @@ export class RunningSequence {
   private readonly cursor: ConstraintCursor | undefined;
   private readonly allowedTokenLists: Int32Array[] = [];
   private initialTokenCount = 0;
+  private failure: Error | undefined;
   private settle: { resolve: (output: SampleOutput) => void; reject: (error: Error) => void } | undefined;
 
   private constructor(
@@ -85,6 +86,7 @@ export class RunningSequence {
   /** The reason why the sequence is finished; undefined while it is not. */
   get finishReason(): FinishReason | undefined {
     const { request, tokens } = this;
+    if (this.failure !== undefined) return "aborted";
     if (request === undefined) return this.rawLogProbs.length === this.scoredTokens.length ? "length" : undefined;
     const lastToken = tokens.at(-1);
     if (lastToken === undefined) return undefined;
@@ -145,8 +147,14 @@ export class RunningSequence {
     });
   }
 
+  /** Ends the sequence with an error of its own callbacks, which must not end the others of its batch. */
+  fail(error: Error): void {
+    this.failure = error;
+  }
+
   finish(finishReason: FinishReason): void {
-    this.settle?.resolve(this.toOutput(finishReason));
+    if (this.failure !== undefined) this.reject(this.failure);
+    else this.settle?.resolve(this.toOutput(finishReason));
   }
 
   reject(error: Error): void {

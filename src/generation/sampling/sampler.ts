@@ -118,17 +118,17 @@ export class Sampler {
       }
     } catch (error) {
       this.failAll(error as Error);
+    } finally {
+      this.activeLoop = undefined;
     }
-    this.activeLoop = undefined;
   }
 
   private failAll(error: Error): void {
-    const sequences = [
-      ...this.waiting.splice(0),
-      ...this.cacheRows.rows.flatMap(({ sequence }) => (sequence === undefined ? [] : [sequence])),
-    ];
+    const running = this.cacheRows.rows.flatMap(({ sequence }) => (sequence === undefined ? [] : [sequence]));
+    for (const sequence of [...this.waiting.splice(0), ...running]) sequence.reject(error);
     this.invalidate();
-    for (const sequence of sequences) sequence.reject(error);
+    // The states of the failed step are registered, but may not have been computed.
+    FrozenStates.find(this.model)?.clear();
   }
 
   /** Invalidates everything computed with outdated parameters. */
@@ -159,12 +159,12 @@ export class Sampler {
       this.prefixCache.clear();
     }
     const { tokens: prefix } = this.prefixCache;
-    const admitted: RunningSequence[] = [];
-    for (let i = 0; i < this.waiting.length && activeCount + admitted.length < this.maxNumSequences;) {
-      if (this.fitsPrefix(this.waiting[i])) admitted.push(...this.waiting.splice(i, 1));
-      else i++;
-    }
+    const admitted = this.waiting
+      .filter((sequence) => this.fitsPrefix(sequence))
+      .slice(0, this.maxNumSequences - activeCount);
     await this.cacheRows.admit(admitted, prefix.length);
+    // Removed only now, so that each sequence is in a list that `failAll` reads when a request to the worker fails.
+    for (const sequence of admitted) this.waiting.splice(this.waiting.indexOf(sequence), 1);
   }
 
   /** Whether a sequence starts with the shared prefix. */
