@@ -1,4 +1,5 @@
 import { LlamaGymError, errorMessage, invalidArgument, invalidEnv } from "../core/errors.js";
+import { describeNonFinite } from "../core/finite.js";
 import type { RandomState, RandomStream } from "../core/random/random-stream.js";
 import type { Info } from "./info.js";
 import type { JsonValue } from "../core/json.js";
@@ -220,6 +221,11 @@ export function saveEnvState(env: Env): EnvState {
     const problem = `The state of ${env.unwrapped.toString()} is not JSON, so it cannot be saved: ${reason}`;
     throw invalidEnv(problem, error);
   }
+  const nonFinite = describeNonFinite(state);
+  if (nonFinite !== undefined)
+    throw invalidEnv(
+      `The state of ${env.unwrapped.toString()} cannot be saved: ${nonFinite}, and JSON has only finite numbers.`,
+    );
   if (length <= MAX_STATE_LENGTH) return state;
   const problem = `has ${length} characters as JSON, at most ${MAX_STATE_LENGTH} are allowed`;
   throw invalidEnv(`The state of ${env.unwrapped.toString()} ${problem}. Save only what step() reads.`);

@@ -1,5 +1,6 @@
 import { fs } from "#platform";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { describeNonFinite } from "../../core/finite.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
 import { corruptFileError, ignoreMissingFile, toReadError } from "./file-errors.js";
@@ -68,12 +69,23 @@ export async function readJson(path: string): Promise<JsonObject> {
   return value;
 }
 
+/** Checks that JSON can represent the numbers of a value. @throws INVALID_STATE, naming the file and the number. */
+export function checkFinite(path: string, value: unknown): void {
+  const problem = describeNonFinite(value);
+  if (problem === undefined) return;
+  throw new LlamaGymError(
+    "INVALID_STATE",
+    `${path} was not written: ${problem}, and JSON has only finite numbers. Correct what computes this number.`,
+  );
+}
+
 /** Reads a JSON object, or returns undefined when the file does not exist. */
 export async function readJsonIfExists(path: string): Promise<JsonObject | undefined> {
   return readJson(path).catch(ignoreMissingFile);
 }
 
-/** Writes a value as indented JSON atomically. @throws FILE_WRITE_FAILED. */
+/** Writes a value as indented JSON atomically. @throws FILE_WRITE_FAILED, INVALID_STATE for a number that is not finite. */
 export async function writeJson(path: string, value: unknown): Promise<void> {
+  checkFinite(path, value);
   await writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);
 }

@@ -2,7 +2,8 @@ import { saveEnvState, type Env, type EnvState } from "../../envs/env.js";
 import type { Info } from "../../envs/info.js";
 import type { JsonValue } from "../../core/json.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { errorMessage, invalidEnv, LlamaGymError } from "../../core/errors.js";
+import { describeNonFinite } from "../../core/finite.js";
 import type { RandomState, RandomStream } from "../../core/random/random-stream.js";
 import { checkObservation, checkResetResult, checkStepResult } from "./validate-env-output.js";
 import type { PromptBuilderState } from "./prompt-builder.js";
@@ -136,7 +137,10 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     return { turns, end, bootstrapPrompt, startsEpisode: this.episodeTurns === turns.length, ...seed };
   }
 
-  /** With `dropEpisode`, a new episode follows; the environment, which may have failed, is not called. */
+  /**
+   * With `dropEpisode`, a new episode follows; the environment, which may have failed, is not called.
+   * @throws ENV_INVALID for a state, an observation or an info with numbers that are not finite.
+   */
   getState({ dropEpisode = false } = {}): EnvSlotState {
     const { currentEpisode, info, episodeReturn, episodeTurns, hasStarted } = this;
     const env = hasStarted && !dropEpisode ? snapshotEnv(this.env) : null;
@@ -150,6 +154,11 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
             return: episodeReturn,
             turns: episodeTurns,
           };
+    const nonFinite = describeNonFinite({ info: episode?.info, observation: episode?.observation });
+    if (nonFinite !== undefined)
+      throw invalidEnv(
+        `The episode of ${this.location} cannot be saved: ${nonFinite}, and JSON has only finite numbers. Return another value.`,
+      );
     return { env, hasStarted, random: this.options.random.getState(), episode };
   }
 
