@@ -8,6 +8,8 @@ import { isJsonObject } from "../../core/json.js";
 export function checkSavedState(saved: unknown, initial: unknown, name = "The state of the algorithm"): void {
   if (typeof initial === "number" && !Number.isFinite(saved))
     throw new LlamaGymError("FILE_CORRUPT", `${name} in the checkpoint is ${JSON.stringify(saved)}, not a number.`);
+  if (Array.isArray(initial) && Array.isArray(saved) && saved.length === initial.length)
+    saved.forEach((item: unknown, i) => checkSavedState(item, initial[i], `${name}: ${i}`));
   if (!isJsonObject(initial)) return;
   if (!isJsonObject(saved))
     throw new LlamaGymError("FILE_CORRUPT", `${name} in the checkpoint is ${JSON.stringify(saved)}, not an object.`);

@@ -178,6 +178,11 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
       this.firstSeed = this.options.random.integers(0, 2 ** 31);
     }
     if (episode === null) return;
+    if (!Number.isFinite(episode.return) || !Number.isInteger(episode.turns))
+      throw new LlamaGymError(
+        "FILE_CORRUPT",
+        `The saved episode of ${this.location} has the return ${String(episode.return)} after ${String(episode.turns)} turns, not numbers.`,
+      );
     this.observation = this.env.observationSpace.decode(episode.observation);
     this.info = episode.info;
     this.episodeReturn = episode.return;

@@ -89,13 +89,15 @@ describe("a damaged checkpoint", () => {
     await trainer.close();
   });
 
-  it("is refused for a state of the algorithm without a number", async () => {
-    await rewriteState("000003", (text) => text.replace(/"klCoef": [^,]+/, '"klCoef": null'));
+  it.each([
+    ["klCoef", /"klCoef": [^,]+/, "FILE_CORRUPT", /klCoef in the checkpoint is null, not a number/],
+    ["squares", /"squares": [^\n]+/, "FILE_CORRUPT", /rewardScale: squares in the checkpoint is null/],
+    ["return", /"return": [^,]+/, "FILE_CORRUPT", /episode of <CountingEnv> .* has the return null/],
+    ["uinteger", /"uinteger": [^\n]+/, "INVALID_ARGUMENT", /"uinteger":null} is not the state of a random stream/],
+  ])("is refused for a state with null as %s", async (name, value, code, message) => {
+    await rewriteState("000003", (text) => text.replace(value, `"${name}": null`));
     const { trainer } = await runs.setUp({ checkpointDir: checkpoints });
-    await expect(trainer.resume()).rejects.toMatchObject({
-      code: "FILE_CORRUPT",
-      message: expect.stringContaining("klCoef in the checkpoint is null, not a number") as string,
-    });
+    await expect(trainer.resume()).rejects.toMatchObject({ code, message: expect.stringMatching(message) as string });
   });
 
   it("is refused as an adapter", async () => {
