@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { CountingEnv } from "../../../test/support/counting.js";
 import { CountingRuns, recordRun, type RecordedRun } from "../../../test/support/counting-runs.js";
+import { BestModel } from "./best-model.js";
 import { addAllChecksums } from "../../models/files/index.js";
 
 let runs: CountingRuns;
@@ -107,6 +108,32 @@ describe("a damaged checkpoint", () => {
       code: "FILE_CORRUPT",
       message: expect.stringContaining("remove SHA256SUMS") as string,
     });
+  });
+});
+
+describe("the best model", () => {
+  it("is refused if it is damaged", async () => {
+    const { agent } = await runs.setUp();
+    const best = new BestModel(agent, checkpoints);
+    await best.saveIfBetter({ updates: 1, meanReturn: 0.5 });
+    await flip("best-000001", "value_head.safetensors");
+    await expect(best.load()).rejects.toMatchObject({
+      code: "FILE_CORRUPT",
+      message: expect.stringContaining("value_head.safetensors is damaged") as string,
+    });
+  });
+
+  it("needs an evaluation that is a number, written and read", async () => {
+    const { agent } = await runs.setUp();
+    const best = new BestModel(agent, checkpoints);
+    await expect(best.saveIfBetter({ updates: 1, meanReturn: Infinity })).rejects.toMatchObject({
+      code: "INVALID_STATE",
+      message: expect.stringContaining("meanReturn is Infinity") as string,
+    });
+    await best.saveIfBetter({ updates: 1, meanReturn: 0.5 });
+    await writeFile(join(checkpoints, "best-000001", "evaluation.json"), '{"updates": 1, "meanReturn": null}');
+    await expect(best.load()).rejects.toMatchObject({ code: "FILE_CORRUPT" });
+    expect((await readdir(checkpoints)).filter((name) => name.includes("partial"))).toEqual([]);
   });
 });
 
