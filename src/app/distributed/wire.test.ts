@@ -66,6 +66,11 @@ describe("results of rollouts", () => {
     await expect(send(sent)).rejects.toMatchObject({ code: "FILE_CORRUPT" });
   });
 
+  it("are refused with the reward that is out of range", async () => {
+    const sent = { ...result, trajectories: [{ ...trajectory, turns: [{ ...turn, reward: 1e200 }] }] };
+    await expect(send(sent)).rejects.toThrow("The reward 1e+200 must be a finite number from -1000000 to 1000000");
+  });
+
   it.each([
     ["without states", { states: [] }],
     ["without turns", { trajectories: [] }],

@@ -61,7 +61,10 @@ async function decodeJson(payload: Uint8Array): Promise<unknown> {
 const count = z.int().min(0);
 const finite = z.float32();
 const episodeReturn = z.number().min(-MAX_RETURN).max(MAX_RETURN);
-const reward = z.number().refine(isReward, { error: `A reward must be ${REWARD_RULE}.` });
+const rewardError = {
+  error: ({ input }: { input?: unknown }) => `The reward ${String(input)} must be ${REWARD_RULE}.`,
+};
+const reward = z.number(rewardError).refine(isReward, rewardError);
 /** One check per list: a result has some 100,000 ids. */
 const tokenIds = z.custom<number[]>(
   (ids) => Array.isArray(ids) && ids.every((id) => Number.isSafeInteger(id) && id >= 0),
@@ -140,7 +143,7 @@ const turn = z.object({
     })
     .optional(),
   // The environment's reward minus the penalty.
-  reward: z.number().refine((value) => isReward(value / 2), { error: `A reward must be ${REWARD_RULE}.` }),
+  reward: z.number(rewardError).refine((value) => isReward(value / 2), rewardError),
 });
 const seconds = finite.min(0);
 const resultMessage = z.union([
