@@ -122,5 +122,9 @@ function createSeries(name: string, records: readonly MetricRecord[], metric: st
 function missingMetricError(name: string, metric: string, records: readonly MetricRecord[]): LlamaGymError {
   const names = [...new Set(records.flatMap((record) => Object.keys(record)))].filter((key) => key !== "step");
   if (names.length === 0) return invalidArgument(`The run ${name} has no metrics yet. Plot it after its first update.`);
+  if (names.includes(metric))
+    return invalidArgument(
+      `No value of "${metric}" in the run ${name} can be drawn: all are NaN, infinite or too large.`,
+    );
   return invalidArgument(`The run ${name} records no "${metric}". ${suggestNames(metric, names)}`);
 }

@@ -63,6 +63,22 @@ describe("checksums of a folder", () => {
     await expect(verifyChecksums(folder)).rejects.toMatchObject(damaged("SHA256SUMS", "not a complete list"));
   });
 
+  it.each(["../secret", "/etc/hostname", "a/../../b", "./a.json", "c:/a", "a\\b", "..", ""])(
+    "refuse a list that names %j",
+    async (name) => {
+      await writeFile(list(), `# SHA-256 of 1 files\n${"0".repeat(64)}  ${name}\n`);
+      await expect(verifyChecksums(folder)).rejects.toMatchObject(damaged("SHA256SUMS", "not a complete list"));
+    },
+  );
+
+  it("refuse a list that is too large, or a folder", async () => {
+    await writeFile(list(), "#".repeat(2 ** 20 + 1));
+    await expect(verifyChecksums(folder)).rejects.toMatchObject(damaged("SHA256SUMS", "not a list"));
+    await rm(list());
+    await mkdir(list());
+    await expect(verifyChecksums(folder)).rejects.toMatchObject(damaged("SHA256SUMS", "not a list"));
+  });
+
   it("are optional in a folder of another tool", async () => {
     await verifyChecksums(folder);
     await expect(verifyAllChecksums(folder)).rejects.toMatchObject(damaged(folder, "no SHA256SUMS"));

@@ -10,7 +10,10 @@ export const CHECKSUMS_NAME = "SHA256SUMS";
 const HEADER = /^# SHA-256 of (?<count>\d+) files$/u;
 /** Begins the lines of other tools, whose lists have no header. */
 const FOREIGN = /^[0-9a-f]{64} /iu;
-const LINE = /^(?<hash>[0-9a-f]{64}) {2}(?<name>[^\\]+)$/u;
+/** Names are relative and stay below the folder, which may be of others. */
+const LINE = /^(?<hash>[0-9a-f]{64}) {2}(?<name>(?!\.{0,2}(?:\/|$))[^\\/:]+(?:\/(?!\.{0,2}(?:\/|$))[^\\/:]+)*)$/u;
+/** Some 10,000 files. */
+const MAX_BYTES = 2 ** 20;
 const EDITED_ADVICE = `If you edited it, remove ${CHECKSUMS_NAME}, which is optional here.`;
 const CHUNK_BYTES = 2 ** 22;
 
@@ -73,6 +76,8 @@ async function readChecksums(folder: string): Promise<Map<string, string> | unde
   const path = fs.join(folder, CHECKSUMS_NAME);
   let text: string;
   try {
+    const { size, isFile } = await fs.stat(path);
+    if (!isFile || size > MAX_BYTES) throw corruptFileError(path, "it is not a list of checksums");
     text = await fs.readText(path);
   } catch (error) {
     const readError = toReadError(path, error);
@@ -107,9 +112,14 @@ async function writeEntries(
 /** Returns the relative paths of all files below a folder, apart from the list of checksums and the model card, which people edit. */
 async function listFiles(folder: string): Promise<string[]> {
   const files: string[] = [];
-  for (const name of await fs.list(folder, { recursive: true }))
-    if (name !== CHECKSUMS_NAME && name !== "README.md" && (await fs.stat(fs.join(folder, name))).isFile)
-      files.push(name.replaceAll("\\", "/"));
+  try {
+    for (const name of await fs.list(folder, { recursive: true })) {
+      if (name === CHECKSUMS_NAME || name === "README.md") continue;
+      if ((await fs.stat(fs.join(folder, name))).isFile) files.push(name.replaceAll("\\", "/"));
+    }
+  } catch (error) {
+    throw toReadError(folder, error);
+  }
   return files;
 }
 
