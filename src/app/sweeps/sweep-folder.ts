@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { LlamaGymError } from "../../core/errors.js";
-import { checkFinite, readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
+import { checkSavable, readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
 import { checkFormatVersion } from "../../rl/train/check-format-version.js";
 import { readRunConfig } from "../runs/run-folder.js";
 import type { SweepPlan } from "./sweep-plan.js";
@@ -38,7 +38,7 @@ export class SweepFolder {
    */
   static async open(path: string, config: SweepConfig, plan: SweepPlan): Promise<SweepFolder> {
     const saved = await readSweepOptions(path);
-    checkFinite(join(path, CONFIG_FILE), config);
+    checkSavable(join(path, CONFIG_FILE), config);
     const requested = JSON.parse(JSON.stringify(config)) as JsonObject;
     if ((await readRunConfig(path)) !== undefined)
       throw new LlamaGymError("INVALID_STATE", `${path} contains a run. Choose another folder for the sweep.`);

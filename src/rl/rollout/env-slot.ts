@@ -1,9 +1,9 @@
-import { saveEnvState, type Env, type EnvState } from "../../envs/env.js";
+import { MAX_STATE_DEPTH, saveEnvState, type Env, type EnvState } from "../../envs/env.js";
 import type { Info } from "../../envs/info.js";
 import type { JsonValue } from "../../core/json.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { errorMessage, invalidEnv, LlamaGymError } from "../../core/errors.js";
-import { describeNonFinite } from "../../core/finite.js";
+import { describeUnsavable } from "../../core/describe-unsavable.js";
 import type { RandomState, RandomStream } from "../../core/random/random-stream.js";
 import { checkObservation, checkResetResult, checkStepResult } from "./validate-env-output.js";
 import type { PromptBuilderState } from "./prompt-builder.js";
@@ -154,11 +154,9 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
             return: episodeReturn,
             turns: episodeTurns,
           };
-    const nonFinite = describeNonFinite({ info: episode?.info, observation: episode?.observation });
-    if (nonFinite !== undefined)
-      throw invalidEnv(
-        `The episode of ${this.location} cannot be saved: ${nonFinite}, and JSON has only finite numbers. Return another value.`,
-      );
+    const unsavable = describeUnsavable({ info: episode?.info, observation: episode?.observation }, MAX_STATE_DEPTH);
+    if (unsavable !== undefined)
+      throw invalidEnv(`The episode of ${this.location} cannot be saved: ${unsavable}. Return another value.`);
     return { env, hasStarted, random: this.options.random.getState(), episode };
   }
 

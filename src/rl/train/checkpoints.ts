@@ -6,7 +6,7 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import {
   addAllChecksums,
   CHECKSUMS_NAME,
-  checkFinite,
+  checkSavable,
   readJson,
   removeFolder,
   replaceFolder,
@@ -80,7 +80,7 @@ export async function saveCheckpoint(
     task: state,
     optimizer: { kind, step },
   };
-  checkFinite(folder, saved);
+  checkSavable(folder, saved);
   if (!optimizer.moments.every(isAllFinite))
     throw new LlamaGymError(
       "TRAINING_DIVERGED",

@@ -146,7 +146,7 @@ describe("a checkpoint", () => {
     await trainer.resume();
     await expect(trainer.train()).rejects.toMatchObject({
       code: "ENV_INVALID",
-      message: expect.stringContaining(`state.best[1] is ${value}`) as string,
+      message: expect.stringContaining(`state.best[1] is ${value}, and JSON`) as string,
     });
     vi.restoreAllMocks();
     expect(await readdir(checkpoints)).toEqual(["000002", "000003"]);
