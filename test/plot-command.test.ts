@@ -18,6 +18,7 @@ beforeAll(async () => {
       num_turns: 100 * (i + 1),
       "rollout/ep_rew_mean": offset - 0.4 + 0.05 * i,
       loss: 1 / (i + 1),
+      huge: i % 2 === 0 ? 1e300 : null,
     }));
     await writeFile(join(folder, name, "metrics.jsonl"), records.map((record) => JSON.stringify(record)).join("\n"));
   }
@@ -50,6 +51,7 @@ describe("llamagym plot", () => {
   it.each([
     [["missing"], 1, /There is no run in missing/],
     [["first", "--metric", "los"], 1, /The run first records no "los"\. Did you mean loss\?/],
+    [["first", "--metric", "huge"], 1, /No value of "huge" in the run first can be drawn/],
     [[], 2, /RUN is missing/],
   ])("rejects %j", async (args, status, message) => {
     const result = await runInHost(["plot", ...args], { cwd: folder });

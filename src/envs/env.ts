@@ -1,4 +1,5 @@
 import { LlamaGymError, errorMessage, invalidArgument, invalidEnv } from "../core/errors.js";
+import { describeUnsavable, MAX_JSON_DEPTH } from "../core/describe-unsavable.js";
 import type { RandomState, RandomStream } from "../core/random/random-stream.js";
 import type { Info } from "./info.js";
 import type { JsonValue } from "../core/json.js";
@@ -205,6 +206,8 @@ export abstract class Env<Observation = unknown, Action = unknown> {
 
 /** Characters of a saved state: beyond it, checkpoints of several environments exceed the longest string of JavaScript. */
 const MAX_STATE_LENGTH = 2 ** 25;
+/** Levels of a saved state, which a checkpoint puts into some more. */
+export const MAX_STATE_DEPTH = MAX_JSON_DEPTH - 10;
 
 /**
  * Returns the state of an environment, checked to survive JSON.
@@ -220,6 +223,9 @@ export function saveEnvState(env: Env): EnvState {
     const problem = `The state of ${env.unwrapped.toString()} is not JSON, so it cannot be saved: ${reason}`;
     throw invalidEnv(problem, error);
   }
+  const unsavable = describeUnsavable(state, MAX_STATE_DEPTH);
+  if (unsavable !== undefined)
+    throw invalidEnv(`The state of ${env.unwrapped.toString()} cannot be saved: ${unsavable}.`);
   if (length <= MAX_STATE_LENGTH) return state;
   const problem = `has ${length} characters as JSON, at most ${MAX_STATE_LENGTH} are allowed`;
   throw invalidEnv(`The state of ${env.unwrapped.toString()} ${problem}. Save only what step() reads.`);

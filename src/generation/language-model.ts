@@ -2,6 +2,7 @@ import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import type { ExportOptions } from "../models/export/export-model.js";
 import { mergeAdapter } from "../models/adapters/merge-adapter.js";
+import { addChecksums } from "../models/files/index.js";
 import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
 import { RandomStream } from "../core/random/random-stream.js";
 import type { Tokenizer } from "../models/text/index.js";
@@ -198,7 +199,7 @@ export class LanguageModel {
    */
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
     await saveModel(this.causalLM, folder, { baseModelName: this.options.name, ...options });
-    await this.textTokenizer?.save(folder);
+    await addChecksums(folder, (await this.textTokenizer?.save(folder)) ?? []);
   }
 
   /**

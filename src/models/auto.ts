@@ -1,6 +1,13 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
-import { isAdapterFolder, readAdapter, resolveModel, type ResolveOptions } from "./files/index.js";
+import {
+  isAdapterFolder,
+  readAdapter,
+  resolveModel,
+  verifyChecksum,
+  verifyChecksums,
+  type ResolveOptions,
+} from "./files/index.js";
 import { CausalLM, type ModelOptions } from "./causal-lm.js";
 import { EMBEDDED_MODEL, getEmbeddedModelPath } from "./embedded-model.js";
 import { loadAdapter } from "./save-model.js";
@@ -26,8 +33,10 @@ export interface LoadedModel {
  */
 export async function openPretrained(idOrPath: string, options: OpenOptions = {}): Promise<LoadedModel> {
   const path = await locate(idOrPath, options);
-  if (!(await isAdapterOnly(path)))
+  if (!(await isAdapterOnly(path))) {
+    await ((await fs.stat(path)).isFolder ? verifyChecksums(path) : verifyChecksum(path));
     return { model: await CausalLM.open(path, options), name: idOrPath, path, adapterPath: undefined };
+  }
   const base = await findBaseModel(path);
   const basePath = await locate(base.name, { ...options, revision: base.revision, file: undefined });
   if (await isAdapterOnly(basePath)) {

@@ -1,11 +1,14 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
+import { isAllFinite } from "../core/finite.js";
 import {
   readAdapter,
   readJsonIfExists,
   saveWeightFolder,
   SafetensorsFile,
+  verifyChecksums,
   writeAdapter,
+  writeChecksums,
   writeFileAtomic,
   writeJson,
   writeSafetensors,
@@ -40,8 +43,9 @@ const TORCH_DTYPES = { F32: "float32", F16: "float16", BF16: "bfloat16" } as con
 
 /**
  * Saves a model in the formats of Transformers and PEFT: the adapter alone if there is one (merge it first to save the
- * whole model), else config.json, generation_config.json and safetensors; and the value head, if any.
- * @throws FILE_WRITE_FAILED.
+ * whole model), else config.json, generation_config.json and safetensors; and the value head, if any. SHA256SUMS lists the
+ * checksums of the files.
+ * @throws FILE_WRITE_FAILED, TRAINING_DIVERGED for parameters that are not finite.
  */
 export async function saveModel(model: CausalLM, folder: string, options: SaveOptions = {}): Promise<void> {
   await fs.makeFolder(folder).catch((error: unknown) => {
@@ -49,27 +53,30 @@ export async function saveModel(model: CausalLM, folder: string, options: SaveOp
       cause: error,
     });
   });
-  if (model.adapter === undefined) await saveWeights(model, folder, options);
-  else await saveAdapter(model, folder, options);
-  if (model.valueHead !== undefined) await saveValueHead(model, model.valueHead, folder);
+  const names = await (model.adapter === undefined ? saveWeights : saveAdapter)(model, folder, options);
+  if (model.valueHead !== undefined) names.push(...(await saveValueHead(model, model.valueHead, folder)));
+  await writeChecksums(folder, names);
 }
 
 async function saveWeights(
   model: CausalLM,
   folder: string,
   { dtype = "F32", maxShardBytes }: SaveOptions,
-): Promise<void> {
+): Promise<string[]> {
   const { generationConfig } = model.source;
+  const names = ["config.json"];
   await writeFileAtomic(fs.join(folder, "config.json"), formatConfig(buildSavedConfig(model, dtype)));
-  if (Object.keys(generationConfig).length > 0)
+  if (Object.keys(generationConfig).length > 0) {
     await writeJson(fs.join(folder, "generation_config.json"), generationConfig);
+    names.push("generation_config.json");
+  }
   const tensors: TensorToSave[] = [...model.weights.parameters].map(([name, { shape }]) => ({
     name,
     shape,
     dtype,
-    data: () => model.readWeight(name),
+    data: async () => requireFinite(name, await model.readWeight(name)),
   }));
-  await saveWeightFolder(folder, tensors, { maxShardBytes });
+  return [...names, ...(await saveWeightFolder(folder, tensors, { maxShardBytes }))];
 }
 
 /** Builds the config.json of a saved model, in the fields of Transformers 4 and 5. */
@@ -94,10 +101,10 @@ async function saveAdapter(
   model: CausalLM,
   folder: string,
   { baseModelName = model.source.path }: SaveOptions,
-): Promise<void> {
+): Promise<string[]> {
   const { config, modules } = model.adapter!;
   const names = [...modules.values()].flatMap((lora) => [loraAName(lora), loraBName(lora)]);
-  await writeAdapter(
+  const files = await writeAdapter(
     folder,
     { ...config, fanInFanOut: model.config.transposedWeights, baseModelNameOrPath: baseModelName },
     await readValues(model, names),
@@ -105,22 +112,36 @@ async function saveAdapter(
   const readme = formatAdapterReadme(baseModelName, baseModelName === EMBEDDED_MODEL);
   const readmePath = fs.join(folder, "README.md");
   if (readme !== undefined && !(await fs.exists(readmePath))) await writeFileAtomic(readmePath, readme);
+  return files;
 }
 
-async function saveValueHead(model: CausalLM, config: ValueHeadConfig, folder: string): Promise<void> {
+async function saveValueHead(model: CausalLM, config: ValueHeadConfig, folder: string): Promise<string[]> {
   const values = await readValues(model, getValueHeadShapes(model, config).keys());
   await writeSafetensors(
     fs.join(folder, VALUE_HEAD_WEIGHTS),
     [...values].map(([name, { shape, data }]) => ({ name, shape, data })),
   );
   await writeJson(fs.join(folder, VALUE_HEAD_CONFIG), config);
+  return [VALUE_HEAD_WEIGHTS, VALUE_HEAD_CONFIG];
 }
 
 async function readValues(model: CausalLM, names: Iterable<string>): Promise<ParameterValues> {
   const values = new Map<string, { shape: readonly number[]; data: Float32Array }>();
   for (const name of names)
-    values.set(name, { shape: model.parameters.shape(name), data: await model.parameters.read(name) });
+    values.set(name, {
+      shape: model.parameters.shape(name),
+      data: requireFinite(name, await model.parameters.read(name)),
+    });
   return values;
+}
+
+/** Returns the values of a parameter to save. @throws TRAINING_DIVERGED unless they are finite. */
+function requireFinite(name: string, values: Float32Array): Float32Array {
+  if (isAllFinite(values)) return values;
+  throw new LlamaGymError(
+    "TRAINING_DIVERGED",
+    `The model was not saved: its parameter ${name} contains NaN or infinite values. Lower the learning rate, or start from an earlier checkpoint.`,
+  );
 }
 
 /**
@@ -128,6 +149,7 @@ async function readValues(model: CausalLM, names: Iterable<string>): Promise<Par
  * MODEL_UNSUPPORTED for features beyond LoRA, WEIGHTS_MISMATCH for another model's adapter.
  */
 export async function loadAdapter(model: CausalLM, folder: string): Promise<CausalLM> {
+  await verifyChecksums(folder);
   const { config, tensors } = await readAdapter(folder);
   if (config.modulesToSave.length > 0) {
     throw new LlamaGymError(
@@ -139,6 +161,8 @@ export async function loadAdapter(model: CausalLM, folder: string): Promise<Caus
     Object.keys(LORA_DEFAULTS).map((name) => [name, config[name as keyof LoraConfig]]),
   ) as unknown as LoraConfig;
   const head = await loadValueHead(folder);
+  const diverged = [...tensors, ...(head?.values ?? [])].find(([, { data }]) => !isAllFinite(data));
+  if (diverged !== undefined) throw nonFiniteError(folder, diverged[0]);
   return withAdapterValues(model, lora, new Map([...tensors, ...(head?.values ?? [])]), head?.config);
 }
 
@@ -147,12 +171,14 @@ export async function loadAdapter(model: CausalLM, folder: string): Promise<Caus
  * FILE_CORRUPT, and WEIGHTS_MISMATCH, before changing anything, for values of another form.
  */
 export async function loadTrainedValues(model: CausalLM, folder: string): Promise<void> {
+  await verifyChecksums(folder);
   const trainedTensors =
     model.adapter === undefined ? await readTrainedWeights(model, folder) : (await readAdapter(folder)).tensors;
   const savedValues: ParameterValues = new Map([...trainedTensors, ...((await loadValueHead(folder))?.values ?? [])]);
   const { parameters } = model;
   for (const name of parameters.names) {
-    const shape = savedValues.get(name)?.shape;
+    const { shape, data } = savedValues.get(name) ?? {};
+    if (data !== undefined && !isAllFinite(data)) throw nonFiniteError(folder, name);
     if (shape?.join() === parameters.shape(name).join()) continue;
     const found = shape === undefined ? "missing" : `[${shape.join(", ")}]`;
     throw new LlamaGymError(
@@ -163,6 +189,12 @@ export async function loadTrainedValues(model: CausalLM, folder: string): Promis
   for (const name of parameters.names) await parameters.write(name, savedValues.get(name)!.data);
   model.markParametersChanged();
 }
+
+const nonFiniteError = (folder: string, name: string): LlamaGymError =>
+  new LlamaGymError(
+    "FILE_CORRUPT",
+    `${name} in ${folder} contains NaN or infinite values: its training diverged. Use an earlier checkpoint.`,
+  );
 
 /** Reads the tensors of a saved model that this one trains. */
 async function readTrainedWeights(model: CausalLM, folder: string): Promise<ParameterValues> {

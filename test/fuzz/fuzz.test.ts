@@ -25,6 +25,7 @@ describe("npm run fuzz", () => {
     ["schemas", 20],
     ["hub", 4],
     ["kills", 1],
+    ["checkpoints", 12],
   ])(
     "%s: each of %i mutants is accepted or refused with a code",
     async (name, count) => {

@@ -4,6 +4,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import { getChoices, type Env, type Info } from "../../envs/index.js";
 import { CompletionSampler, type TurnCompletion, type TurnRequest } from "../../rl/rollout/completion-sampler.js";
 import type { Episode } from "../../rl/rollout/episode.js";
+import { checkStepResult } from "../../rl/rollout/validate-env-output.js";
 import { addReturnsToGo, describeTokens, toTurnDetail } from "../../rl/train/record-rollout.js";
 import type { ChatRequest, PlayState, PlayStepRequest, TurnDetail } from "./api.js";
 import type { PlayAgent } from "./play-models.js";
@@ -74,6 +75,7 @@ export class PlaySession {
       this.episode.observe(this.observation, this.info, observation);
       const { action, turn } = await this.episode.act({ record: true });
       const result = await this.env!.step(action);
+      checkStepResult(result, this.env!.toString());
       turn.reward += result.reward;
       const recording = turn.recording && { ...turn.recording, render, action: this.env!.text?.formatAction(action) };
       this.turns.push(toTurnDetail({ ...turn, recording }, undefined, { step: 0, tokenizer: agent.model.tokenizer }));

@@ -58,9 +58,17 @@ describe("results of rollouts", () => {
     ["too few log-probabilities", { logProbs: [-1] }],
     ["too few values", { values: [1] }],
     ["a reward that is not finite", { reward: Number.POSITIVE_INFINITY }],
+    ["a reward beyond the limit", { reward: 1e200 }],
+    ["a penalty beyond the limit", { penalty: 1e7 }],
+    ["a value beyond 32 bits", { values: [1e39, 0] }],
   ])("are refused with %s", async (_, change) => {
     const sent = { ...result, trajectories: [{ ...trajectory, turns: [{ ...turn, ...change }] }] };
     await expect(send(sent)).rejects.toMatchObject({ code: "FILE_CORRUPT" });
+  });
+
+  it("are refused with the reward that is out of range", async () => {
+    const sent = { ...result, trajectories: [{ ...trajectory, turns: [{ ...turn, reward: 1e200 }] }] };
+    await expect(send(sent)).rejects.toThrow("The reward 1e+200 must be a finite number from -1000000 to 1000000");
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { isReward, MAX_RETURN, REWARD_RULE } from "../../envs/reward-limit.js";
 import type { Turn } from "../../rl/rollout/trajectory.js";
 import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
 import type { GradientJob } from "../../rl/algorithms/update/micro-batch-graphs.js";
@@ -58,7 +59,12 @@ async function decodeJson(payload: Uint8Array): Promise<unknown> {
 }
 
 const count = z.int().min(0);
-const finite = z.number();
+const finite = z.float32();
+const episodeReturn = z.number().min(-MAX_RETURN).max(MAX_RETURN);
+const rewardError = {
+  error: ({ input }: { input?: unknown }) => `The reward ${String(input)} must be ${REWARD_RULE}.`,
+};
+const reward = z.number(rewardError).refine(isReward, rewardError);
 /** One check per list: a result has some 100,000 ids. */
 const tokenIds = z.custom<number[]>(
   (ids) => Array.isArray(ids) && ids.every((id) => Number.isSafeInteger(id) && id >= 0),
@@ -73,7 +79,7 @@ const slotState = z.object({
       promptBuilder: z.object({ conversation: z.any(), observationText: z.string().nullable() }),
       observation: z.json(),
       info: z.record(z.string(), z.unknown()),
-      return: finite,
+      return: episodeReturn,
       turns: count,
     })
     .nullable(),
@@ -127,7 +133,7 @@ const turn = z.object({
   isValid: z.boolean(),
   extraction: z.string().optional(),
   attempts: z.int().min(1),
-  penalty: finite,
+  penalty: reward,
   recording: z
     .object({
       observation: z.string(),
@@ -136,7 +142,8 @@ const turn = z.object({
       distributions: z.array(distribution.nullable().transform((value) => value ?? undefined)),
     })
     .optional(),
-  reward: finite,
+  // The environment's reward minus the penalty.
+  reward: z.number(rewardError).refine((value) => isReward(value / 2), rewardError),
 });
 const seconds = finite.min(0);
 const resultMessage = z.union([
@@ -156,7 +163,7 @@ const resultMessage = z.union([
           final: z.object({ render: z.string().optional(), observation: z.string().optional() }).optional(),
         }),
       ),
-      finishedEpisodes: z.array(z.object({ return: finite, turns: z.int().min(1), end })),
+      finishedEpisodes: z.array(z.object({ return: episodeReturn, turns: z.int().min(1), end })),
       states: z.array(slotState),
     }),
   }),

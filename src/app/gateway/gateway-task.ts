@@ -1,4 +1,5 @@
 import type { LanguageModel } from "../../generation/language-model.js";
+import { checkSavedState } from "../../rl/algorithms/check-saved-state.js";
 import type { Learner, LearnerState, Metrics } from "../../rl/algorithms/learner.js";
 import type { Trajectory } from "../../rl/rollout/trajectory.js";
 import type { CompletionRow } from "../../rl/tracking/index.js";
@@ -151,6 +152,11 @@ export class GatewayTask implements TrainTask<SessionRollout, unknown> {
   async setState({ state, ...tensors }: LearnerState, folder: string): Promise<void> {
     const { model, learner, store } = this.options;
     const { nextTask, sessions, updates, learner: learnerState } = state as GatewayTaskState;
+    checkSavedState(
+      { nextTask, sessions, updates },
+      { nextTask: 0, sessions: 0, updates: 0 },
+      "The state of the gateway",
+    );
     await model.loadTrainedValues(folder);
     await learner.setState({ ...tensors, state: learnerState });
     this.nextTask = nextTask;

@@ -8,7 +8,7 @@ import type { LanguageModel } from "../../generation/language-model.js";
 import { ALGORITHM_NAMES, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
 import { createLearner } from "../../rl/algorithms/create-learner.js";
 import type { Learner } from "../../rl/algorithms/learner.js";
-import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "../../rl/train/checkpoints.js";
+import { checkNoCheckpoints, findLatestCheckpoint, restoreLatestCheckpoint } from "../../rl/train/checkpoints.js";
 import { runTrainLoop, type TrainProgress, type TrainResult } from "../../rl/train/train-loop.js";
 import type { RolloutMode } from "../../rl/train/record-rollout.js";
 import { computeMeanAndError, type EvalResult } from "../../rl/train/evaluate.js";
@@ -125,10 +125,8 @@ export class GatewayTrainer<Task = unknown> {
   /** Restores the newest checkpoint, if there is one, and returns the number of updates made so far. @throws as `Trainer.resume`. */
   async resume(): Promise<number> {
     const { checkpointDir } = this.options;
-    const folder = checkpointDir === undefined ? undefined : await findLatestCheckpoint(checkpointDir);
-    if (folder === undefined) return 0;
-    this.resumed = await restoreCheckpoint(folder, await this.openTask());
-    return this.resumed.state.updates;
+    this.resumed = await restoreLatestCheckpoint(checkpointDir, async () => this.openTask(), this.onWarning);
+    return this.resumed?.state.updates ?? 0;
   }
 
   /**

@@ -3,6 +3,7 @@ import type { LruCache } from "../../generation/cache/lru-cache.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
+import { isReward, REWARD_RULE } from "../../envs/reward-limit.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type { EpisodeSummary, Trajectory } from "../../rl/rollout/trajectory.js";
 import { describePrompt } from "../../rl/train/record-rollout.js";
@@ -130,16 +131,17 @@ export class Session implements ChatEngine {
 
   /**
    * Adds a reward to a turn, by default the last one so far; later rewards add up.
-   * @throws RequestError 409 after the end of the session, 400 for a reward that is not finite or a turn that does not exist.
+   * @throws RequestError 409 after the end of the session, 400 for a reward or sum of rewards out of range or a turn that does not exist.
    */
   reward(reward: number, turn?: number): void {
     this.checkOpen("be rewarded");
-    if (!Number.isFinite(reward)) throw new RequestError(400, `A reward must be a finite number, got ${reward}.`);
     this.lastUse = performance.now();
     const { turns } = this.tree;
-    if (turn === undefined && turns.length === 0) this.earlyReward += reward;
-    else if (turn === undefined || turn in turns) turns.at(turn ?? -1)!.reward += reward;
-    else
+    if (turn === undefined && turns.length === 0) this.earlyReward = this.addReward(this.earlyReward, reward);
+    else if (turn === undefined || turn in turns) {
+      const rewarded = turns.at(turn ?? -1)!;
+      rewarded.reward = this.addReward(rewarded.reward, reward);
+    } else
       throw new RequestError(400, `The session has ${turns.length} turns, numbered from 0; there is no turn ${turn}.`);
   }
 
@@ -151,10 +153,18 @@ export class Session implements ChatEngine {
 
   /**
    * Returns an ended session, with the reward of `sessionReward`, as one trajectory of its turns; undefined without turns.
-   * @throws REWARD_FAILED for a reward that is not finite, and what `sessionReward` throws.
+   * @throws REWARD_FAILED for a reward out of range, and what `sessionReward` throws.
    */
   finish(): Promise<SessionRecord | undefined> {
     return (this.finished ??= this.addSessionReward().then(() => this.toRecord()));
+  }
+
+  /** Returns the sum of a turn's rewards. @throws RequestError 400 for a reward or sum out of range. */
+  private addReward(earlier: number, reward: number): number {
+    const sum = earlier + reward;
+    const [subject, value] = isReward(reward) ? ["The sum of a turn's rewards", sum] : ["A reward", reward];
+    if (isReward(value)) return sum;
+    throw new RequestError(400, `${subject} is ${String(value)} in session ${this.id}; it must be ${REWARD_RULE}.`);
   }
 
   private async addSessionReward(): Promise<void> {
@@ -162,8 +172,11 @@ export class Session implements ChatEngine {
     const last = this.tree.turns.at(-1);
     if (sessionReward === undefined || last === undefined) return;
     const reward = await sessionReward(this.conversation);
-    if (!Number.isFinite(reward))
-      throw new LlamaGymError("REWARD_FAILED", `\`sessionReward\` must return a finite number, got ${reward}.`);
+    if (!isReward(reward))
+      throw new LlamaGymError(
+        "REWARD_FAILED",
+        `\`sessionReward\` returned ${String(reward)} for session ${this.id}; it must return ${REWARD_RULE}.`,
+      );
     last.reward += reward;
   }
 

@@ -182,6 +182,12 @@ describe("rewards", () => {
   it.each([
     ["null, as NaN is written", { reward: null }, 400, /finite number/],
     ["text", { reward: "1" }, 400, /finite number/],
+    [
+      "a reward beyond the limit",
+      { reward: -1e200 },
+      400,
+      /A reward is -1e\+200 in session .* from -1000000 to 1000000/,
+    ],
     ["a turn that does not exist", { reward: 1, turn: 7 }, 400, /no turn 7/],
     ["an unknown field", { reward: 1, step: 0 }, 400, /Unknown field "step"/],
   ])("%s is refused", async (_, body, status, message) => {
@@ -189,6 +195,18 @@ describe("rewards", () => {
     const result = await post(`/sessions/${id}/reward`, body);
     expect(result.status).toBe(status);
     expect((result.body.error as { message: string }).message).toMatch(message);
+  });
+});
+
+describe("rewards of a session", () => {
+  it("are refused where their sum is beyond the limit, and stay as they were", async () => {
+    const id = await openSession();
+    await complete(id, [user("Total 14?")]);
+    await post(`/sessions/${id}/reward`, { reward: 1e6 });
+    const result = await post(`/sessions/${id}/reward`, { reward: 1 });
+    expect(result.status).toBe(400);
+    expect((result.body.error as { message: string }).message).toMatch(/sum of a turn's rewards is 1000001/);
+    expect((await post(`/sessions/${id}/end`, { reward: -1 })).body).toMatchObject({ return: 999_999 });
   });
 });
 

@@ -3,6 +3,7 @@ import { appendFile, readFile } from "node:fs/promises";
 import { z } from "zod";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { sleep } from "../../core/sleep.js";
+import { isReward, MAX_REWARD } from "../../envs/reward-limit.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { RewardBatch, RewardFunction } from "../../rl/train/prompts/reward-scorer.js";
 
@@ -159,8 +160,10 @@ function checkJudgeOptions(
     throw invalidArgument(
       `\`min\` and \`max\` must be integers, \`max\` 1 to 100 above \`min\`, got ${min} and ${max}.`,
     );
-  if (!Number.isFinite(failureReward))
-    throw invalidArgument(`\`failureReward\` must be a finite number, got ${failureReward}.`);
+  if (![min, max, failureReward].every(isReward))
+    throw invalidArgument(
+      `\`min\`, \`max\` and \`failureReward\` must be from -${MAX_REWARD} to ${MAX_REWARD}, got ${min}, ${max} and ${failureReward}.`,
+    );
   if (!Number.isInteger(maxParallel) || maxParallel < 1)
     throw invalidArgument(`\`maxParallel\` must be an integer >= 1, got ${maxParallel}.`);
   if (!Number.isInteger(retries) || retries < 0 || retries > 10)

@@ -10,6 +10,7 @@ import { trainerSettings } from "../../rl/train/trainer-settings.js";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
+import { checkStepResult } from "../../rl/rollout/validate-env-output.js";
 
 /** An action and the completion that expresses it. */
 export interface PolicyAction {
@@ -80,6 +81,7 @@ async function recordEpisode(env: Env, policy: EpisodePolicy, seed: number): Pro
     const { action, completion } = await policy(observation, info);
     turns.push({ observationText, completion, observation, info });
     const result = await env.step(action);
+    checkStepResult(result, env.toString());
     ({ observation, info } = result);
     totalReward += result.reward;
     isDone = result.terminated || result.truncated;

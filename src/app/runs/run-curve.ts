@@ -7,6 +7,7 @@ import { findSpec } from "../../envs/index.js";
 import { writeFileAtomic } from "../../models/files/index.js";
 import { readMetrics, type MetricRecord, type ResumePoint, type Tracker } from "../../rl/tracking/index.js";
 import {
+  isDrawable,
   MEAN_RETURN,
   renderLearningCurve,
   type CurveReference,
@@ -51,7 +52,7 @@ export async function readRunCurves(folders: readonly string[], metric?: string)
   const [{ config }] = runs;
   const shown = metric ?? defaultMetric(config);
   for (const { name, records } of runs)
-    if (!records.some((record) => Number.isFinite(record[shown]))) throw missingMetricError(name, shown, records);
+    if (!records.some((record) => isDrawable(record[shown]))) throw missingMetricError(name, shown, records);
   const isSameEnv = runs.every((run) => JSON.stringify(run.config.env) === JSON.stringify(config.env));
   const series = runs.map(({ name, records }) => createSeries(name, records, shown));
   return createCurve(config, shown, series, isSameEnv);
@@ -77,7 +78,7 @@ export async function openCurveTracker(
   return {
     log: async (step, record) => {
       const { [metric]: value, num_turns: turns } = record;
-      if (!Number.isFinite(value)) return;
+      if (!isDrawable(value)) return;
       records.push({ step, [metric]: value, ...(turns === undefined ? {} : { num_turns: turns }) });
       if (step % config.saveSteps === 0) await write();
     },
@@ -106,7 +107,7 @@ function createCurve(
 
 /** Averages a metric over consecutive updates. */
 function createSeries(name: string, records: readonly MetricRecord[], metric: string): CurveSeries {
-  const points = records.filter((record) => Number.isFinite(record[metric]));
+  const points = records.filter((record) => isDrawable(record[metric]));
   const size = Math.ceil(points.length / MAX_POINTS);
   const buckets = Array.from({ length: Math.ceil(points.length / size) }, (_, i) =>
     points.slice(i * size, (i + 1) * size),
@@ -121,5 +122,9 @@ function createSeries(name: string, records: readonly MetricRecord[], metric: st
 function missingMetricError(name: string, metric: string, records: readonly MetricRecord[]): LlamaGymError {
   const names = [...new Set(records.flatMap((record) => Object.keys(record)))].filter((key) => key !== "step");
   if (names.length === 0) return invalidArgument(`The run ${name} has no metrics yet. Plot it after its first update.`);
+  if (names.includes(metric))
+    return invalidArgument(
+      `No value of "${metric}" in the run ${name} can be drawn: all are NaN, infinite or too large.`,
+    );
   return invalidArgument(`The run ${name} records no "${metric}". ${suggestNames(metric, names)}`);
 }

@@ -1,7 +1,7 @@
 import { access, constants, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
-import { readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
+import { readJson, readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
 import { checkFormatVersion } from "../../rl/train/check-format-version.js";
 import type { TrainOptions } from "./run-settings.js";
 
@@ -61,9 +61,8 @@ export async function findRun(
 
 /** Writes a run's settings into its folder, which is created, and returns what was written. @throws FILE_WRITE_FAILED */
 export async function writeRunConfig(folder: string, config: object): Promise<JsonObject> {
-  const settings = JSON.parse(JSON.stringify({ version: FORMAT_VERSION, ...config })) as JsonObject;
-  await writeJson(join(folder, CONFIG_FILE), settings);
-  return settings;
+  await writeJson(join(folder, CONFIG_FILE), { version: FORMAT_VERSION, ...config });
+  return readJson(join(folder, CONFIG_FILE));
 }
 
 /** Checks, without writing, that a folder can be created or written to. @throws FILE_WRITE_FAILED */

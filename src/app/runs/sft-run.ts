@@ -79,7 +79,7 @@ async function openRun(
       evaluation: evalExamples,
     });
     const checkpointDir = getCheckpointDir(folder);
-    const resumedAt = isResumed ? await trainer.resume(checkpointDir) : 0;
+    const resumedAt = isResumed ? await trainer.resume(checkpointDir, onWarning) : 0;
     const recordOptions = { trackers, onWarning, resumedAt: isResumed ? resumedAt : undefined };
     const records = await RunRecords.open(folder, config, recordOptions);
     return {

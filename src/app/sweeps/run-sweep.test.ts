@@ -156,6 +156,16 @@ describe("successive halving", () => {
     expect([again.stages, again.result.best!.trial]).toEqual([[], best]);
   });
 
+  it("refuses results without a number, instead of ranking them as 0", async () => {
+    const results = await text("whole/results.json");
+    await writeFile(path("whole/results.json"), results.replace(/"value": [^,]+,(?=\s*"updates")/, '"value": null,'));
+    await expect(sweep(halving(), "whole")).rejects.toMatchObject({
+      code: "FILE_CORRUPT",
+      message: expect.stringMatching(/results\.json is damaged: trials\..*\.value is invalid/) as string,
+    });
+    await writeFile(path("whole/results.json"), results);
+  });
+
   it("rejects another sweep in its folder", async () => {
     const before = await text("whole/results.json");
     for (const [other, message] of [

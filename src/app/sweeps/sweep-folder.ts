@@ -1,8 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
 import { LlamaGymError } from "../../core/errors.js";
-import { readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
+import { checkSavable, readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
 import { checkFormatVersion } from "../../rl/train/check-format-version.js";
 import { readRunConfig } from "../runs/run-folder.js";
 import type { SweepPlan } from "./sweep-plan.js";
@@ -37,6 +38,7 @@ export class SweepFolder {
    */
   static async open(path: string, config: SweepConfig, plan: SweepPlan): Promise<SweepFolder> {
     const saved = await readSweepOptions(path);
+    checkSavable(join(path, CONFIG_FILE), config);
     const requested = JSON.parse(JSON.stringify(config)) as JsonObject;
     if ((await readRunConfig(path)) !== undefined)
       throw new LlamaGymError("INVALID_STATE", `${path} contains a run. Choose another folder for the sweep.`);
@@ -105,10 +107,30 @@ export class SweepFolder {
   }
 }
 
+const count = z.int().min(0);
+const rungResult = z.object({ rung: count, value: z.number(), updates: count, turns: count, episodes: count });
+const savedTrials = z.array(
+  z.object({
+    runs: z.array(
+      z.object({
+        seed: z.int(),
+        folder: z.string(),
+        rungResults: z.array(rungResult),
+        failure: z.string().optional(),
+      }),
+    ),
+  }),
+);
+
 async function readRuns(path: string): Promise<Map<string, TrialRun>> {
   const saved = await readJsonIfExists(join(path, RESULTS_FILE));
-  const trials = (saved?.trials ?? []) as unknown as readonly TrialResult[];
-  return new Map(trials.flatMap(({ runs }) => runs.map((run) => [run.folder, run] as const)));
+  const { data: trials, error } = savedTrials.safeParse(saved?.trials ?? []);
+  if (error === undefined) return new Map(trials.flatMap(({ runs }) => runs.map((run) => [run.folder, run] as const)));
+  const [{ path: location, message }] = error.issues;
+  throw new LlamaGymError(
+    "FILE_CORRUPT",
+    `${join(path, RESULTS_FILE)} is damaged: trials.${location.join(".")} is invalid (${message}). Start the sweep in another folder.`,
+  );
 }
 
 /** Settings of the comparison, which may change before the first result. */

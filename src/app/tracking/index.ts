@@ -1,3 +1,4 @@
+export { isDrawable } from "./charts/axis.js";
 export {
   renderLearningCurve,
   type CurveReference,

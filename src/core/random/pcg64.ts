@@ -1,3 +1,5 @@
+import { invalidArgument } from "../errors.js";
+import { excerpt } from "../format.js";
 import type { SeedSequence } from "./seed-sequence.js";
 
 // The multiplier 0x2360ed051fc65da44385df649fccf645, low limb first.
@@ -106,7 +108,11 @@ export class Pcg64 {
     };
   }
 
+  /** @throws INVALID_ARGUMENT for a value that `getState` does not return. */
   setState(state: Pcg64State): void {
+    const isValid = [state?.state, state?.inc].every((text) => typeof text === "string" && /^\d{1,39}$/.test(text));
+    if (!isValid || ![0, 1].includes(state.hasUint32) || !Number.isInteger(state.uinteger))
+      throw invalidArgument(`${excerpt(JSON.stringify(state) ?? "undefined")} is not the state of a random stream.`);
     splitLimbs(state.state, this.limbs);
     splitLimbs(state.inc, this.increment);
     this.hasHalf = state.hasUint32 === 1;

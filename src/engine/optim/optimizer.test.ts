@@ -85,6 +85,14 @@ describe("Optimizer", () => {
     expect((await runtime.read(target.values)).data).toEqual(Float32Array.from(START));
   });
 
+  it("skips a gradient whose square overflows the moments", async () => {
+    const target = await trainable();
+    const optimizer = new Optimizer(target, { maxGradNorm: Infinity });
+    await runtime.write(target.gradients, Float32Array.from([1e25, 0, 0, 0]));
+    expect(await optimizer.update()).toMatchObject({ skipped: true });
+    expect((await optimizer.getState()).moments.every((moment) => moment.every(Number.isFinite))).toBe(true);
+  });
+
   it("resumes bit for bit from a saved state", async () => {
     const options: OptimizerOptions = { learningRate: 0.05, weightDecay: 0.01 };
     const straight = await trainable();

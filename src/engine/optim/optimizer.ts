@@ -44,6 +44,9 @@ const DEFAULTS = {
   sgd: { learningRate: 1e-2, momentum: 0, weightDecay: 0, maxGradNorm: 1 },
 } as const;
 
+/** Maximum norm of a gradient after clipping: AdamW's moments of its square stay finite in float32. */
+const MAX_UPDATE_NORM = 1e18;
+
 /** Options of one optimizer step. */
 export interface OptimizerStepOptions {
   /** Factor applied to the gradients first: 1 / n after accumulating n micro-batches. */
@@ -57,7 +60,7 @@ export interface OptimizerStepResult {
   /** Global gradient norm before clipping. */
   readonly gradNorm: number;
   readonly learningRate: number;
-  /** True when the gradient was not finite and nothing was updated. */
+  /** True when the gradient was not finite or too large and nothing was updated. */
   readonly skipped: boolean;
 }
 
@@ -102,15 +105,15 @@ export class Optimizer {
     return this.options.learningRate * warmupScheduleFactor(this.schedule, this.updates);
   }
 
-  /** Performs one update. A gradient that is not finite changes nothing and sets `skipped`. */
+  /** Performs one update. A gradient that is not finite, or would overflow the moments, changes nothing and sets `skipped`. */
   async update({ gradientScale = 1, learningRateFactor = 1 }: OptimizerStepOptions = {}): Promise<OptimizerStepResult> {
     const { runtime, values, gradients } = this.parameters;
     const learningRate = this.learningRate * learningRateFactor;
     const squaredNorm = (await runtime.kernel({ name: "sumSquares", source: gradients })) as number;
     const gradNorm = Math.sqrt(squaredNorm) * Math.abs(gradientScale);
-    if (!Number.isFinite(gradNorm)) return { gradNorm, learningRate, skipped: true };
     const { maxGradNorm } = this.options;
     const clipFactor = Math.min(1, maxGradNorm / (gradNorm + 1e-6));
+    if (!(gradNorm * clipFactor <= MAX_UPDATE_NORM)) return { gradNorm, learningRate, skipped: true };
     const common = { parameters: values, gradients, learningRate, gradientScale: gradientScale * clipFactor };
     if (this.options.kind === "adamw") {
       const [firstMoment, secondMoment] = this.moments;

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { answer, listen } from "../../../test/support/http-server.js";
 import { make, makeVector } from "../index.js";
+import { TransformReward } from "../wrappers/reward.js";
 import { HttpEnv } from "./http/http-env.js";
 import { JsonSpace } from "./json-space.js";
 import { openEnv } from "../registry/open-env.js";
@@ -52,6 +53,16 @@ describe("an environment served over OpenEnv", () => {
       }
     },
   );
+
+  it.each([Infinity, Number.NaN])("answers a reward of %d with an error, because JSON has none", async (value) => {
+    const server = await serveEnv(() => new TransformReward(make("CliffWalking-v1"), { reward: () => value }), {
+      port: 0,
+    });
+    closers.push(() => server.close());
+    const env = await connect(server.url);
+    await env.reset();
+    await expect(env.step(env.actionSpace.sample())).rejects.toThrow(`returned the reward ${value} from step`);
+  });
 
   it("has a session per client over WebSocket, and one for all over HTTP", async () => {
     const { url } = await serve("CliffWalking-v1");

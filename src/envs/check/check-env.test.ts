@@ -95,6 +95,7 @@ describe("checkEnv", () => {
     ["a number for a boolean", step({ terminated: 0 }), /`terminated` to be a boolean, actual type: number/],
     ["a string as reward", step({ reward: "1" }), /reward given by step\(\) must be a number, actual type: string/],
     ["a reward that is not a number", step({ reward: NaN }), /NaN value/],
+    ["a reward beyond the limit", step({ reward: 1e200 }), /The reward is 1e\+200; training requires/],
     ["an infinite reward", step({ reward: Infinity }), /infinite value/],
     [
       "no text interface",

@@ -1,6 +1,7 @@
 import { LlamaGymError, errorMessage, invalidEnv } from "../../core/errors.js";
 import type { Env, ResetResult, StepResult, RenderFrame, RenderMode, ResetOptions } from "../env.js";
 import type { Info } from "../info.js";
+import { isReward, REWARD_RULE } from "../reward-limit.js";
 import { cloneSpace, createZeroValue, formatValue, type Space } from "../spaces/index.js";
 import type { Warn } from "./check-space.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -54,6 +55,7 @@ function checkReward(reward: unknown, warn: Warn): void {
   if (typeof reward !== "number") warn(`The reward given by step() must be a number, actual type: ${typeof reward}`);
   else if (Number.isNaN(reward)) warn("The reward is a NaN value. A division by zero or an overflow is likely.");
   else if (!Number.isFinite(reward)) warn("The reward is an infinite value.");
+  else if (!isReward(reward)) warn(`The reward is ${String(reward)}; training requires ${REWARD_RULE}.`);
 }
 
 function checkObservation(observation: unknown, space: Space, method: string, warn: Warn): void {

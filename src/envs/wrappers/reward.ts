@@ -69,8 +69,10 @@ export class NormalizeReward<Observation, Action> extends PassThroughWrapper<Obs
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {
     return andThen(this.env.step(action), (result) => {
-      this.discountedReturn = this.discountedReturn * this.gamma * (result.terminated ? 0 : 1) + result.reward;
-      if (this.updateRunningMean) this.returns.update([this.discountedReturn]);
+      const discountedReturn = this.discountedReturn * this.gamma * (result.terminated ? 0 : 1) + result.reward;
+      if (!Number.isFinite(discountedReturn)) return result;
+      this.discountedReturn = discountedReturn;
+      if (this.updateRunningMean) this.returns.update([discountedReturn]);
       return { ...result, reward: result.reward / Math.sqrt(this.returns.variance[0] + this.epsilon) };
     });
   }

@@ -18,15 +18,19 @@ export class RunningMeanStd {
     this.variance = new Float64Array(size).fill(1);
   }
 
+  /** Adds values, except those with which the mean or variance of their element would not be finite. */
   update(values: ArrayLike<number>): void {
     const { round } = this;
     const total = this.count + 1;
     const [count, newCount] = [round(this.count), round(total)];
     for (let i = 0; i < values.length; i++) {
       const delta = round(values[i] - this.mean[i]);
-      this.mean[i] = round(this.mean[i] + round(delta / newCount));
+      const mean = round(this.mean[i] + round(delta / newCount));
       const spread = round(round(round(delta * delta) * count) / newCount);
-      this.variance[i] = round(round(round(this.variance[i] * count) + spread) / newCount);
+      const variance = round(round(round(this.variance[i] * count) + spread) / newCount);
+      if (!Number.isFinite(mean) || !Number.isFinite(variance)) continue;
+      this.mean[i] = mean;
+      this.variance[i] = variance;
     }
     this.count = total;
   }

@@ -2,6 +2,7 @@ import { fs } from "#platform";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { CausalLM } from "../causal-lm.js";
 import { mergeAdapter } from "../adapters/merge-adapter.js";
+import { addAllChecksums } from "../files/checksums.js";
 import { replaceFolder, writeFileAtomic } from "../files/write-file-atomic.js";
 import { saveModel, type SaveOptions } from "../save-model.js";
 import type { Tokenizer } from "../text/tokenizer.js";
@@ -60,6 +61,7 @@ export async function exportModel(source: ExportSource, folder: string, options:
   await replaceFolder(folder, async (staging) => {
     if (readme !== undefined) await writeFileAtomic(fs.join(staging, "README.md"), readme);
     await writeFormat(source, staging, dtype, options);
+    await addAllChecksums(staging);
   });
 }
 

@@ -1,8 +1,17 @@
+export {
+  addAllChecksums,
+  addChecksums,
+  CHECKSUMS_NAME,
+  verifyAllChecksums,
+  verifyChecksum,
+  verifyChecksums,
+  writeChecksums,
+} from "./checksums.js";
 export { replaceFolder, writeFileAtomic } from "./write-file-atomic.js";
 export * from "./gguf/index.js";
 export * from "./hub/index.js";
 export type { JsonObject, JsonValue } from "../../core/json.js";
-export { readJson, readJsonIfExists, writeJson } from "./json-file.js";
+export { checkSavable, readJson, readJsonIfExists, writeJson } from "./json-file.js";
 export * from "./peft/index.js";
 export { removeFolder } from "./remove-folder.js";
 export * from "./safetensors/index.js";

@@ -1,14 +1,12 @@
 import { fs } from "#platform";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { describeUnsavable, MAX_JSON_DEPTH } from "../../core/describe-unsavable.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
 import { corruptFileError, ignoreMissingFile, toReadError } from "./file-errors.js";
 
 /** Maximum size of a JSON file; tokenizer.json of a 262,144-token vocabulary has 35 MB. */
 const MAX_JSON_BYTES = 512 * 2 ** 20;
-
-/** Maximum nesting; model files have at most 10 levels. Recursive code, such as JSON.stringify, fails at several thousand. */
-const MAX_JSON_DEPTH = 100;
 
 const MAX_EXCERPT_LENGTH = 60;
 
@@ -68,12 +66,20 @@ export async function readJson(path: string): Promise<JsonObject> {
   return value;
 }
 
+/** Checks that a JSON file can hold a value and be read again. @throws INVALID_STATE, naming the file and the part of the value. */
+export function checkSavable(path: string, value: unknown): void {
+  const problem = describeUnsavable(value);
+  if (problem === undefined) return;
+  throw new LlamaGymError("INVALID_STATE", `${path} was not written: ${problem}. Correct what computes this value.`);
+}
+
 /** Reads a JSON object, or returns undefined when the file does not exist. */
 export async function readJsonIfExists(path: string): Promise<JsonObject | undefined> {
   return readJson(path).catch(ignoreMissingFile);
 }
 
-/** Writes a value as indented JSON atomically. @throws FILE_WRITE_FAILED. */
+/** Writes a value as indented JSON atomically. @throws FILE_WRITE_FAILED, INVALID_STATE for what `readJson` would not read. */
 export async function writeJson(path: string, value: unknown): Promise<void> {
+  checkSavable(path, value);
   await writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);
 }

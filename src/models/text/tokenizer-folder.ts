@@ -30,24 +30,29 @@ export async function readTokenizerFolder(folder: string): Promise<TokenizerFile
 
 /**
  * Writes tokenizer files for Python's AutoTokenizer, each atomically and as it was read. A separate
- * chat template is written to chat_template.jinja, named ones next to it. @throws FILE_WRITE_FAILED.
+ * chat template is written to chat_template.jinja, named ones next to it. Returns the files' names.
+ * @throws FILE_WRITE_FAILED.
  */
-export async function writeTokenizerFolder(files: TokenizerFiles, folder: string): Promise<void> {
+export async function writeTokenizerFolder(files: TokenizerFiles, folder: string): Promise<string[]> {
+  const names = ["tokenizer.json"];
   await writeFileAtomic(fs.join(folder, "tokenizer.json"), `${JSON.stringify(files.tokenizerJson, null, 2)}\n`);
   for (const [name, value] of [
     ["tokenizer_config.json", files.tokenizerConfig],
     ["special_tokens_map.json", files.specialTokensMap],
   ] as const) {
-    if (value !== undefined) await writeFileAtomic(fs.join(folder, name), formatConfig(value));
+    if (value === undefined) continue;
+    await writeFileAtomic(fs.join(folder, name), formatConfig(value));
+    names.push(name);
   }
   const { chatTemplate } = files;
-  if (chatTemplate === undefined) return;
+  if (chatTemplate === undefined) return names;
   const templates = typeof chatTemplate === "string" ? { default: chatTemplate } : chatTemplate;
   for (const [name, template] of Object.entries(templates)) {
-    const path =
-      name === "default" ? "chat_template.jinja" : fs.join(NAMED_TEMPLATES_FOLDER, `${checkFileName(name)}.jinja`);
+    const path = name === "default" ? "chat_template.jinja" : `${NAMED_TEMPLATES_FOLDER}/${checkFileName(name)}.jinja`;
     await writeFileAtomic(fs.join(folder, path), template);
+    names.push(path);
   }
+  return names;
 }
 
 /** Python writes large integers in full and would read 1e+30 as a float. */

@@ -247,10 +247,11 @@ export class Tokenizer {
 
   /**
    * Saves the tokenizer's files for Python's AutoTokenizer: tokenizer.json, tokenizer_config.json
-   * and, if present, special_tokens_map.json and chat_template.jinja. @throws FILE_WRITE_FAILED.
+   * and, if present, special_tokens_map.json and chat_template.jinja. Returns their names.
+   * @throws FILE_WRITE_FAILED.
    */
-  async save(folder: string): Promise<void> {
-    await writeTokenizerFolder(this.files, folder);
+  async save(folder: string): Promise<string[]> {
+    return writeTokenizerFolder(this.files, folder);
   }
 
   private shouldDecode(id: number, { skipSpecialTokens = false }: DecodeOptions): boolean {

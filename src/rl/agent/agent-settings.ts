@@ -1,4 +1,5 @@
 import { boolean, choice, defineSettings, integer, number, text } from "../../core/settings.js";
+import { MAX_REWARD } from "../../envs/reward-limit.js";
 import { microBatchTokens } from "../../models/model-settings.js";
 import { ACTION_SCORINGS, trainedDistribution } from "../rollout/rollout-settings.js";
 import { DEFAULT_CALL_TIMEOUT_SECONDS } from "../rollout/with-timeout.js";
@@ -46,6 +47,7 @@ export const invalidActionSettings = defineSettings({
   penalty: number({
     default: 0,
     min: 0,
+    max: MAX_REWARD,
     description: "Penalty subtracted from the reward of a completion without an action.",
   }),
 });

@@ -102,7 +102,22 @@ describe("the loop", () => {
       "INVALID_STATE",
       "was called before act()",
     ],
-    ["a reward that is NaN", (agent: ScriptedAgent) => agent.assignReward(Number.NaN), "INVALID_ARGUMENT", "not NaN"],
+    [
+      "a reward that is NaN",
+      (agent: ScriptedAgent) => agent.assignReward(Number.NaN),
+      "INVALID_ARGUMENT",
+      "NaN must be",
+    ],
+    ["a reward beyond the limit", (agent: ScriptedAgent) => agent.assignReward(1e200), "INVALID_ARGUMENT", "1e+200"],
+    [
+      "rewards whose sum is beyond the limit",
+      async (agent: ScriptedAgent) => {
+        await agent.act("one");
+        for (let i = 0; i < 2; i++) agent.assignReward(6e5);
+      },
+      "INVALID_ARGUMENT",
+      "The sum 1200000",
+    ],
     [
       "a reward that is a text",
       (agent: ScriptedAgent) => agent.assignReward("1" as never),

@@ -4,7 +4,8 @@ import { createLearner } from "../algorithms/create-learner.js";
 import type { Info } from "../../envs/info.js";
 import { SchemaSpace } from "../../envs/spaces/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { isReward, REWARD_RULE } from "../../envs/reward-limit.js";
 import type { JsonSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { checkObservation } from "../rollout/validate-env-output.js";
@@ -163,11 +164,13 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** Adds a reward to the last action; several calls add up. @throws INVALID_STATE before `act`, INVALID_ARGUMENT. */
   assignReward(reward: number): void {
-    if (!Number.isFinite(reward))
-      throw new LlamaGymError("INVALID_ARGUMENT", `A reward must be a finite number, not ${String(reward)}.`);
+    if (!isReward(reward)) throw invalidArgument(`The reward ${String(reward)} must be ${REWARD_RULE}.`);
     this.calls.check("assignReward");
     const turn = this.requireEpisode("assignReward").turns.at(-1);
-    if (turn !== undefined) turn.reward += reward;
+    if (turn === undefined) return;
+    const sum = turn.reward + reward;
+    if (!isReward(sum)) throw invalidArgument(`The sum ${String(sum)} of an action's rewards must be ${REWARD_RULE}.`);
+    turn.reward = sum;
   }
 
   /**

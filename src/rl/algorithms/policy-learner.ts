@@ -14,6 +14,7 @@ import type {
   UpdateConfig,
 } from "./algorithm-definition.js";
 import { checkModel, usesReference } from "./check-model.js";
+import { checkSavedState } from "./check-saved-state.js";
 import type {
   Learner,
   LearnerContext,
@@ -177,6 +178,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
 
   async setState({ optimizer, frozenStates, state }: LearnerState): Promise<void> {
     const { algorithm, random } = state as PolicyLearnerState<State>;
+    checkSavedState(algorithm, this.state);
     await this.updater.restore(optimizer);
     if (frozenStates !== undefined) await this.frozenStates?.setState(frozenStates);
     if (algorithm !== null) this.state = algorithm;

@@ -1,8 +1,9 @@
-import { saveEnvState, type Env, type EnvState } from "../../envs/env.js";
+import { MAX_STATE_DEPTH, saveEnvState, type Env, type EnvState } from "../../envs/env.js";
 import type { Info } from "../../envs/info.js";
 import type { JsonValue } from "../../core/json.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { errorMessage, invalidEnv, LlamaGymError } from "../../core/errors.js";
+import { describeUnsavable } from "../../core/describe-unsavable.js";
 import type { RandomState, RandomStream } from "../../core/random/random-stream.js";
 import { checkObservation, checkResetResult, checkStepResult } from "./validate-env-output.js";
 import type { PromptBuilderState } from "./prompt-builder.js";
@@ -136,7 +137,10 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     return { turns, end, bootstrapPrompt, startsEpisode: this.episodeTurns === turns.length, ...seed };
   }
 
-  /** With `dropEpisode`, a new episode follows; the environment, which may have failed, is not called. */
+  /**
+   * With `dropEpisode`, a new episode follows; the environment, which may have failed, is not called.
+   * @throws ENV_INVALID for a state, an observation or an info with numbers that are not finite.
+   */
   getState({ dropEpisode = false } = {}): EnvSlotState {
     const { currentEpisode, info, episodeReturn, episodeTurns, hasStarted } = this;
     const env = hasStarted && !dropEpisode ? snapshotEnv(this.env) : null;
@@ -150,6 +154,9 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
             return: episodeReturn,
             turns: episodeTurns,
           };
+    const unsavable = describeUnsavable({ info: episode?.info, observation: episode?.observation }, MAX_STATE_DEPTH);
+    if (unsavable !== undefined)
+      throw invalidEnv(`The episode of ${this.location} cannot be saved: ${unsavable}. Return another value.`);
     return { env, hasStarted, random: this.options.random.getState(), episode };
   }
 
@@ -169,6 +176,11 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
       this.firstSeed = this.options.random.integers(0, 2 ** 31);
     }
     if (episode === null) return;
+    if (!Number.isFinite(episode.return) || !Number.isInteger(episode.turns))
+      throw new LlamaGymError(
+        "FILE_CORRUPT",
+        `The saved episode of ${this.location} has the return ${String(episode.return)} after ${String(episode.turns)} turns, not numbers.`,
+      );
     this.observation = this.env.observationSpace.decode(episode.observation);
     this.info = episode.info;
     this.episodeReturn = episode.return;

@@ -1,6 +1,7 @@
 import { excerpt } from "../../core/format.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { ResetResult, StepResult } from "../../envs/env.js";
+import { isReward, REWARD_RULE } from "../../envs/reward-limit.js";
 
 /** @throws ENV_FAILED for an observation that contains NaN; `source` is the environment's name. */
 export function checkObservation(observation: unknown, source: string): void {
@@ -26,8 +27,8 @@ export function checkStepResult(result: StepResult<unknown>, source: string): vo
       `returned ${String(result)} from step; it must return { observation, reward, terminated, truncated, info }.`,
     );
   const { reward, terminated, truncated }: Readonly<Partial<Record<keyof StepResult<unknown>, unknown>>> = result;
-  if (typeof reward !== "number" || !Number.isFinite(reward))
-    throw envError(`returned the reward ${String(reward)} (${typeof reward}) from step; it must be a finite number.`);
+  if (!isReward(reward))
+    throw envError(`returned the reward ${String(reward)} (${typeof reward}) from step; it must be ${REWARD_RULE}.`);
   if (typeof terminated !== "boolean" || typeof truncated !== "boolean")
     throw envError(`returned no booleans for terminated and truncated from step.`);
 }

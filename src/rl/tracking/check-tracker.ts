@@ -10,6 +10,7 @@ const METRICS = {
   "a/b c": Infinity,
   loss: -Infinity,
   tiny: 5e-324,
+  huge: -1e300,
   count: 2 ** 53,
   "": 0,
   step: 3,

@@ -1,9 +1,20 @@
 import { fs } from "#platform";
-import { readJson, removeFolder, replaceFolder, writeJson } from "../../models/files/index.js";
+import { z } from "zod";
+import { LlamaGymError } from "../../core/errors.js";
+import {
+  addAllChecksums,
+  readJson,
+  removeFolder,
+  replaceFolder,
+  verifyAllChecksums,
+  writeJson,
+} from "../../models/files/index.js";
 import type { Agent } from "../agent/agent.js";
 
 const PREFIX = "best-";
 const EVALUATION_FILE = "evaluation.json";
+
+const bestEvaluation = z.object({ updates: z.int().min(0), meanReturn: z.number() });
 
 /** An evaluation of the trained parameters after an update. */
 export interface BestEvaluation {
@@ -26,14 +37,16 @@ export class BestModel {
     await replaceFolder(folder, async (partialFolder) => {
       await this.agent.save(partialFolder);
       await writeJson(fs.join(partialFolder, EVALUATION_FILE), { ...evaluation });
+      await addAllChecksums(partialFolder);
     });
     if (best !== undefined) await removeFolder(best.folder);
   }
 
-  /** Loads the saved parameters and returns their evaluation; undefined if there is none. */
+  /** Loads the saved parameters and returns their evaluation; undefined if there is none. @throws FILE_CORRUPT */
   async load(): Promise<BestEvaluation | undefined> {
     const best = await this.find();
     if (best === undefined) return undefined;
+    await verifyAllChecksums(best.folder);
     await this.agent.load(best.folder);
     return { updates: best.updates, meanReturn: best.meanReturn };
   }
@@ -46,8 +59,13 @@ export class BestModel {
       .map((name) => fs.join(this.dir, name));
     const evaluations = await Promise.all(
       found.map(async (folder) => {
-        const { updates, meanReturn } = (await readJson(fs.join(folder, EVALUATION_FILE))) as unknown as BestEvaluation;
-        return { folder, updates, meanReturn };
+        const path = fs.join(folder, EVALUATION_FILE);
+        const { data } = bestEvaluation.safeParse(await readJson(path));
+        if (data !== undefined) return { folder, ...data };
+        throw new LlamaGymError(
+          "FILE_CORRUPT",
+          `${path} is damaged: it has no evaluation. Remove ${folder} to train on.`,
+        );
       }),
     );
     return evaluations.sort((a, b) => b.meanReturn - a.meanReturn || a.updates - b.updates)[0];

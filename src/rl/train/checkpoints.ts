@@ -1,28 +1,51 @@
 import { fs } from "#platform";
-import { LlamaGymError } from "../../core/errors.js";
+import { z } from "zod";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { isAllFinite } from "../../core/finite.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
 import {
+  addAllChecksums,
+  CHECKSUMS_NAME,
+  checkSavable,
   readJson,
   removeFolder,
   replaceFolder,
   SafetensorsFile,
+  verifyAllChecksums,
   writeJson,
   writeSafetensors,
 } from "../../models/files/index.js";
-import type { OptimizerState } from "../../engine/optim/index.js";
 import type { SavedFrozenStates } from "../../models/graphs/frozen-states.js";
 import { checkFormatVersion } from "./check-format-version.js";
+import type { LearnerState } from "../algorithms/learner.js";
 import type { ResumedRun, TrainerState, TrainTask } from "./train-task.js";
 
-/** Contents of state.json. */
-interface SavedState {
+const count = z.int().min(0);
+
+/** Contents of state.json; the task checks its own part. */
+const savedState = z.object({
+  trainer: z.object({
+    updates: count,
+    turns: count,
+    episodes: count,
+    tokens: count,
+    seconds: z.number().min(0),
+    recentReturns: z.array(z.number()),
+  }),
+  task: z.unknown(),
+  optimizer: z.object({ kind: z.enum(["adamw", "sgd"]), step: count }),
+});
+type SavedState = z.infer<typeof savedState>;
+
+/** A checkpoint read from its folder. */
+interface ReadCheckpoint {
   readonly trainer: TrainerState;
-  readonly task: unknown;
-  readonly optimizer: Pick<OptimizerState, "kind" | "step">;
+  readonly state: LearnerState;
 }
 
 type CheckpointedTask = Pick<TrainTask<never, never>, "getState" | "setState" | "saveModel">;
 
-const FORMAT_VERSION = 2;
+const FORMAT_VERSION = 3;
 const STATE_FILE = "state.json";
 const OPTIMIZER_FILE = "optimizer.safetensors";
 const FROZEN_STATES_FILE = "frozen_states.safetensors";
@@ -30,46 +53,115 @@ const SAVE_TOTAL_LIMIT = 2;
 /** Ends the name of a folder that is still being written; see replaceFolder. */
 const PARTIAL_SUFFIX = ".partial";
 
+interface SaveCheckpointOptions {
+  /** As in `TrainTask.getState`. */
+  readonly dropRollout?: boolean;
+  /** Updates of the checkpoint that the run resumed from or wrote last. Default 0. */
+  readonly previous?: number;
+}
+
 /**
- * Writes a checkpoint into its own folder, which gets its final name when it is complete, and deletes all but the last two.
- * The trained parameters in it open in PEFT.
- * @throws FILE_WRITE_FAILED; earlier checkpoints remain.
+ * Writes a checkpoint into its own folder, which gets its final name when it is complete, and deletes all but the last two and
+ * those that the run did not resume from because they are damaged. The trained parameters in it open in PEFT.
+ * @throws FILE_WRITE_FAILED, TRAINING_DIVERGED for parameters or moments that are not finite, INVALID_STATE for other numbers that
+ * are not; earlier checkpoints remain.
  */
 export async function saveCheckpoint(
   dir: string,
   trainer: TrainerState,
   task: CheckpointedTask,
-  options: { readonly dropRollout?: boolean } = {},
+  { previous = 0, ...options }: SaveCheckpointOptions = {},
 ): Promise<string> {
   const { optimizer, frozenStates, state } = await task.getState(options);
   const folder = fs.join(dir, String(trainer.updates).padStart(6, "0"));
+  const { kind, step } = optimizer;
+  const saved: SavedState = {
+    trainer: { ...trainer, recentReturns: [...trainer.recentReturns] },
+    task: state,
+    optimizer: { kind, step },
+  };
+  checkSavable(folder, saved);
+  if (!optimizer.moments.every(isAllFinite))
+    throw new LlamaGymError(
+      "TRAINING_DIVERGED",
+      `The checkpoint ${folder} was not written: the optimizer's moments contain NaN or infinite values. Lower the learning rate.`,
+    );
   await removePartialCheckpoints(dir);
   await replaceFolder(folder, async (partialFolder) => {
     await task.saveModel(partialFolder);
     const moments = optimizer.moments.map((data, i) => ({ name: `moment.${i}`, shape: [data.length], data }));
     await writeSafetensors(fs.join(partialFolder, OPTIMIZER_FILE), moments);
     if (frozenStates !== undefined) await writeFrozenStates(fs.join(partialFolder, FROZEN_STATES_FILE), frozenStates);
-    const { kind, step } = optimizer;
-    const saved: SavedState = { trainer, task: state, optimizer: { kind, step } };
     await writeJson(fs.join(partialFolder, STATE_FILE), { version: FORMAT_VERSION, ...saved });
+    await addAllChecksums(partialFolder);
   });
-  for (const name of (await listCheckpoints(dir)).slice(0, -SAVE_TOTAL_LIMIT)) await removeFolder(fs.join(dir, name));
+  const intact = (await listCheckpoints(dir)).filter(
+    (name) => Number(name) <= previous || name === fs.basename(folder),
+  );
+  const kept = intact.slice(-SAVE_TOTAL_LIMIT);
+  for (const name of await listCheckpoints(dir)) if (!kept.includes(name)) await removeFolder(fs.join(dir, name));
   return folder;
 }
 
 /**
- * Restores a task from a checkpoint.
- * @throws FILE_NOT_FOUND, FILE_CORRUPT, WEIGHTS_MISMATCH, and RUN_INCOMPATIBLE for another format version.
+ * Restores a task from the newest checkpoint whose files are as they were written; a warning names each damaged one. Returns
+ * undefined if there are no checkpoints.
+ * @throws FILE_CORRUPT if all checkpoints are damaged, WEIGHTS_MISMATCH, RUN_INCOMPATIBLE for another format version.
  */
-export async function restoreCheckpoint(folder: string, task: CheckpointedTask): Promise<ResumedRun> {
-  const advice = "Resume it with the version that wrote it, or start a new run from its model.";
-  const content = checkFormatVersion(await readJson(fs.join(folder, STATE_FILE)), FORMAT_VERSION, folder, advice);
-  const saved = content as unknown as SavedState;
-  const optimizer = { ...saved.optimizer, moments: await readMoments(folder) };
-  const frozenStates = await readFrozenStates(fs.join(folder, FROZEN_STATES_FILE));
-  await task.setState({ optimizer, frozenStates, state: saved.task }, folder);
-  return { state: saved.trainer, folder };
+export async function restoreLatestCheckpoint(
+  dir: string | undefined,
+  openTask: () => MaybePromise<CheckpointedTask>,
+  onWarning: (message: string) => void = () => {},
+): Promise<ResumedRun | undefined> {
+  const names = dir === undefined ? [] : await listCheckpoints(dir);
+  let damage: unknown;
+  for (const name of names.reverse()) {
+    const folder = fs.join(dir!, name);
+    let checkpoint: ReadCheckpoint;
+    try {
+      checkpoint = await readCheckpoint(folder);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      damage ??= error;
+      onWarning(`The checkpoint ${folder} is not used: ${errorMessage(error)}`);
+      continue;
+    }
+    if (damage !== undefined) onWarning(`The run resumes from the earlier checkpoint ${folder}.`);
+    const task = await openTask();
+    await task.setState(checkpoint.state, folder);
+    return { state: checkpoint.trainer, folder };
+  }
+  if (damage === undefined) return undefined;
+  throw new LlamaGymError(
+    "FILE_CORRUPT",
+    `No checkpoint in ${dir} can be resumed. The newest: ${errorMessage(damage)} If there is no copy, start a new run in another folder.`,
+    { cause: damage },
+  );
 }
+
+const isDamage = (error: unknown): boolean =>
+  error instanceof LlamaGymError && ["FILE_CORRUPT", "FILE_NOT_FOUND", "FORMAT_UNSUPPORTED"].includes(error.code);
+
+/** Reads and checks a checkpoint, except for its trained parameters, whose numbers the task checks. */
+async function readCheckpoint(folder: string): Promise<ReadCheckpoint> {
+  const path = fs.join(folder, STATE_FILE);
+  const hasChecksums = await fs.exists(fs.join(folder, CHECKSUMS_NAME));
+  if (hasChecksums) await verifyAllChecksums(folder);
+  const advice = "Resume it with the version that wrote it, or start a new run from its model.";
+  const content = checkFormatVersion(await readJson(path), FORMAT_VERSION, folder, advice);
+  // Earlier versions have none, and are named by the check before.
+  if (!hasChecksums) await verifyAllChecksums(folder);
+  const { data, error } = savedState.safeParse(content);
+  if (error !== undefined) throw corruptStateError(path, error);
+  const optimizer = { ...data.optimizer, moments: await readMoments(folder) };
+  const frozenStates = await readFrozenStates(fs.join(folder, FROZEN_STATES_FILE));
+  return { trainer: data.trainer, state: { optimizer, frozenStates, state: data.task } };
+}
+
+const corruptStateError = (path: string, error: z.ZodError): LlamaGymError => {
+  const [{ path: location, message }] = error.issues;
+  return new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${location.join(".")} is invalid (${message}).`);
+};
 
 /** Returns the newest complete checkpoint of a run. */
 export async function findLatestCheckpoint(dir: string): Promise<string | undefined> {
@@ -99,7 +191,8 @@ async function readMoments(folder: string): Promise<Float32Array[]> {
   try {
     const moments: Float32Array[] = [];
     for (let i = 0; i < file.entries.size; i++) moments.push(await file.readFloat32(`moment.${i}`));
-    return moments;
+    if (moments.every(isAllFinite)) return moments;
+    throw new LlamaGymError("FILE_CORRUPT", `${file.path} contains NaN or infinite values: the training diverged.`);
   } finally {
     await file.close();
   }

@@ -6,7 +6,7 @@ import { resolveSftConfig, type SftConfig, type SftOptions } from "../algorithms
 import { SftLearner, type SftEvaluation, type SftMetrics, type SftState } from "../algorithms/sft/sft-learner.js";
 import { encodeDataset, type EncodedDataset } from "../data/encode-dataset.js";
 import { encodeExample, type SftExample, type TokenExample } from "../data/sft-example.js";
-import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "./checkpoints.js";
+import { checkNoCheckpoints, restoreLatestCheckpoint } from "./checkpoints.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
 import type { ResumedRun, RolloutCounts, TrainerState, TrainTask } from "./train-task.js";
 
@@ -93,12 +93,12 @@ export class SftTrainer {
   }
 
   /**
-   * Restores the newest checkpoint in a folder, if there is one, and returns the number of updates made so far.
+   * Restores the newest undamaged checkpoint in a folder, if there is one, and returns the number of updates made so far.
+   * `onWarning` receives the damaged ones.
    * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, RUN_INCOMPATIBLE
    */
-  async resume(checkpointDir: string): Promise<number> {
-    const folder = await findLatestCheckpoint(checkpointDir);
-    if (folder !== undefined) this.resumed = await restoreCheckpoint(folder, this.requireTask());
+  async resume(checkpointDir: string, onWarning: (message: string) => void = console.warn): Promise<number> {
+    this.resumed = await restoreLatestCheckpoint(checkpointDir, () => this.requireTask(), onWarning);
     return this.step;
   }
 

@@ -211,7 +211,10 @@ class TrainLoop<Rollout, Batch> {
     const { checkpointDir } = this.options;
     await this.recording;
     if (checkpointDir === undefined || this.state.updates === this.savedUpdates) return;
-    this.latestCheckpoint = await saveCheckpoint(checkpointDir, this.state, this.task, options);
+    this.latestCheckpoint = await saveCheckpoint(checkpointDir, this.state, this.task, {
+      ...options,
+      previous: this.savedUpdates,
+    });
     this.savedUpdates = this.state.updates;
   }
 

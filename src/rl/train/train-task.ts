@@ -47,7 +47,8 @@ export function addCounts(
     episodes: state.episodes + returns.length,
     tokens: state.tokens + tokens,
     seconds: state.seconds + seconds,
-    recentReturns: [...state.recentReturns, ...returns].slice(-RETURN_WINDOW),
+    // NaN is the return of an unscored completion.
+    recentReturns: [...state.recentReturns, ...returns.filter((value) => !Number.isNaN(value))].slice(-RETURN_WINDOW),
   };
 }
 

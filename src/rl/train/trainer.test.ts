@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { CountingEnv, EvenOddAgent } from "../../../test/support/counting.js";
@@ -132,6 +132,8 @@ describe("Trainer", () => {
 
     const stateFile = join(checkpoints, "000001", "state.json");
     const { version, ...rest } = JSON.parse(await readFile(stateFile, "utf8")) as { readonly version: number };
+    // Earlier versions wrote no checksums.
+    await rm(join(checkpoints, "000001", "SHA256SUMS"));
     for (const other of [undefined, version - 1, version + 1]) {
       await writeFile(stateFile, JSON.stringify({ version: other, ...rest }));
       const late = await runs.setUp({ checkpointDir: checkpoints });

@@ -9,7 +9,7 @@ import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import type { GradientTransport } from "../algorithms/update/gradient-transport.js";
 import type { RolloutTransport } from "../rollout/rollout-job.js";
 import { BestModel } from "./best-model.js";
-import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint, saveCheckpoint } from "./checkpoints.js";
+import { checkNoCheckpoints, restoreLatestCheckpoint, saveCheckpoint } from "./checkpoints.js";
 import type { RolloutMode } from "./record-rollout.js";
 import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
@@ -109,20 +109,18 @@ export class Trainer {
   }
 
   /**
-   * Restores the newest checkpoint, if there is one, and returns the number of updates made so far.
+   * Restores the newest undamaged checkpoint, if there is one, and returns the number of updates made so far.
    * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, and RUN_INCOMPATIBLE for a checkpoint of another version or number of environments.
    */
   async resume(): Promise<number> {
-    const { checkpointDir } = this.options;
-    const folder = checkpointDir === undefined ? undefined : await findLatestCheckpoint(checkpointDir);
-    if (folder === undefined) return 0;
+    const { checkpointDir, onWarning } = this.options;
     try {
-      this.resumed = await restoreCheckpoint(folder, await this.openTask());
+      this.resumed = await restoreLatestCheckpoint(checkpointDir, async () => this.openTask(), onWarning);
     } catch (error) {
       await this.close();
       throw error;
     }
-    return this.resumed.state.updates;
+    return this.resumed?.state.updates ?? 0;
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { Driver } from "../driver.js";
+import { checkpoints } from "./checkpoints.js";
 import { hub } from "./hub.js";
 import { kills } from "./kills.js";
 import { readers } from "./readers.js";
@@ -7,4 +8,12 @@ import { specifications } from "./specifications.js";
 import { templates } from "./templates.js";
 
 /** All drivers, by the names of `--only`. */
-export const drivers: Readonly<Record<string, Driver>> = { readers, templates, specifications, schemas, hub, kills };
+export const drivers: Readonly<Record<string, Driver>> = {
+  readers,
+  templates,
+  specifications,
+  schemas,
+  hub,
+  kills,
+  checkpoints,
+};

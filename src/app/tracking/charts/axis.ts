@@ -1,3 +1,5 @@
+import { formatNumber } from "../../../core/format.js";
+
 export interface AxisRange {
   readonly low: number;
   readonly high: number;
@@ -5,6 +7,15 @@ export interface AxisRange {
 
 /** As wide as a digit, unlike the hyphen. */
 const MINUS = "\u2212";
+
+/** Numbers above leave gaps in curves, as infinite ones do: sums and differences of ticks stay finite. */
+const MAX_DRAWN = 1e100;
+/** Distances below are drawn as 0. */
+const MIN_DRAWN = 1e-30;
+
+/** Whether a chart has a place for a number. */
+export const isDrawable = (value: number | undefined): value is number =>
+  value !== undefined && Math.abs(value) <= MAX_DRAWN;
 
 /** Tick distances are 1, 2 or 5 times a power of ten. */
 const ROUND_STEPS = [1, 2, 5, 10];
@@ -45,16 +56,17 @@ function listMultiples({ low, high }: AxisRange, step: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * step).toFixed(decimals)) + 0);
 }
 
-/** Widens a range of a single value. */
+/** Widens a range of a single value, or of values that differ by rounding. */
 function widenRange({ low, high }: AxisRange): AxisRange {
-  if (high > low) return { low, high };
-  const room = low === 0 ? 1 : Math.abs(low) / 2;
+  if (high - low > Math.max(MIN_DRAWN, 1e-12 * Math.max(Math.abs(low), Math.abs(high)))) return { low, high };
+  const room = Math.abs(low) < MIN_DRAWN ? 1 : Math.abs(low) / 2;
   return { low: low - room, high: low + room };
 }
 
-/** Formats ticks (0.05, 20, 5k, 1.5M), all with the same number of decimals. */
+/** Formats ticks (0.05, 20, 5k, 1.5M, 2e15), all with the same number of decimals. */
 export function formatTickLabels(ticks: readonly number[]): string[] {
   const largest = Math.max(...ticks.map(Math.abs));
+  if (largest >= 1e12 || largest < 1e-6) return ticks.map((tick) => formatNumber(tick).replaceAll("-", MINUS));
   const [unit, suffix] = largest >= 1e6 ? [1e6, "M"] : largest >= 1e4 ? [1e3, "k"] : [1, ""];
   const scaled = ticks.map((tick) => tick / unit);
   const decimals = Math.max(...scaled.map(countDecimals));

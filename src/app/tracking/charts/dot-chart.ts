@@ -12,7 +12,7 @@ import {
   WIDTH,
   renderYTicks,
 } from "./svg-chart.js";
-import { createRoundedAxis } from "./axis.js";
+import { createRoundedAxis, isDrawable } from "./axis.js";
 
 /** A mean and the values behind it. */
 export interface Dot {
@@ -78,14 +78,15 @@ function renderDot(
   yAt: (value: number) => number,
 ): string[] {
   const whisker =
-    error === undefined
+    error === undefined || !isDrawable(y - error) || !isDrawable(y + error)
       ? []
       : [
           `<line class="error" stroke="${color}" x1="${x}" x2="${x}" y1="${yAt(y - error)}" y2="${yAt(y + error)}" stroke-width="2"/>`,
         ];
-  const valueDots = values.map(
-    (value) => `<circle class="value" fill="${color}" fill-opacity="0.4" cx="${x}" cy="${yAt(value)}" r="3"/>`,
-  );
+  if (!isDrawable(y)) return [];
+  const valueDots = values
+    .filter(isDrawable)
+    .map((value) => `<circle class="value" fill="${color}" fill-opacity="0.4" cx="${x}" cy="${yAt(value)}" r="3"/>`);
   const title = tooltip === undefined ? "" : `<title>${escapeXml(tooltip)}</title>`;
   return [
     ...whisker,

@@ -15,7 +15,7 @@ import {
   renderYTicks,
   type Scale,
 } from "./svg-chart.js";
-import { createRoundedAxis, createExactAxis, formatTickLabels, type Axis, type AxisRange } from "./axis.js";
+import { createRoundedAxis, createExactAxis, formatTickLabels, isDrawable, type Axis, type AxisRange } from "./axis.js";
 
 /** A line with an optional band from `low` to `high`. Non-finite values leave gaps. */
 export interface CurveSeries {
@@ -50,7 +50,7 @@ const Y_TICKS = 6;
  */
 export function renderLearningCurve({ title, xLabel, yLabel, series, references = [] }: LearningCurve): string {
   series.forEach(checkLengths);
-  const visibleX = series.flatMap(({ x, y }) => x.filter((_, index) => Number.isFinite(y[index])));
+  const visibleX = series.flatMap(({ x, y }) => x.filter((_, index) => isDrawable(y[index])));
   const yValues = series.flatMap(({ y, low = [], high = [] }) => [...y, ...low, ...high]);
   const xAxis = createExactAxis(extendToZero(findRange(visibleX)), X_TICKS);
   const yAxis = createRoundedAxis(findRange([...yValues, ...references.map(({ y }) => y)]), Y_TICKS);

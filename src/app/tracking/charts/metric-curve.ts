@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { isDrawable } from "./axis.js";
 import type { SeedCurve } from "./seed-band.js";
 import { METRICS_FILE, readMetrics } from "../../../rl/tracking/jsonl/read-metrics.js";
 
@@ -12,6 +13,6 @@ export async function readMetricCurve(
   xAxis: "num_turns" | "num_episodes" | "step" = "num_turns",
 ): Promise<SeedCurve> {
   const records = await readMetrics(join(runFolder, METRICS_FILE));
-  const points = records.filter((record) => Number.isFinite(record[metric]));
+  const points = records.filter((record) => isDrawable(record[metric]));
   return { x: points.map((record) => record[xAxis]), y: points.map((record) => record[metric]) };
 }

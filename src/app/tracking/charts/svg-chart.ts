@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import { formatTickLabels, type Axis, type AxisRange } from "./axis.js";
+import { formatTickLabels, isDrawable, type Axis, type AxisRange } from "./axis.js";
 
 /** Size of a chart in SVG units. */
 export const WIDTH = 720;
@@ -88,18 +88,18 @@ function renderLegend(series: readonly NamedSeries[]): { readonly parts: readonl
   return { parts, rows };
 }
 
-/** Maps a value to its coordinate. */
+/** Maps a value to its coordinate; NaN for one that cannot be drawn. */
 export type Scale = (value: number) => number;
 
 export function createScale({ low, high }: AxisRange, from: number, to: number): Scale {
-  return (value) => from + ((value - low) / (high - low)) * (to - from);
+  return (value) => (isDrawable(value) ? from + ((value - low) / (high - low)) * (to - from) : Number.NaN);
 }
 
-/** Returns the range of the finite values. @throws INVALID_ARGUMENT if there are none. */
+/** Returns the range of the values that can be drawn. @throws INVALID_ARGUMENT if there are none. */
 export function findRange(values: readonly number[]): AxisRange {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
-    if (!Number.isFinite(value)) continue;
+    if (!isDrawable(value)) continue;
     low = Math.min(low, value);
     high = Math.max(high, value);
   }

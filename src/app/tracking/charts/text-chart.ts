@@ -1,4 +1,4 @@
-import { createExactAxis, createRoundedAxis, formatTickLabels } from "./axis.js";
+import { createExactAxis, createRoundedAxis, formatTickLabels, isDrawable } from "./axis.js";
 import type { LearningCurve } from "./learning-curve.js";
 import { createScale, findRange } from "./svg-chart.js";
 
@@ -24,7 +24,7 @@ export function renderTextChart(curve: LearningCurve, width = 80): string {
   for (const { y } of references) cells[Math.round(row(y))].fill(REFERENCE_MARK);
   series.forEach(({ x, y }, index) =>
     y.forEach((value, i) => {
-      if (Number.isFinite(value)) cells[Math.round(row(value))][Math.round(column(x[i]))] = markOf(index);
+      if (isDrawable(value)) cells[Math.round(row(value))][Math.round(column(x[i]))] = markOf(index);
     }),
   );
   const tickRows = new Map(yAxis.ticks.map((tick, i) => [Math.round(row(tick)), yLabels[i]]));

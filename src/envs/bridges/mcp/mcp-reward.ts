@@ -3,6 +3,7 @@ import { pathToFileURL } from "node:url";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../../core/errors.js";
 import type { JsonValue } from "../../../core/json.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
+import { isReward, REWARD_RULE } from "../../reward-limit.js";
 import type { McpResult } from "./mcp-connection.js";
 import type { AgentTask } from "./read-tasks.js";
 import type { McpCall } from "./tool-call-space.js";
@@ -48,10 +49,10 @@ export async function resolveReward(
       throw new LlamaGymError("REWARD_FAILED", message, { cause: error });
     }
     const { reward, terminated = false } = typeof value === "number" ? { reward: value } : value;
-    if (Number.isFinite(reward)) return { reward, terminated };
+    if (isReward(reward)) return { reward, terminated };
     throw new LlamaGymError(
       "REWARD_FAILED",
-      `The reward of an MCP environment must be a finite number, got ${reward}.`,
+      `The reward of an MCP environment is ${String(reward)}; it must be ${REWARD_RULE}.`,
     );
   };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { LlamaGymError } from "../../../core/errors.js";
+import { REWARD_RULE } from "../../reward-limit.js";
 import { closeEnv, type Env, type ResetOptions, type StepResult } from "../../env.js";
 import type { Info } from "../../info.js";
 import { getChoices } from "../../text-interface.js";
@@ -39,6 +40,12 @@ export class OpenEnvSession {
     return this.enqueue(async () => {
       if (this.hasEnded) throw new LlamaGymError("ENV_NOT_RESET", "The episode has ended. Reset the environment.");
       const result = await this.env.step(this.action(data));
+      // JSON would carry null, which clients read as 0.
+      if (!Number.isFinite(result.reward))
+        throw new LlamaGymError(
+          "ENV_FAILED",
+          `${this.env.toString()} returned the reward ${String(result.reward)} from step; it must be ${REWARD_RULE}.`,
+        );
       this.stepCount++;
       return this.createReply(result, result);
     });

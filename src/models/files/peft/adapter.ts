@@ -115,13 +115,14 @@ function getModuleSuffixes(modules: readonly string[]): string[] {
 
 /**
  * Saves a LoRA adapter in the format of PEFT 0.21. Missing settings take PEFT's defaults; "all-linear" is expanded.
+ * Returns the names of the files.
  * @throws FILE_WRITE_FAILED, FILE_CORRUPT for tensors that do not form an adapter.
  */
 export async function writeAdapter(
   folder: string,
   config: Partial<AdapterConfig>,
   tensors: ReadonlyMap<string, AdapterTensor>,
-): Promise<void> {
+): Promise<string[]> {
   const weightsPath = fs.join(folder, ADAPTER_WEIGHTS_NAME);
   const modules = findAdaptedModules(weightsPath, tensors);
   const fullConfig = { ...ADAPTER_DEFAULTS, ...config };
@@ -132,4 +133,5 @@ export async function writeAdapter(
     [...tensors].map(([name, { shape, data }]) => ({ name: `${TENSOR_PREFIX}${name}`, shape, data })),
   );
   await writeJson(fs.join(folder, ADAPTER_CONFIG_NAME), formatAdapterConfig({ ...fullConfig, targetModules }));
+  return [ADAPTER_WEIGHTS_NAME, ADAPTER_CONFIG_NAME];
 }

@@ -28,13 +28,14 @@ function assignShards(tensors: readonly TensorToSave[], maxShardBytes: number): 
 /**
  * Saves a model's tensors as Transformers does: `model.safetensors`, or shards of at most `maxShardBytes` (default 5
  * GB) with their index. Files are renamed into place after all are written; files of an earlier save are removed.
+ * Returns the names of the files.
  * @throws FILE_WRITE_FAILED, SHAPE_MISMATCH, INVALID_ARGUMENT.
  */
 export async function saveWeightFolder(
   folder: string,
   tensors: readonly TensorToSave[],
   { maxShardBytes = MAX_SHARD_BYTES }: { maxShardBytes?: number } = {},
-): Promise<void> {
+): Promise<string[]> {
   if (!(maxShardBytes > 0))
     throw new LlamaGymError("INVALID_ARGUMENT", `\`maxShardBytes\` must be > 0, got ${maxShardBytes}.`);
   let staging: string | undefined;
@@ -44,6 +45,7 @@ export async function saveWeightFolder(
     const names = await writeShards(staging, assignShards(tensors, maxShardBytes), tensors);
     for (const name of names) await fs.rename(fs.join(staging, name), fs.join(folder, name));
     await removeStaleFiles(folder, new Set(names));
+    return names;
   } catch (error) {
     throw toWriteError(folder, error);
   } finally {

@@ -191,6 +191,17 @@ describe("demonstrations", () => {
     expect(agent.model.tokenizer.decode(episodes[0].turns[0].prompt)).toContain("Say it.");
   });
 
+  it.each(["1e200", "-1e999"])("are rejected with a return of %s, or skipped", async (value) => {
+    const lines = [{ prompt: "2", completion: "even" }, `{"prompt":"2","completion":"even","return":${value}}`];
+    const path = await writeLines("returns.jsonl", lines);
+    await expect((await follower({ sftWarmStart: path })).loadDemonstrations()).rejects.toMatchObject({
+      code: "DEMONSTRATION_REJECTED",
+      message: expect.stringMatching(/returns\.jsonl, line 2: the return .* is invalid/) as string,
+    });
+    const lenient = await follower({ sftWarmStart: path, onInvalidLine: "skip" });
+    expect((await lenient.loadDemonstrations()).episodes).toHaveLength(1);
+  });
+
   it("are rejected with their line, or skipped, if a completion is invalid", async () => {
     const path = await writeLines("rejected.jsonl", [
       { prompt: "2", completion: "even" },

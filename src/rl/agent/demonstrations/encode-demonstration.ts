@@ -1,4 +1,5 @@
 import { errorMessage, LlamaGymError } from "../../../core/errors.js";
+import { MAX_RETURN } from "../../../envs/reward-limit.js";
 import { PromptBuilder } from "../../rollout/prompt-builder.js";
 import { toExtraction } from "../../rollout/extraction.js";
 import type { PromptRenderer } from "../../rollout/prompt-renderer.js";
@@ -37,6 +38,7 @@ export async function encodeDemonstration(
     isSingleTurn ? { ...settings.prompt, historyTurns: 0 } : settings.prompt,
   );
   const turns: ReplayTurn[] = [];
+  checkReturn(demonstration);
   for (const turn of demonstration.turns) {
     promptBuilder.addObservation(turn.observationText);
     try {
@@ -48,6 +50,14 @@ export async function encodeDemonstration(
     }
   }
   return { turns, return: demonstration.return ?? null };
+}
+
+function checkReturn({ return: value = 0, source = "A demonstration" }: Demonstration): void {
+  if (Math.abs(value) <= MAX_RETURN) return;
+  throw new LlamaGymError(
+    "DEMONSTRATION_REJECTED",
+    `${source}: the return ${value} is invalid: it must be a number from -${MAX_RETURN} to ${MAX_RETURN}. Correct it, or skip invalid lines (onInvalidLine: "skip").`,
+  );
 }
 
 async function encodeTurn(

@@ -1,3 +1,4 @@
+import { checkSavedState } from "../../algorithms/check-saved-state.js";
 import type { Trajectory } from "../../rollout/trajectory.js";
 import type { ReplayEpisode, ReplayTurn } from "./replay-buffer.js";
 
@@ -52,6 +53,11 @@ export class SuccessFilter {
   setState({ partialEpisodes, recent }: SuccessFilterState): void {
     this.partialEpisodes.clear();
     for (const [envSlot, episode] of partialEpisodes) this.partialEpisodes.set(envSlot, episode);
+    checkSavedState(
+      recent,
+      recent.map(() => 0),
+      "The list of recent returns",
+    );
     this.recent = recent;
   }
 

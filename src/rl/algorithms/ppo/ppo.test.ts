@@ -1,4 +1,5 @@
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
+import { MAX_REWARD } from "../../../envs/reward-limit.js";
 import { TrainableModels, readTrainedValues } from "../../../../test/support/trainable.js";
 import { Agent } from "../../agent/agent.js";
 import type { AgentOptions } from "../../agent/agent-options.js";
@@ -50,6 +51,8 @@ class BanditAgent extends Agent<string, number> {
   }
 }
 
+/** With the largest reward, the squared error of the values overflows in 32 bits; with rewards of 0 and 1 it does not. */
+const OVERFLOWING: PpoOptions = { numPpoEpochs: 1, whitenAdvantages: false, vfCoef: 1e28, maxGradNorm: 1 };
 const BATCH: PpoOptions = { batchSize: 32, miniBatchSize: 16, numPpoEpochs: 2, learningRate: 0.005, initKlCoef: 0 };
 
 async function bandit(ppo: PpoOptions = {}, options: AgentOptions<string, number> = {}, scale = 0.1) {
@@ -182,21 +185,20 @@ describe("ppo", () => {
   });
 
   it("skips and counts steps with a non-finite loss, and stops after several", async () => {
-    const { model, agent } = await bandit({ numPpoEpochs: 1, whitenAdvantages: false });
+    const { model, agent } = await bandit(OVERFLOWING);
     const before = await readTrainedValues(model);
-    // Finite here, but not in 32 bits.
-    const [metrics] = (await pull(agent, 32, () => 1e39)).updates;
+    const [metrics] = (await pull(agent, 32, () => MAX_REWARD)).updates;
     expect(metrics).toMatchObject({ num_optimizer_steps: 0, num_skipped_steps: 2 });
     expect(await readTrainedValues(model)).toEqual(before);
-    await expect(pull(agent, 64, () => 1e39)).rejects.toMatchObject({ code: "TRAINING_DIVERGED" });
+    await expect(pull(agent, 64, () => MAX_REWARD)).rejects.toMatchObject({ code: "TRAINING_DIVERGED" });
     expect(await readTrainedValues(model)).toEqual(before);
   });
 
   it("counts only consecutive failures", async () => {
-    const { model, agent } = await bandit({ numPpoEpochs: 1, whitenAdvantages: false });
+    const { model, agent } = await bandit(OVERFLOWING);
     const before = await readTrainedValues(model);
     for (let i = 0; i < 3; i++) {
-      await pull(agent, 32, () => 1e39);
+      await pull(agent, 32, () => MAX_REWARD);
       const [metrics] = (await pull(agent, 32, (arm) => arm)).updates;
       expect(metrics).toMatchObject({ num_optimizer_steps: 2, num_skipped_steps: 0 });
     }

@@ -35,6 +35,14 @@ describe("RewardScaler", () => {
     expect(new RewardScaler(on, rewards.getState()).scale).toBe(rewards.scale);
   });
 
+  it.each([1e200, Infinity, Number.NaN])("stays finite after a bootstrap value of %d", (bootstrap) => {
+    const rewards = new RewardScaler(on);
+    rewards.observe([{ rewards: [4, 8], bootstrap: 0 }]);
+    const before = rewards.getState();
+    rewards.observe([{ rewards: [1], bootstrap }]);
+    expect(rewards.getState()).toEqual(before);
+  });
+
   it("does nothing when disabled", () => {
     const rewards = new RewardScaler({ ...on, rewardScaling: false });
     rewards.observe([{ rewards: [400], bootstrap: 0 }]);

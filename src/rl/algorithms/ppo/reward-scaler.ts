@@ -34,7 +34,7 @@ export class RewardScaler {
     return this.config.rewardScaling && count > 0 ? Math.max(1, Math.sqrt(squares / count)) : 1;
   }
 
-  /** Adds the returns of a batch to the statistics. */
+  /** Adds the returns of a batch to the statistics, except those of sequences whose squares are not finite. */
   observe(sequences: readonly RewardSequence[]): void {
     if (!this.config.rewardScaling) return;
     const { gamma, rewardScale } = this.config;
@@ -46,7 +46,9 @@ export class RewardScaler {
         rewards,
         (reward, i) => reward * rewardScale + (i === last ? bootstrapReward : 0),
       );
-      for (const value of discountedReturns(withBootstrap, { gamma })) squares += value ** 2;
+      const total = discountedReturns(withBootstrap, { gamma }).reduce((sum, value) => sum + value ** 2, squares);
+      if (!Number.isFinite(total)) continue;
+      squares = total;
       count += rewards.length;
     }
     this.statistics = { count, squares };

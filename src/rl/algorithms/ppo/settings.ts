@@ -61,7 +61,13 @@ export const ppoSettings = defineSettings({
       "Average the value head's values with the returns of other turns of the batch that have the same prompt. Requires advantageLevel turn.",
     source: "off, as in TRL 0.7.11; after the anchor states of GiGPO",
   }),
-  rewardScale: number({ default: 1, above: 0, description: "Factor applied to every reward.", source: "LlamaGymEDU" }),
+  rewardScale: number({
+    default: 1,
+    above: 0,
+    max: 1e6,
+    description: "Factor applied to every reward.",
+    source: "LlamaGymEDU",
+  }),
   rewardScaling: boolean({
     description: "Divide rewards by the root mean square of past returns, if above 1.",
     source: "off, as in TRL 0.7.11; after Gymnasium's NormalizeReward",

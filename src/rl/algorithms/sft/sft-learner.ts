@@ -7,6 +7,7 @@ import { Optimizer, warmupScheduleFactor, type OptimizerState } from "../../../e
 import { stream } from "../../../core/random/streams.js";
 import { float32 } from "../../../engine/tensor/tensor.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js";
+import { checkSavedState } from "../check-saved-state.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
 import { crossEntropyLoss } from "./loss.js";
 import { packExamples } from "./micro-batches.js";
@@ -136,6 +137,7 @@ export class SftLearner {
 
   /** Restores a state; the trained parameters are restored with the model. @throws INVALID_ARGUMENT */
   async setState({ step, numTokens, optimizer }: SftState): Promise<void> {
+    checkSavedState({ step, numTokens }, { step: 0, numTokens: 0 }, "The state of the fine-tuning");
     await this.optimizer.setState(optimizer);
     this.updates = step;
     this.numTokens = numTokens;

@@ -1,3 +1,4 @@
+import { isAllFinite } from "../../../core/finite.js";
 import { dim, input } from "../../../engine/graph/index.js";
 import type { Tensor } from "../../../engine/tensor/tensor.js";
 import type { CausalLM } from "../../../models/causal-lm.js";
@@ -94,9 +95,4 @@ export class MicroBatchGraphs {
     }
     return graph;
   }
-}
-
-export function isAllFinite(values: Float32Array): boolean {
-  for (const value of values) if (!Number.isFinite(value)) return false;
-  return true;
 }

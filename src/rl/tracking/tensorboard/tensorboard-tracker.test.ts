@@ -46,11 +46,12 @@ describe("openTensorBoardTracker", () => {
     expect(name).toMatch(/^events\.out\.tfevents\.1700000000\./);
   });
 
-  it("writes NaN and infinite values", async () => {
+  it("writes NaN, and infinite values also for those beyond float32", async () => {
     const tracker = openTensorBoardTracker(folder, { now });
-    await tracker.log(1, { kl: NaN, loss: Infinity });
+    await tracker.log(1, { kl: NaN, loss: Infinity, grad: 1e300, reward: -3.5e38, largest: 3.4e38 });
     const [, { summary }] = await eventsOf(folder);
-    expect(summary?.value.map(({ simpleValue }) => simpleValue)).toEqual([NaN, Infinity]);
+    const values = summary?.value.map(({ simpleValue }) => simpleValue);
+    expect(values).toEqual([NaN, Infinity, Infinity, -Infinity, Math.fround(3.4e38)]);
     await tracker.close();
   });
 

@@ -70,6 +70,21 @@ describe("GrpoTrainer", () => {
     expect(better.metrics).toMatchObject({ "completions/max_length": 4, num_tokens: expect.any(Number) as number });
   });
 
+  it("saves checkpoints of batches with unscored completions and rewards beyond the limit", async () => {
+    const outputDir = join(folder, "unscored");
+    const few = { ...args, maxSteps: 2, saveSteps: 1, outputDir };
+    let calls = 0;
+    const partial: RewardFunction = ({ completions }) => {
+      calls++;
+      return completions.map((_, i) => (i % 3 === 0 ? (calls % 2 === 0 ? 1e200 : null) : i));
+    };
+    const { metrics } = await train({ rewardFuncs: partial, args: few });
+    expect(metrics["rewards/frac_unscored"]).toBeGreaterThan(0);
+    const state = await readFile(join(outputDir, "checkpoints", "000002", "state.json"), "utf8");
+    const { recentReturns } = (JSON.parse(state) as { trainer: { recentReturns: number[] } }).trainer;
+    expect(recentReturns.every((value) => value >= 0 && value < 16)).toBe(true);
+  });
+
   it("passes TRL's arguments to reward functions: prompts, completions, their tokens and the other columns", async () => {
     const seen: Record<string, readonly unknown[]>[] = [];
     const spy: RewardFunction = async (batch) => {

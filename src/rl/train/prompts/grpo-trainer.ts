@@ -3,13 +3,13 @@ import { LlamaGymError } from "../../../core/errors.js";
 import { stream } from "../../../core/random/streams.js";
 import { openTrainable } from "../../../generation/auto-model.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
-import { writeJson, type JsonObject } from "../../../models/files/index.js";
+import { readJson, writeJson } from "../../../models/files/index.js";
 import { createLearner } from "../../algorithms/create-learner.js";
 import { isTruncatedSampling } from "../../rollout/rollout-settings.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import { loadPromptDataset, type EncodedRow } from "../../data/prompt-dataset.js";
 import { combineTrackers, openRunTrackers, type Tracker } from "../../tracking/index.js";
-import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "../checkpoints.js";
+import { checkNoCheckpoints, restoreLatestCheckpoint } from "../checkpoints.js";
 import { runTrainLoop } from "../train-loop.js";
 import type { ResumedRun } from "../train-task.js";
 import { maxRolloutBytes } from "../trainer-settings.js";
@@ -137,7 +137,9 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
   ): Promise<PromptTrainResult> {
     const { outputDir, saveSteps, completionLogSteps, numLoggedCompletions } = this.config;
     const checkpointDir = outputDir === undefined ? undefined : fs.join(outputDir, CHECKPOINTS_FOLDER);
-    const resumed = resumeFromCheckpoint ? await restoreLatest(checkpointDir, task) : undefined;
+    const resumed = resumeFromCheckpoint
+      ? await restoreLatestCheckpoint(checkpointDir, () => task, this.onWarning)
+      : undefined;
     if (!resumeFromCheckpoint)
       await checkNoCheckpoints(
         checkpointDir,
@@ -218,8 +220,9 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     const { onWarning, options } = this;
     const { trackers = [] } = options;
     if (outputDir === undefined) return combineTrackers(trackers, { onWarning });
-    const settings = JSON.parse(JSON.stringify({ ...this.config, ...this.algorithmConfig })) as JsonObject;
-    await writeJson(fs.join(outputDir, "config.json"), settings);
+    const configPath = fs.join(outputDir, "config.json");
+    await writeJson(configPath, { ...this.config, ...this.algorithmConfig });
+    const settings = await readJson(configPath);
     const resumeFromStep = resumed?.state.updates;
     const tracker = openRunTrackers(outputDir, {
       tensorboard,
@@ -252,9 +255,4 @@ export class RlooTrainer extends PromptTrainer<"rloo"> {
   constructor(options: RlooTrainerOptions) {
     super("RlooTrainer", "rloo", options);
   }
-}
-
-async function restoreLatest(checkpointDir: string | undefined, task: PromptTask): Promise<ResumedRun | undefined> {
-  const folder = checkpointDir === undefined ? undefined : await findLatestCheckpoint(checkpointDir);
-  return folder === undefined ? undefined : restoreCheckpoint(folder, task);
 }

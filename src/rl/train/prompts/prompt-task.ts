@@ -1,5 +1,6 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
+import { checkSavedState } from "../../algorithms/check-saved-state.js";
 import type { GroupSpec, Learner, LearnerState, Metrics } from "../../algorithms/learner.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
 import type { CompletionRow } from "../../tracking/index.js";
@@ -127,6 +128,7 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
         `The checkpoint ${folder} has ${name} ${saved.fingerprint[name]}, this run has ${fingerprint[name]}. Use the same ${name} to resume.`,
       );
     }
+    checkSavedState(saved.promptRollout, promptRollout.getState(), "The state of the prompts");
     await model.loadTrainedValues(folder);
     await learner.setState({ ...tensors, state: saved.learner });
     promptRollout.setState(saved.promptRollout);

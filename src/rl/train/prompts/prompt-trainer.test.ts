@@ -78,7 +78,7 @@ describe("PromptTrainer rejects, before sampling,", () => {
     ["no functions", { rewardFuncs: [] }, "rewardFuncs is empty"],
     ["what is no function", { rewardFuncs: [3 as never] }, "rewardFuncs[0] is 3, not a function"],
     ["weights of other functions", { rewardWeights: [1, 2] }, "2 rewardWeights for 1 rewardFuncs"],
-    ["a weight that is no number", { rewardWeights: [Number.NaN] }, "A reward weight must be a finite number"],
+    ["a weight that is no number", { rewardWeights: [Number.NaN] }, "rewardWeights[0] must be a finite number"],
     ["weights of 0 alone", { rewardWeights: [0] }, "All rewardWeights are 0"],
     ["no model", { model: undefined }, "GrpoTrainer needs model"],
     ["no reward functions", { rewardFuncs: undefined }, "GrpoTrainer needs rewardFuncs"],

@@ -64,6 +64,12 @@ describe("RewardScorer", () => {
       "returned the reward -Infinity",
     ],
     [
+      "gives a reward beyond the limit",
+      ({ completions }) => completions.map((text) => (text === "a" ? 1e200 : 1)),
+      [Number.NaN, 1, 1],
+      "returned the reward 1e+200, which must be a finite number from -1000000 to 1000000",
+    ],
+    [
       "gives a text",
       ({ completions }) => completions.map(() => "1" as never),
       [Number.NaN, Number.NaN, Number.NaN],

@@ -2,6 +2,7 @@ import { describeValue } from "../../../core/format.js";
 import { combineRewards } from "../../algorithms/shared/combine-rewards.js";
 import { withoutNaN, nanMean, nanStd } from "../../algorithms/shared/statistics.js";
 import { errorMessage, LlamaGymError, invalidArgument } from "../../../core/errors.js";
+import { isReward, MAX_REWARD, REWARD_RULE } from "../../../envs/reward-limit.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
 import type { DatasetPrompt, PromptRow } from "../../data/prompt-dataset.js";
 import { withTimeout } from "../../rollout/with-timeout.js";
@@ -124,8 +125,8 @@ export class RewardScorer {
     return Array.from(result, (reward) => {
       if (reward === null || reward === undefined) return UNSCORED;
       if (typeof reward === "boolean") return Number(reward);
-      if (typeof reward === "number" && Number.isFinite(reward)) return reward;
-      this.warnOnce(name, `returned the reward ${describeValue(reward)}`);
+      if (isReward(reward)) return reward;
+      this.warnOnce(name, `returned the reward ${describeValue(reward)}, which must be ${REWARD_RULE}`);
       return UNSCORED;
     });
   }
@@ -161,9 +162,11 @@ function checkWeights(weights: readonly number[], numFunctions: number): void {
     throw invalidArgument(
       `There are ${weights.length} rewardWeights for ${numFunctions} rewardFuncs; their numbers must be equal.`,
     );
-  const invalidWeight = weights.find((weight) => typeof weight !== "number" || !Number.isFinite(weight));
-  if (invalidWeight !== undefined)
-    throw invalidArgument(`A reward weight must be a finite number, not ${String(invalidWeight)}.`);
+  const invalidIndex = weights.findIndex((weight) => !isReward(weight));
+  if (invalidIndex >= 0)
+    throw invalidArgument(
+      `rewardWeights[${invalidIndex}] must be a finite number from -${MAX_REWARD} to ${MAX_REWARD}, not ${String(weights[invalidIndex])}.`,
+    );
   if (weights.every((weight) => weight === 0))
     throw invalidArgument("All rewardWeights are 0, so there is no learning signal.");
 }

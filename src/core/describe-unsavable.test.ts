@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { describeUnsavable, MAX_JSON_DEPTH } from "./describe-unsavable.js";
+
+function nest(levels: number): unknown {
+  let value: unknown = 1;
+  for (let i = 0; i < levels; i++) value = [value];
+  return value;
+}
+
+describe("describeUnsavable", () => {
+  it.each([
+    [{ a: [1, { b: Number.NaN }] }, "a[1].b is NaN, and JSON has only finite numbers"],
+    [[0, -Infinity], "[1] is -Infinity, and JSON has only finite numbers"],
+    [Infinity, "it is Infinity, and JSON has only finite numbers"],
+    [new Float32Array([1, Number.NaN]), "1 is NaN, and JSON has only finite numbers"],
+    [nest(MAX_JSON_DEPTH + 1), "is nested too deep"],
+    [nest(100_000), "is nested too deep"],
+  ])("names what JSON cannot hold: case %#", (value, message) => {
+    expect(describeUnsavable(value)).toContain(message);
+  });
+
+  it.each([[null], [undefined], ["NaN"], [{ a: [null, true, 1e308], b: {} }], [nest(MAX_JSON_DEPTH)], [new Date(0)]])(
+    "finds nothing in case %#",
+    (value) => {
+      expect(describeUnsavable(value)).toBeUndefined();
+    },
+  );
+});
