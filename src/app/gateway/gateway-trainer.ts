@@ -64,7 +64,7 @@ const MAX_GREEDY_COMPLETIONS = 8192;
 export class GatewayTrainer<Task = unknown> {
   private readonly settings: Settings<typeof gatewaySettings>;
   private readonly gate = new UpdateGate();
-  private readonly queue = new QueueSource();
+  private readonly queue: QueueSource;
   private readonly store: SessionStore;
   private readonly monitor: TrainingMonitor;
   private readonly onWarning: (message: string) => void;
@@ -84,6 +84,7 @@ export class GatewayTrainer<Task = unknown> {
       throw invalidArgument("`tasks` is empty. Name at least one, or leave it out.");
     const { sessionTimeoutSeconds, temperature, maxCompletionLength, seed, entropyFloor } = this.settings;
     this.onWarning = onWarning;
+    this.queue = new QueueSource(onWarning);
     this.monitor = new TrainingMonitor({ entropyFloor, onWarning });
     this.store = new SessionStore({
       engine: new ModelChatEngine(model, modelName),

@@ -14,7 +14,10 @@ export interface EncodedPrompt {
   readonly truncatedTo: (maxTokens: number) => readonly number[];
 }
 
-type ChatTemplateOptions = Pick<GenerationOptions, "tools" | "chatTemplate" | "variables">;
+type ChatTemplateOptions = Pick<
+  GenerationOptions,
+  "tools" | "chatTemplate" | "variables" | "splitSpecialTokens"
+>;
 
 /**
  * Encodes a prompt.
@@ -23,10 +26,10 @@ type ChatTemplateOptions = Pick<GenerationOptions, "tools" | "chatTemplate" | "v
 export function encodePrompt(
   input: PromptInput,
   { vocabSize, tokenizer, bosTokenId }: PromptEncoder,
-  { tools, chatTemplate, variables }: ChatTemplateOptions,
+  { tools, chatTemplate, variables, splitSpecialTokens }: ChatTemplateOptions,
 ): EncodedPrompt {
   if (isMessages(input)) {
-    const templateOptions = { tools, chatTemplate, variables };
+    const templateOptions = { tools, chatTemplate, variables, splitSpecialTokens };
     const tokens = renderChat(tokenizer(), input, templateOptions);
     return {
       tokens,
@@ -106,8 +109,8 @@ function renderChat(
   messages: readonly ChatMessage[],
   templateOptions: ChatTemplateOptions,
 ): number[] {
-  const text = tokenizer.applyChatTemplate(messages, { ...templateOptions, addGenerationPrompt: true });
-  return tokenizer.encode(text, { addSpecialTokens: false });
+  const rendered = tokenizer.renderChat(messages, { ...templateOptions, addGenerationPrompt: true });
+  return tokenizer.encodeContinuation(rendered, undefined);
 }
 
 function dropOldestMessages(

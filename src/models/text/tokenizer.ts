@@ -6,6 +6,7 @@ import { ChatRenderer, type RenderOptions } from "./chat-renderer.js";
 import { readChatTemplates } from "./chat-templates.js";
 import type { ChatMessage } from "./chat-messages.js";
 import { type SpecialTokenRole, readEosTokenIds, readSpecialTokens } from "./special-tokens.js";
+import { type RenderedText, sliceRendered } from "./rendered-text.js";
 import { StreamDecoder } from "./stream-decoder.js";
 import { type Offset, alignTokens } from "./tokenization/align-tokens.js";
 import type { AddedToken } from "./tokenization/added-tokens.js";
@@ -27,6 +28,8 @@ import { writeTokenizerFolder } from "./tokenizer-folder.js";
 export interface EncodeOptions {
   /** Whether to add the beginning and end tokens that the tokenizer's files define. Default true. */
   readonly addSpecialTokens?: boolean;
+  /** Whether special tokens that are written in the text are encoded as plain text. Default false. */
+  readonly splitSpecialTokens?: boolean;
 }
 
 /** Decoding options. */
@@ -74,6 +77,7 @@ export class Tokenizer {
   private readonly encodeToken: (token: string) => Uint8Array;
   private readonly bytesById = new Map<number, Uint8Array>();
   private readonly encodePart: (part: string) => string;
+  private readonly specialContents: readonly string[];
   private readonly chatRenderer: ChatRenderer;
 
   /**
@@ -108,7 +112,8 @@ export class Tokenizer {
     this.encodeToken = tokenBytes(json.decoder);
     this.encodePart = partText(json.decoder, this.pipeline.normalizePart);
     this.chatTemplates = readChatTemplates(config, files.chatTemplate);
-    this.chatRenderer = new ChatRenderer(this.chatTemplates, byRole, name);
+    this.specialContents = this.specialTokenIds.map((id) => this.tokens[id] ?? "");
+    this.chatRenderer = new ChatRenderer(this.chatTemplates, byRole, this.specialContents, name);
   }
 
   get bosToken(): string | undefined {
@@ -135,29 +140,38 @@ export class Tokenizer {
     return this.getRoleId("pad_token");
   }
 
-  /** Encodes a text; special tokens written in the text become special tokens. */
-  encode(text: string, { addSpecialTokens = true }: EncodeOptions = {}): number[] {
-    const ids = this.pipeline.encode(text).flatMap((section) => section.ids);
+  /** Encodes a text; special tokens written in the text become special tokens, unless `splitSpecialTokens` is set. */
+  encode(text: string, { addSpecialTokens = true, splitSpecialTokens = false }: EncodeOptions = {}): number[] {
+    const sections = this.pipeline.encode(text, "start", splitSpecialTokens ? "all" : []);
+    const ids = sections.flatMap((section) => section.ids);
     return addSpecialTokens && this.postProcessor ? this.postProcessor(ids) : ids;
   }
 
   /**
    * Encodes a text that continues other tokens: without a beginning token or a leading space.
-   * `previousId` is the preceding token.
+   * `previousId` is the preceding token. Special tokens in the text are as for `encode`.
    */
-  encodeContinuation(text: string, previousId: number | undefined): number[] {
-    if (previousId === undefined) return this.encode(text, { addSpecialTokens: false });
-    const previous = this.addedById.get(previousId);
-    const position: TextPosition = previous ? "after-token" : "continuation";
-    const rest = previous?.rstrip ? text.replace(/^\p{White_Space}+/u, "") : text;
-    return this.pipeline.encode(rest, position).flatMap((section) => section.ids);
+  encodeContinuation(
+    text: string | RenderedText,
+    previousId: number | undefined,
+    { splitSpecialTokens = false }: Pick<EncodeOptions, "splitSpecialTokens"> = {},
+  ): number[] {
+    const rendered = typeof text === "string" ? { text, literals: [] } : text;
+    const previous = previousId === undefined ? undefined : this.addedById.get(previousId);
+    const position: TextPosition = previousId === undefined ? "start" : previous ? "after-token" : "continuation";
+    const stripped = previous?.rstrip ? (/^\p{White_Space}+/u.exec(rendered.text)?.[0].length ?? 0) : 0;
+    const rest = stripped === 0 ? rendered : sliceRendered(rendered, stripped);
+    return this.pipeline
+      .encode(rest.text, position, splitSpecialTokens ? "all" : rest.literals)
+      .flatMap((section) => section.ids);
   }
 
   /** Encodes a text without added special tokens, with each token's position in UTF-16 units. */
-  encodeWithOffsets(text: string): { ids: number[]; offsets: Offset[] } {
+  encodeWithOffsets(text: string | RenderedText): { ids: number[]; offsets: Offset[] } {
+    const rendered = typeof text === "string" ? { text, literals: [] } : text;
     const ids: number[] = [];
     const offsets: Offset[] = [];
-    for (const section of this.pipeline.encode(text)) {
+    for (const section of this.pipeline.encode(rendered.text, "start", rendered.literals)) {
       for (const id of section.ids) ids.push(id);
       if (section.token) {
         offsets.push([section.start, section.end]);
@@ -231,18 +245,27 @@ export class Tokenizer {
    * is no template or message, or the template rejects the messages.
    */
   applyChatTemplate(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
+    return this.renderChat(messages, options).text;
+  }
+
+  /** Renders a conversation as `applyChatTemplate`, for `encodeContinuation`. @throws as `applyChatTemplate`. */
+  renderChat(messages: readonly ChatMessage[], options: RenderOptions = {}): RenderedText {
     return this.chatRenderer.render(messages, options);
+  }
+
+  /** Renders what follows the content of a message; undefined if it is not printed once. @throws as `applyChatTemplate`. */
+  renderAfter(messages: readonly ChatMessage[], index: number, options: RenderOptions = {}): RenderedText | undefined {
+    return this.chatRenderer.renderAfter(messages, index, options);
   }
 
   /** Renders and encodes a conversation and locates the assistant's tokens. @throws as `applyChatTemplate`. */
   encodeChat(messages: readonly ChatMessage[], options: RenderOptions = {}): EncodedChat {
-    const contents = this.specialTokenIds.map((id) => this.tokens[id] ?? "");
-    const { text, ranges } = findAssistantRanges(this.chatRenderer, messages, options, contents);
-    const { ids, offsets } = this.encodeWithOffsets(text);
+    const { rendered, ranges } = findAssistantRanges(this.chatRenderer, messages, options, this.specialContents);
+    const { ids, offsets } = this.encodeWithOffsets(rendered);
     const assistantSpans = toTokenSpans(ranges, offsets);
     const assistantMask = new Uint8Array(ids.length);
     for (const [start, end] of assistantSpans) assistantMask.fill(1, start, end);
-    return { text, ids, assistantSpans, assistantMask };
+    return { text: rendered.text, ids, assistantSpans, assistantMask };
   }
 
   /**

@@ -171,7 +171,10 @@ export class CompletionSampler {
   /** Samples one of the choices by their scores; at temperature 0 takes the best. */
   private async sampleCandidate({ prompt, random }: TurnRequest, choices: readonly string[]): Promise<TurnCompletion> {
     const { temperature } = this.settings.sampling;
-    const sequences = choices.map((choice) => this.model.tokenizer.encodeContinuation(choice, prompt.at(-1)));
+    const { tokenizer } = this.model;
+    const sequences = choices.map((choice) =>
+      tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens: true }),
+    );
     const logProbSums = await this.candidateScores.getOrCreate(`${prompt.join()};${choices.join("\u0000")}`, () =>
       this.scoreCandidates(prompt, sequences),
     );
