@@ -54,7 +54,8 @@ export const generationSettings = defineSettings({
 
 /** Options of generation. Defaults come from the model's generation_config.json, then from Transformers. */
 export interface GenerationOptions
-  extends Partial<Record<NumericOption, number>>,
+  extends
+    Partial<Record<NumericOption, number>>,
     Pick<ChatOptions, "tools" | "chatTemplate" | "variables" | "splitSpecialTokens"> {
   /** Strings that end the completion and are not part of its text. */
   readonly stop?: string | readonly string[];

@@ -70,7 +70,8 @@ export class ChoiceConstraint implements CompiledConstraint {
     choices: readonly string[],
     { previousToken, endToken }: { previousToken: number | undefined; endToken: number | undefined },
   ): ChoiceConstraint {
-    const tokens = choices.map((choice) => tokenizer.encodeContinuation(choice, previousToken, { splitSpecialTokens: true }));
+    const { splitSpecialTokens } = tokenizer;
+    const tokens = choices.map((choice) => tokenizer.encodeContinuation(choice, previousToken, { splitSpecialTokens }));
     return new ChoiceConstraint(tokens, endToken, choices);
   }
 

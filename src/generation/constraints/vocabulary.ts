@@ -67,7 +67,9 @@ export class Vocabulary {
 
   /** Tokenizes a text that follows a token, without special tokens. */
   encode(text: string, previousToken: number | undefined): number[] {
-    return this.tokenizer.encodeContinuation(text, previousToken, { splitSpecialTokens: true });
+    return this.tokenizer.encodeContinuation(text, previousToken, {
+      splitSpecialTokens: this.tokenizer.splitSpecialTokens,
+    });
   }
 
   /** Returns the bytes that tokens have at the start of a completion; some tokenizers drop a space at the start of a text. */

@@ -14,10 +14,7 @@ export interface EncodedPrompt {
   readonly truncatedTo: (maxTokens: number) => readonly number[];
 }
 
-type ChatTemplateOptions = Pick<
-  GenerationOptions,
-  "tools" | "chatTemplate" | "variables" | "splitSpecialTokens"
->;
+type ChatTemplateOptions = Pick<GenerationOptions, "tools" | "chatTemplate" | "variables" | "splitSpecialTokens">;
 
 /**
  * Encodes a prompt.

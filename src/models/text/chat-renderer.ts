@@ -17,7 +17,7 @@ export interface ChatOptions {
   readonly now?: Date;
   /**
    * Whether special tokens that are written in messages and tools are encoded as plain text; those that the template writes
-   * are special tokens always. Default true.
+   * are special tokens always. Default: the tokenizer's `splitSpecialTokens`.
    */
   readonly splitSpecialTokens?: boolean;
 }
@@ -40,11 +40,14 @@ export class ChatRenderer {
 
   constructor(
     private readonly templates: ReadonlyMap<string, string>,
-    /** Special tokens by role, variables of the template. */
-    private readonly specialTokens: ReadonlyMap<string, string>,
-    /** Contents of all special tokens. */
-    private readonly controlTokens: readonly string[],
-    private readonly tokenizerName: string,
+    private readonly tokenizer: {
+      /** Special tokens by role, which are variables of the templates. */
+      readonly variables: ReadonlyMap<string, string>;
+      /** Contents of all special tokens. */
+      readonly specialTokens: readonly string[];
+      readonly splitSpecialTokens: boolean;
+      readonly tokenizerName: string;
+    },
   ) {}
 
   /** Renders a conversation. @throws TEMPLATE_FAILED and INVALID_ARGUMENT. */
@@ -83,9 +86,9 @@ export class ChatRenderer {
   ): RenderedText & RenderedTemplate {
     const { template, marker } = this.parse(options);
     const { variables, now } = this.buildInput(messages, options);
-    const { tools } = variables;
-    const marked =
-      options.splitSpecialTokens === false ? undefined : marker.mark({ messages: variables.messages, tools });
+    const { messages: content, tools } = variables;
+    const isSplit = options.splitSpecialTokens ?? this.tokenizer.splitSpecialTokens;
+    const marked = isSplit ? marker.mark({ messages: content, tools }) : undefined;
     if (marked === undefined) return { literals: [], ...render(template, { variables, now }) };
     const { text, generated } = render(template, { variables: { ...variables, ...(marked.content as object) }, now });
     const unmarkedLength = (end: number) => marked.read(text.slice(0, end)).text.length;
@@ -94,10 +97,10 @@ export class ChatRenderer {
   }
 
   private parse({ chatTemplate, tools }: ChatOptions): ParsedTemplate {
-    const source = chooseTemplate(this.templates, chatTemplate, tools !== undefined, this.tokenizerName);
+    const source = chooseTemplate(this.templates, chatTemplate, tools !== undefined, this.tokenizer.tokenizerName);
     let parsed = this.parsed.get(source);
     if (!parsed) {
-      parsed = { template: new ChatTemplate(source), marker: new ContentMarker(this.controlTokens, source) };
+      parsed = { template: new ChatTemplate(source), marker: new ContentMarker(this.tokenizer.specialTokens, source) };
       this.parsed.set(source, parsed);
     }
     return parsed;
@@ -112,7 +115,7 @@ export class ChatRenderer {
       );
     return {
       variables: {
-        ...Object.fromEntries(this.specialTokens),
+        ...Object.fromEntries(this.tokenizer.variables),
         messages: plainMessages,
         tools: options.tools ?? null,
         documents: null,

@@ -14,7 +14,7 @@ type Content = unknown;
  * as in a test for `</think>`, and no special token begins so.
  */
 export class ContentMarker {
-  private readonly firstCharacters: ReadonlySet<string>;
+  private readonly firstCharacters: readonly string[];
   /** Matches characters to mark; null for a tokenizer without special tokens. */
   private readonly pattern: RegExp | null;
   /** Matches the beginning of any special token that has more than one character. */
@@ -25,10 +25,9 @@ export class ContentMarker {
     private readonly source: string,
   ) {
     const tokens = specialTokens.filter((token) => token !== "");
-    this.firstCharacters = new Set(tokens.map((token) => token[0]));
-    this.beginnings = new Set(tokens.map((token) => token.slice(0, 2)));
-    const characters = Array.from(this.firstCharacters, escapeRegExp);
-    this.pattern = tokens.length === 0 ? null : new RegExp(characters.join("|"), "g");
+    this.firstCharacters = Array.from(new Set(tokens.map((token) => Array.from(token)[0])));
+    this.beginnings = new Set(tokens.map((token) => token.slice(0, Array.from(token)[0].length + 1)));
+    this.pattern = tokens.length === 0 ? null : new RegExp(this.firstCharacters.map(escapeRegExp).join("|"), "gu");
   }
 
   /** Marks content. Returns undefined if there is nothing to mark. @throws TEMPLATE_FAILED if the texts use all noncharacters. */
@@ -42,17 +41,21 @@ export class ContentMarker {
       content: mapTexts(content, (text) => this.markText(text, mark, pattern)),
       read: (rendered) => {
         const { text, literals } = removeMarks(rendered, marks);
-        // A template that cuts a text after its first character leaves the mark behind a character of its own.
-        return { text, literals: literals.filter((position) => this.firstCharacters.has(text[position])) };
+        // A template that drops the first character of a text leaves the mark behind a character that it wrote.
+        return { text, literals: literals.filter((position) => this.isFirstCharacter(text, position)) };
       },
     };
   }
 
+  private isFirstCharacter(text: string, position: number): boolean {
+    return this.firstCharacters.some((character) => text.endsWith(character, position + 1));
+  }
+
   private markText(text: string, mark: string, pattern: RegExp): string {
     return text.replace(pattern, (character, index: number) => {
-      const pair = text.slice(index, index + 2);
+      const pair = text.slice(index, index + character.length + 1);
       const isBeginning = this.beginnings.has(pair) || this.beginnings.has(character);
-      return isBeginning || pair.length < 2 || !this.source.includes(pair) ? character + mark : character;
+      return isBeginning || pair === character || !this.source.includes(pair) ? character + mark : character;
     });
   }
 }

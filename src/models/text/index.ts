@@ -10,5 +10,11 @@ export type { StreamDecoder } from "./stream-decoder.js";
 export { supportsSystemRole } from "./supports-system-role.js";
 export type { TokenizerFiles } from "./tokenizer-files.js";
 export { readTokenizerFolder, writeTokenizerFolder } from "./tokenizer-folder.js";
-export { type DecodeOptions, type EncodedChat, type EncodeOptions, Tokenizer } from "./tokenizer.js";
+export {
+  type DecodeOptions,
+  type EncodedChat,
+  type EncodeOptions,
+  Tokenizer,
+  type TokenizerOptions,
+} from "./tokenizer.js";
 export type { Offset } from "./tokenization/align-tokens.js";

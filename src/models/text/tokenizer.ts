@@ -32,6 +32,15 @@ export interface EncodeOptions {
   readonly splitSpecialTokens?: boolean;
 }
 
+/** Options of a tokenizer. */
+export interface TokenizerOptions {
+  /**
+   * Whether special tokens that are written in messages, tools, choices and demonstrations are encoded as plain text; those that
+   * the chat template writes are special tokens always. Default true.
+   */
+  readonly splitSpecialTokens?: boolean;
+}
+
 /** Decoding options. */
 export interface DecodeOptions {
   /** Whether to omit special tokens such as <|im_end|>. Default false. */
@@ -64,6 +73,8 @@ export class Tokenizer {
   readonly specialTokenIds: readonly number[];
   /** End-of-sequence ids: the eos token and generation_config.json's. */
   readonly eosTokenIds: readonly number[];
+  /** Whether special tokens that are written in messages, tools, choices and demonstrations are encoded as plain text. */
+  readonly splitSpecialTokens: boolean;
   private readonly vocabulary: ReadonlyMap<string, number>;
   private readonly tokens: (string | undefined)[] = [];
   private readonly addedById = new Map<number, AddedToken>();
@@ -87,7 +98,9 @@ export class Tokenizer {
   constructor(
     readonly files: TokenizerFiles,
     readonly name = "(unnamed)",
+    { splitSpecialTokens = true }: TokenizerOptions = {},
   ) {
+    this.splitSpecialTokens = splitSpecialTokens;
     const json = requireObject(files.tokenizerJson, "tokenizer.json");
     const config = optionalObject(files.tokenizerConfig, "tokenizer_config.json");
     if (!isObject(json.model)) throw corruptFileError('tokenizer.json: there is no "model".');
@@ -113,7 +126,12 @@ export class Tokenizer {
     this.encodePart = partText(json.decoder, this.pipeline.normalizePart);
     this.chatTemplates = readChatTemplates(config, files.chatTemplate);
     this.specialContents = this.specialTokenIds.map((id) => this.tokens[id] ?? "");
-    this.chatRenderer = new ChatRenderer(this.chatTemplates, byRole, this.specialContents, name);
+    this.chatRenderer = new ChatRenderer(this.chatTemplates, {
+      variables: byRole,
+      specialTokens: this.specialContents,
+      splitSpecialTokens,
+      tokenizerName: name,
+    });
   }
 
   get bosToken(): string | undefined {

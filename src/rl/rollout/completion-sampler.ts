@@ -78,7 +78,10 @@ export class CompletionSampler {
     if (constraint !== undefined) return this.compile(constraint, prompt).encode(text);
     const endToken = this.endOfTurnToken();
     const [stop = ""] = endToken === undefined ? this.settings.stop : [];
-    const tokens = this.model.tokenizer.encodeContinuation(text + stop, prompt.at(-1));
+    const { tokenizer } = this.model;
+    // The stop string may be a special token.
+    const literals = tokenizer.splitSpecialTokens ? Array.from({ length: text.length }, (_, i) => i) : [];
+    const tokens = tokenizer.encodeContinuation({ text: text + stop, literals }, prompt.at(-1));
     return endToken === undefined ? tokens : [...tokens, endToken];
   }
 
@@ -172,8 +175,9 @@ export class CompletionSampler {
   private async sampleCandidate({ prompt, random }: TurnRequest, choices: readonly string[]): Promise<TurnCompletion> {
     const { temperature } = this.settings.sampling;
     const { tokenizer } = this.model;
+    const { splitSpecialTokens } = tokenizer;
     const sequences = choices.map((choice) =>
-      tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens: true }),
+      tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens }),
     );
     const logProbSums = await this.candidateScores.getOrCreate(`${prompt.join()};${choices.join("\u0000")}`, () =>
       this.scoreCandidates(prompt, sequences),

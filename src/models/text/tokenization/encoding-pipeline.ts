@@ -35,6 +35,7 @@ export class EncodingPipeline {
   private readonly cache = new Map<string, readonly number[]>();
   private readonly rawTokenSplitter: AddedTokenSplitter;
   private readonly normalizedTokenSplitter: AddedTokenSplitter;
+  private readonly specialContents: ReadonlyMap<number, string>;
   private readonly hasNormalizedSpecial: boolean;
   private readonly startPreprocessing: TextPreprocessing;
   private readonly continuationPreprocessing: TextPreprocessing;
@@ -51,6 +52,9 @@ export class EncodingPipeline {
     this.continuationPreprocessing = createPreprocessing(false);
     this.normalizePart = createNormalizer(tokenizerJson.normalizer, { prefix: false, strip: false });
     this.rawTokenSplitter = new AddedTokenSplitter(addedTokens.filter((token) => !token.normalized));
+    this.specialContents = new Map(
+      addedTokens.filter(({ special }) => special).map(({ id, content }) => [id, content]),
+    );
     this.hasNormalizedSpecial = addedTokens.some((token) => token.normalized && token.special);
     this.normalizedTokenSplitter = new AddedTokenSplitter(
       addedTokens.filter((token) => token.normalized),
@@ -92,10 +96,29 @@ export class EncodingPipeline {
   private encodePiece(piece: string): readonly number[] {
     const cached = this.cache.get(piece);
     if (cached) return cached;
-    const ids = this.model.encode(this.encodesBytes ? encodeBytes(piece) : piece);
+    const ids = this.encodeText(piece);
     if (piece.length <= MAX_CACHED_LENGTH) {
       if (this.cache.size >= MAX_CACHED_PIECES) this.cache.clear();
       this.cache.set(piece, ids);
+    }
+    return ids;
+  }
+
+  /**
+   * Encodes a piece as text. Some vocabularies contain special tokens, which would be found in split text too; as in
+   * SentencePiece, text never becomes one.
+   */
+  private encodeText(piece: string): readonly number[] {
+    const ids = this.model.encode(this.encodesBytes ? encodeBytes(piece) : piece);
+    for (const id of ids) {
+      const content = this.specialContents.get(id);
+      const index = content === undefined || content === "" ? -1 : piece.indexOf(content);
+      if (index < 0) continue;
+      const [first] = content!;
+      const middle = index + first.length;
+      // A single character can only be the token.
+      if (content === first) continue;
+      return [...this.encodeText(piece.slice(0, middle)), ...this.encodeText(piece.slice(middle))];
     }
     return ids;
   }
