@@ -149,10 +149,11 @@ export class ModelChatEngine implements ChatEngine {
       tokenizer: () => tokenizer,
       bosTokenId: tokenizer.bosTokenId,
     };
-    if (!isChat) return encodePrompt(input, encoder, {});
+    const { maxPositions } = causalLM.config;
+    if (!isChat) return encodePrompt(input, encoder, {}, maxPositions);
     return this.prompts.getOrCreate(JSON.stringify([input, tools, isCallRequired(request)]), () => {
       const { messages, ...options } = this.toTemplateInput(request);
-      return encodePrompt(messages, encoder, options);
+      return encodePrompt(messages, encoder, options, maxPositions);
     });
   }
 

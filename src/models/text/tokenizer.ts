@@ -18,6 +18,7 @@ import {
   tokenBytes,
 } from "./tokenization/decoder.js";
 import { type JsonObject, corruptFileError, isObject } from "./tokenization/tokenizer-json.js";
+import { maxShrinkFactor } from "./tokenization/min-token-count.js";
 import { readVocabulary } from "./tokenization/token-model.js";
 import { EncodingPipeline, type TextPosition } from "./tokenization/encoding-pipeline.js";
 import { type PostProcessor, createPostProcessor, surroundWith } from "./tokenization/post-processor.js";
@@ -88,6 +89,9 @@ export class Tokenizer {
   private readonly encodeToken: (token: string) => Uint8Array;
   private readonly bytesById = new Map<number, Uint8Array>();
   private readonly encodePart: (part: string) => string;
+  private readonly shrinkFactor: number;
+  private readonly stripsWhitespace: boolean;
+  private maxTokenLength: number | undefined;
   private readonly specialContents: readonly string[];
   private readonly chatRenderer: ChatRenderer;
 
@@ -114,6 +118,8 @@ export class Tokenizer {
       this.addedById.set(token.id, token);
       this.addedIdsByContent.set(token.content, token.id);
     }
+    this.shrinkFactor = maxShrinkFactor(json);
+    this.stripsWhitespace = added.some((token) => token.lstrip || token.rstrip);
     this.vocabSize = this.vocabulary.size + added.filter((token) => !this.vocabulary.has(token.content)).length;
     this.specialTokens = byRole;
     this.specialIds = new Set(added.filter((token) => token.special).map((token) => token.id));
@@ -182,6 +188,18 @@ export class Tokenizer {
     return this.pipeline
       .encode(rest.text, position, splitSpecialTokens ? "all" : rest.literals)
       .flatMap((section) => section.ids);
+  }
+
+  /**
+   * Returns a lower bound of a text's number of tokens without encoding it, from the longest token; 0 for a tokenizer that
+   * drops text.
+   */
+  minTokenCount(text: string): number {
+    this.maxTokenLength ??= this.tokens.reduce((max, _, id) => Math.max(max, this.tokenBytes(id).length), 1);
+    if (!Number.isFinite(this.shrinkFactor)) return 0;
+    // Added tokens may take in any amount of whitespace. UTF-8 has at least as many bytes as UTF-16 has units.
+    const { length } = this.stripsWhitespace ? text.replace(/\s+/gu, "") : text;
+    return Math.ceil(length / this.shrinkFactor / this.maxTokenLength);
   }
 
   /** Encodes a text without added special tokens, with each token's position in UTF-16 units. */
