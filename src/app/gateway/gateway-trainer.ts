@@ -2,7 +2,7 @@ import { resolveSettings, type Settings } from "../../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
-import { LruCache } from "../../generation/cache/lru-cache.js";
+import { LruCache, sizeByKey } from "../../generation/cache/lru-cache.js";
 import { DistributionCache } from "../../generation/cache/distribution-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { ALGORITHM_NAMES, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
@@ -180,7 +180,7 @@ export class GatewayTrainer<Task = unknown> {
     const { store, server } = this;
     const { count } = store;
     await this.listen();
-    store.greedy = new LruCache(MAX_GREEDY_COMPLETIONS);
+    store.greedy = new LruCache(MAX_GREEDY_COMPLETIONS, sizeByKey);
     try {
       const seeds = stream(seed, "evaluationStarts");
       const specs = Array.from({ length: episodes }, () => ({ seed: seeds.integers(0, 2 ** 31) }));
