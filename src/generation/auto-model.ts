@@ -7,11 +7,12 @@ import {
 } from "../models/adapters/get-peft-model.js";
 import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/auto.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
-import { AutoTokenizer, type Tokenizer } from "../models/text/index.js";
+import { AutoTokenizer, type Tokenizer, type TokenizerOptions } from "../models/text/index.js";
 import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 
 /** Options of `AutoModelForCausalLM.fromPretrained`. */
-export interface PretrainedOptions extends OpenOptions, Pick<LanguageModelOptions, "maxNumSequences"> {
+export interface PretrainedOptions
+  extends OpenOptions, Pick<TokenizerOptions, "splitSpecialTokens">, Pick<LanguageModelOptions, "maxNumSequences"> {
   /** A tokenizer to use instead of the model's. */
   readonly tokenizer?: Tokenizer;
   /** Adapter to load onto the model: a folder or hub id. */
@@ -26,13 +27,13 @@ export const AutoModelForCausalLM = {
    * @throws LlamaGymError for problems with the files, the hub or the device.
    */
   async fromPretrained(idOrPath: string, options: PretrainedOptions = {}): Promise<LanguageModel> {
-    const { tokenizer, adapter, maxNumSequences, ...openOptions } = options;
+    const { tokenizer, splitSpecialTokens, adapter, maxNumSequences, ...openOptions } = options;
+    const loadTokenizer = (folder: string | undefined) => loadTokenizerIfPresent(folder, { splitSpecialTokens });
     const { model, name, path, adapterPath } = await openPretrained(idOrPath, openOptions);
     try {
       const { revision: _, file: __, ...adapterOptions } = openOptions;
       const causalLM = adapter === undefined ? model : await openAdapter(model, adapter, adapterOptions);
-      const resolvedTokenizer =
-        tokenizer ?? (await loadTokenizerIfPresent(adapterPath)) ?? (await loadTokenizerIfPresent(path));
+      const resolvedTokenizer = tokenizer ?? (await loadTokenizer(adapterPath)) ?? (await loadTokenizer(path));
       return new LanguageModel(causalLM, resolvedTokenizer, { maxNumSequences, name });
     } catch (error) {
       await model.close();
@@ -121,6 +122,9 @@ export async function getPeftModel(model: LanguageModel, options: PeftOptions = 
 }
 
 /** Loads the tokenizer at a path; undefined if there is none. */
-async function loadTokenizerIfPresent(path: string | undefined): Promise<Tokenizer | undefined> {
-  return path === undefined ? undefined : AutoTokenizer.fromPretrained(path).catch(ignoreMissingFile);
+async function loadTokenizerIfPresent(
+  path: string | undefined,
+  options: TokenizerOptions,
+): Promise<Tokenizer | undefined> {
+  return path === undefined ? undefined : AutoTokenizer.fromPretrained(path, options).catch(ignoreMissingFile);
 }

@@ -26,7 +26,7 @@ export interface ContinuationScore {
 /** Options of `LanguageModel.score`. */
 export interface ScoreOptions extends Pick<
   GenerationOptions,
-  "adapter" | "contextOverflow" | "tools" | "chatTemplate" | "variables"
+  "adapter" | "contextOverflow" | "tools" | "chatTemplate" | "variables" | "splitSpecialTokens"
 > {}
 
 /** Options of `LanguageModel.choose`. */

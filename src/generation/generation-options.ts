@@ -54,7 +54,9 @@ export const generationSettings = defineSettings({
 
 /** Options of generation. Defaults come from the model's generation_config.json, then from Transformers. */
 export interface GenerationOptions
-  extends Partial<Record<NumericOption, number>>, Pick<ChatOptions, "tools" | "chatTemplate" | "variables"> {
+  extends
+    Partial<Record<NumericOption, number>>,
+    Pick<ChatOptions, "tools" | "chatTemplate" | "variables" | "splitSpecialTokens"> {
   /** Strings that end the completion and are not part of its text. */
   readonly stop?: string | readonly string[];
   /** Tokens that end the completion, in addition to the model's end tokens. */
@@ -89,6 +91,7 @@ const otherOptions = [
   "tools",
   "chatTemplate",
   "variables",
+  "splitSpecialTokens",
 ] as const satisfies readonly (keyof GenerationOptions)[];
 
 /** Default of `maxNewTokens` if the model's files have none. */

@@ -283,9 +283,10 @@ export class LanguageModel {
   }
 
   private encodePrompt(input: PromptInput, options: ScoreOptions): EncodedPrompt {
-    const { vocabSize } = this.causalLM.config;
+    const { vocabSize, maxPositions } = this.causalLM.config;
     const bosTokenId = this.textTokenizer?.bosTokenId;
-    return encodePrompt(input, { vocabSize, tokenizer: () => this.tokenizer, bosTokenId }, options);
+    const maxTokens = options.contextOverflow === "drop-oldest" ? undefined : maxPositions;
+    return encodePrompt(input, { vocabSize, tokenizer: () => this.tokenizer, bosTokenId }, options, maxTokens);
   }
 
   private async scoreTokens(

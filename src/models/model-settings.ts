@@ -1,5 +1,5 @@
 import { invalidArgument } from "../core/errors.js";
-import { choice, defineSettings, integer, number, text, type Settings } from "../core/settings.js";
+import { boolean, choice, defineSettings, integer, number, text, type Settings } from "../core/settings.js";
 import type { LoraConfig } from "./adapters/lora-config.js";
 import { checkBackwardPrecision } from "./causal-lm.js";
 import { EMBEDDED_MODEL } from "./embedded-model.js";
@@ -34,6 +34,11 @@ export const modelSettings = defineSettings(
       default: "float32",
       choices: ["float32", "int8"],
       description: "Precision of gradients through frozen weights. int8 is faster and less exact.",
+    }),
+    splitSpecialTokens: boolean({
+      default: true,
+      description:
+        "Encode special tokens that are written in messages, observations, tools and examples as plain text, not as control tokens.",
     }),
   },
   "Model",
@@ -89,7 +94,7 @@ export const microBatchTokens = integer({
 type TuningConfig = Settings<typeof modelSettings & typeof tuningSettings>;
 
 /** @throws INVALID_ARGUMENT for settings that contradict each other or would have no effect. */
-export function checkTuning(config: Omit<TuningConfig, "model" | "adapter" | "threads">): void {
+export function checkTuning(config: Omit<TuningConfig, "model" | "adapter" | "threads" | "splitSpecialTokens">): void {
   const { device, tuning, quantize, backwardPrecision } = config;
   const { tuning: _, ...adapterSettings } = tuningSettings;
   const adapterSetting = (Object.keys(adapterSettings) as (keyof typeof adapterSettings)[]).find(

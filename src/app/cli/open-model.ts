@@ -9,7 +9,7 @@ import type { Reporter } from "./reporter.js";
 /** Opens a model and shows the progress of its download. */
 export async function openModel(
   model: string,
-  { adapter, revision, device, threads, quantize = "none" }: GivenSettings<typeof modelOptions>,
+  { adapter, revision, device, threads, quantize = "none", splitSpecialTokens }: GivenSettings<typeof modelOptions>,
   reporter: Reporter,
 ): Promise<LanguageModel> {
   const downloads = reportDownloads(reporter);
@@ -20,6 +20,7 @@ export async function openModel(
       device,
       threads,
       quantize: parseQuantizeBits(quantize),
+      splitSpecialTokens,
       onProgress: downloads.update,
     });
     // Creates the session in the background, before the first completion needs it.

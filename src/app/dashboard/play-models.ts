@@ -87,7 +87,15 @@ export class PlayModels {
       throw invalidArgument(
         `The dashboard plays environments of the package, not ${JSON.stringify(env)}. Use llamagym play.`,
       );
-    const names = [...Object.keys(completionSettings), "envOptions", "maxEpisodeSteps", "model", "temperature", "seed"];
+    const modelNames = ["model", "splitSpecialTokens"];
+    const names = [
+      ...Object.keys(completionSettings),
+      "envOptions",
+      "maxEpisodeSteps",
+      "temperature",
+      "seed",
+      ...modelNames,
+    ];
     const config = resolveTrainConfig({ env, ...pickGiven(saved, names) });
     const folder = await this.checkedFolder(
       run,
@@ -102,6 +110,7 @@ export class PlayModels {
       adapter: isFull ? undefined : folder,
       device: "cpu",
       threads: 1,
+      splitSpecialTokens: config.splitSpecialTokens,
     });
     return { agent: makeTextAgent(model, textEnv, config), env, checkpoint, makeEnv };
   }

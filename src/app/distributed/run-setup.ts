@@ -45,6 +45,7 @@ const setupSchema = z.object({
   valueHead: z.object({ kind: z.enum(["linear", "mlp"]), dropout: z.number() }).nullable(),
   jobTimeoutSeconds: z.number().min(0),
   backwardPrecision: z.enum(["float32", "int8"]),
+  splitSpecialTokens: z.boolean(),
   /** The algorithm with its settings, where workers compute gradients. */
   algorithm: z
     .object({ algorithm: z.enum(ALGORITHM_NAMES) })
@@ -66,7 +67,7 @@ export async function createSetup(config: TrainConfig, { causalLM }: LanguageMod
     version: PACKAGE_VERSION,
     ...pick(config, ["env", "model", "quantize"]),
     envOptions: { ...config.envOptions },
-    ...pick(config, ["maxEpisodeSteps", "jobTimeoutSeconds", "backwardPrecision"]),
+    ...pick(config, ["maxEpisodeSteps", "jobTimeoutSeconds", "backwardPrecision", "splitSpecialTokens"]),
     algorithm: config.gradientWorkers ? describeAlgorithm(config) : null,
     adapter: causalLM.adapter === undefined ? null : { ...causalLM.adapter.config },
     valueHead: causalLM.valueHead ?? null,
@@ -131,6 +132,7 @@ export async function openSetup(
     threads,
     quantize: parseQuantizeBits(setup.quantize as TrainConfig["quantize"]),
     backwardPrecision: setup.backwardPrecision,
+    splitSpecialTokens: setup.splitSpecialTokens,
     peftConfig: adapter,
     valueHead,
   });

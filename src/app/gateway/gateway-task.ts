@@ -118,6 +118,7 @@ export class GatewayTask implements TrainTask<SessionRollout, unknown> {
       "gateway/staleness_mean": staleness.reduce((sum, updates) => sum + updates, 0) / staleness.length,
       "gateway/staleness_max": staleness.reduce((max, updates) => Math.max(max, updates), 0),
       "gateway/empty_sessions": this.options.store.emptySessions,
+      "gateway/dropped_sessions": this.options.source.droppedSessions,
     };
   }
 

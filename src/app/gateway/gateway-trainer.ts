@@ -2,7 +2,7 @@ import { resolveSettings, type Settings } from "../../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
-import { LruCache } from "../../generation/cache/lru-cache.js";
+import { LruCache, sizeByKey } from "../../generation/cache/lru-cache.js";
 import { DistributionCache } from "../../generation/cache/distribution-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { ALGORITHM_NAMES, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
@@ -64,7 +64,7 @@ const MAX_GREEDY_COMPLETIONS = 8192;
 export class GatewayTrainer<Task = unknown> {
   private readonly settings: Settings<typeof gatewaySettings>;
   private readonly gate = new UpdateGate();
-  private readonly queue = new QueueSource();
+  private readonly queue: QueueSource;
   private readonly store: SessionStore;
   private readonly monitor: TrainingMonitor;
   private readonly onWarning: (message: string) => void;
@@ -84,6 +84,7 @@ export class GatewayTrainer<Task = unknown> {
       throw invalidArgument("`tasks` is empty. Name at least one, or leave it out.");
     const { sessionTimeoutSeconds, temperature, maxCompletionLength, seed, entropyFloor } = this.settings;
     this.onWarning = onWarning;
+    this.queue = new QueueSource(onWarning);
     this.monitor = new TrainingMonitor({ entropyFloor, onWarning });
     this.store = new SessionStore({
       engine: new ModelChatEngine(model, modelName),
@@ -177,7 +178,7 @@ export class GatewayTrainer<Task = unknown> {
     const { store, server } = this;
     const { count } = store;
     await this.listen();
-    store.greedy = new LruCache(MAX_GREEDY_COMPLETIONS);
+    store.greedy = new LruCache(MAX_GREEDY_COMPLETIONS, sizeByKey);
     try {
       const seeds = stream(seed, "evaluationStarts");
       const specs = Array.from({ length: episodes }, () => ({ seed: seeds.integers(0, 2 ** 31) }));

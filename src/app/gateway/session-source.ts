@@ -11,6 +11,8 @@ export interface SessionRollout extends Rollout {
 
 /** Where the sessions of an update come from. */
 export interface SessionSource {
+  /** Number of ended sessions that were dropped untrained. */
+  readonly droppedSessions: number;
   /** Collects one session per spec, in their order; those of a group have the same task. */
   collectEpisodes(specs: readonly EpisodeSpec[], options?: CollectOptions): Promise<SessionRollout>;
 }
@@ -29,6 +31,8 @@ export interface AgentEpisode<Task = unknown> {
 
 /** Runs an agent's function, several sessions at the same time. */
 export class FunctionSource<Task> implements SessionSource {
+  readonly droppedSessions = 0;
+
   constructor(
     private readonly store: SessionStore,
     private readonly options: {
@@ -91,17 +95,47 @@ export class FunctionSource<Task> implements SessionSource {
   }
 }
 
+/** Tokens of ended sessions that wait for training: some 200 MB. Each turn counts its prompt and its completion. */
+const MAX_WAITING_TOKENS = 16_000_000;
+/** Ended sessions that wait for training. */
+const MAX_WAITING_SESSIONS = 10_000;
+/** Sessions without a complete group after which a warning says why. */
+const MIN_SESSIONS_WITHOUT_GROUP = 20;
+
+/** An ended session that was not trained yet. */
+interface WaitingSession {
+  readonly task: string;
+  readonly record: SessionRecord;
+  readonly tokens: number;
+}
+
 /** Collects sessions that other processes open and end. */
 export class QueueSource implements SessionSource {
-  private readonly ended = new Map<string, SessionRecord[]>();
+  droppedSessions = 0;
+  private readonly ended = new Map<string, WaitingSession[]>();
+  /** The sessions of all tasks, the oldest first. */
+  private readonly sessions = new Set<WaitingSession>();
+  private tokens = 0;
+  private hasWarnedOfGroups = false;
   private waiting: (() => void) | undefined;
   private aborted: { readonly reason: unknown } | undefined;
 
-  /** Adds an ended session. */
+  /** @param onWarning receives what keeps sessions from being trained */
+  constructor(
+    private readonly onWarning: (message: string) => void = () => {},
+    private readonly limits = { sessions: MAX_WAITING_SESSIONS, tokens: MAX_WAITING_TOKENS },
+  ) {}
+
+  /** Adds an ended session. Beyond the limits, the oldest sessions are dropped with a warning. */
   add({ task = "" }: Pick<Session, "task">, record: SessionRecord): void {
-    const queue = this.ended.get(task) ?? [];
-    this.ended.set(task, [...queue, record]);
+    const session = { task, record, tokens: countTokens(record) };
+    const queue = this.ended.get(task);
+    if (queue === undefined) this.ended.set(task, [session]);
+    else queue.push(session);
+    this.sessions.add(session);
+    this.tokens += session.tokens;
     this.waiting?.();
+    this.dropOldest();
   }
 
   /** Makes `collectEpisodes` throw `reason` in place of waiting. */
@@ -130,17 +164,60 @@ export class QueueSource implements SessionSource {
   /** Waits for `count` sessions of one task. */
   private async take(count: number): Promise<readonly SessionRecord[]> {
     for (;;) {
-      for (const [task, records] of this.ended) {
-        if (records.length < count) continue;
-        const taken = records.splice(0, count);
-        if (records.length === 0) this.ended.delete(task);
-        return taken;
+      for (const [task, sessions] of this.ended) {
+        if (sessions.length < count) continue;
+        const taken = sessions.slice(0, count);
+        for (const session of taken) this.remove(task, session);
+        this.hasWarnedOfGroups = false;
+        return taken.map(({ record }) => record);
       }
       if (this.aborted !== undefined) throw this.aborted.reason;
+      this.warnOfGroups(count);
       await new Promise<void>((resolve) => (this.waiting = resolve));
       this.waiting = undefined;
     }
   }
+
+  /** Removes the oldest session of a task. */
+  private remove(task: string, session: WaitingSession): void {
+    const sessions = this.ended.get(task)!;
+    sessions.shift();
+    if (sessions.length === 0) this.ended.delete(task);
+    this.sessions.delete(session);
+    this.tokens -= session.tokens;
+  }
+
+  private dropOldest(): void {
+    const { limits } = this;
+    for (const session of this.sessions) {
+      if (this.sessions.size <= limits.sessions && this.tokens <= limits.tokens) return;
+      this.remove(session.task, session);
+      this.droppedSessions++;
+      // Powers of ten: a line per session would drown the log.
+      if (Number.isInteger(Math.log10(this.droppedSessions)))
+        this.onWarning(
+          `${this.droppedSessions} ended sessions were dropped untrained, the oldest first: at most ${limits.sessions} sessions ` +
+            `with ${limits.tokens} tokens wait for training. Open fewer sessions at a time, or give them fewer distinct tasks.`,
+        );
+    }
+  }
+
+  /** Says once why no group forms. */
+  private warnOfGroups(size: number): void {
+    const { sessions, ended } = this;
+    if (size === 1 || this.hasWarnedOfGroups || sessions.size < Math.max(MIN_SESSIONS_WITHOUT_GROUP, size)) return;
+    this.hasWarnedOfGroups = true;
+    this.onWarning(
+      `${sessions.size} sessions of ${ended.size} tasks have ended, but no task has the ${size} sessions of a group ` +
+        `(numGenerations), so nothing is trained yet. Open ${size} sessions with the same \`task\`, leave \`task\` out where ` +
+        "all sessions have the same one, or train by PPO, which needs no groups.",
+    );
+  }
+}
+
+/** Counts the tokens that a session keeps in memory. */
+function countTokens({ trajectory }: SessionRecord): number {
+  return trajectory.turns.reduce((sum, { prompt, tokens }) => sum + prompt.length + tokens.length, 0);
 }
 
 function toRollout(specs: readonly EpisodeSpec[], records: readonly SessionRecord[]): SessionRollout {

@@ -1,12 +1,9 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { ChatMessage, ContentPart } from "../../models/text/index.js";
+import { sliceRendered, type ChatMessage, type ContentPart, type RenderedText } from "../../models/text/index.js";
 import type { Turn } from "../../rl/rollout/trajectory.js";
 import { describePrompt } from "../../rl/train/record-rollout.js";
 import type { ChatChoice, ChatRequest, ChatResult } from "../server/chat-engine.js";
 import type { ModelChatEngine } from "../server/model-chat-engine.js";
-
-/** Content in place of a recorded completion when the text after it is rendered; no template changes it. */
-const PLACEHOLDER = "recorded-completion-7f3a";
 
 /** A completion of a session. */
 interface CompletionNode {
@@ -27,7 +24,7 @@ export class SessionTree {
   private readonly nodes: CompletionNode[] = [];
   private numSegments = 0;
 
-  constructor(private readonly engine: Pick<ModelChatEngine, "model" | "renderPrompt" | "renderText">) {}
+  constructor(private readonly engine: Pick<ModelChatEngine, "model" | "renderPrompt" | "renderAfter">) {}
 
   /** Number of prompts that did not continue a recorded completion. */
   get segments(): number {
@@ -77,22 +74,20 @@ export class SessionTree {
   private renderAdded(request: ChatRequest, { turn, history }: CompletionNode): readonly number[] | undefined {
     const { tokenizer, endTokenIds } = this.engine.model;
     const added = (request.input as readonly ChatMessage[]).slice(history.length + 1);
-    const input = [...history, { role: "assistant", content: PLACEHOLDER }, ...added];
-    let text: string;
+    const input = [...history, { role: "assistant" }, ...added];
+    let rest: RenderedText | undefined;
     try {
-      text = this.engine.renderText({ ...request, input });
+      rest = this.engine.renderAfter({ ...request, input }, -1 - added.length);
     } catch (error) {
       if (error instanceof LlamaGymError) return undefined;
       throw error;
     }
-    const start = text.lastIndexOf(PLACEHOLDER);
-    if (start < 0) return undefined;
-    let rest = text.slice(start + PLACEHOLDER.length);
+    if (rest === undefined) return undefined;
     const last = turn.tokens.at(-1)!;
     if (endTokenIds.includes(last)) {
       const end = tokenizer.decodeContinuation([last]);
-      if (!rest.startsWith(end)) return undefined;
-      rest = rest.slice(end.length);
+      if (!rest.text.startsWith(end)) return undefined;
+      rest = sliceRendered(rest, end.length);
     }
     return tokenizer.encodeContinuation(rest, last);
   }

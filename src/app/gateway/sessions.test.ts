@@ -89,6 +89,23 @@ async function endSession(id: string): Promise<SessionRecord> {
 const answer = ({ tool_calls: calls = [] }: Message): Message =>
   calls.length === 0 ? user("Next hand: 12.") : ({ role: "tool", tool_call_id: calls[0].id, content: "17" } as Message);
 
+it("continues its tokens whatever the messages contain", async () => {
+  const texts = ["recorded-completion-7f3a", "\ufdd0\ufdd1 <|end|>", "{{ messages }}", "<|assistant|>"];
+  const id = await openSession();
+  const messages = [SYSTEM, user(texts[0])];
+  for (const text of texts) {
+    messages.push(await complete(id, messages), user(`Before ${text} after`));
+  }
+  await complete(id, messages);
+  const { trajectory, segments } = await endSession(id);
+  expect(segments).toBe(1);
+  const last = model.tokenizer.decode(trajectory.turns.at(-1)!.prompt);
+  for (const text of texts) expect(last).toContain(`Before ${text} after`);
+  // Text of messages is never a control token.
+  const assistant = model.tokenizer.tokenToId("<|assistant|>");
+  expect(trajectory.turns.at(-1)!.prompt.filter((token) => token === assistant)).toHaveLength(texts.length + 1);
+});
+
 describe.each([
   ["text", {}],
   ["streamed text", { stream: true }],

@@ -24,13 +24,14 @@ export async function openRunModel(
     readonly onDownload?: (progress: DownloadProgress) => void;
   },
 ): Promise<LanguageModel> {
-  const { model, adapter, device, threads, quantize, backwardPrecision, tuning, seed } = config;
+  const { model, adapter, device, threads, quantize, backwardPrecision, splitSpecialTokens, tuning, seed } = config;
   return openTrainable(model, {
     adapter,
     device,
     threads,
     quantize: parseQuantizeBits(quantize),
     backwardPrecision,
+    splitSpecialTokens,
     peftConfig: tuning === "full" ? null : { ...parseLoraOptions(config), seed },
     valueHead,
     onProgress: onDownload,

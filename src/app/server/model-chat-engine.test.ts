@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import { DistributionCache } from "../../generation/cache/distribution-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
@@ -131,4 +131,17 @@ describe("ModelChatEngine", () => {
     const { choices } = await engine.generate({ input: QUESTION, signal });
     expect(choices[0].finishReason).toBe("aborted");
   });
+});
+
+it("refuses a prompt that cannot fit before it is tokenized", async () => {
+  const content = "<|end|> word".repeat(400_000);
+  const { tokenizer } = model;
+  const encode = vi.spyOn(tokenizer, "encodeContinuation");
+  for (const input of [content, [{ role: "user", content }]])
+    await expect(engine.generate({ input })).rejects.toMatchObject({
+      code: "CONTEXT_OVERFLOW",
+      message: expect.stringMatching(/^The prompt's at least \d+ tokens exceed/) as string,
+    });
+  expect(encode).not.toHaveBeenCalled();
+  encode.mockRestore();
 });

@@ -3,7 +3,7 @@ import { LruCache } from "../../generation/cache/lru-cache.js";
 import { resolveOptions } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
-import type { ChatMessage } from "../../models/text/index.js";
+import type { ChatMessage, RenderedText } from "../../models/text/index.js";
 import { FALLBACK_CHAT_TEMPLATE } from "../../rl/rollout/fallback-chat-template.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
 import { toolCallSchema } from "../../envs/spaces/tool-call-schema.js";
@@ -42,10 +42,14 @@ export class ModelChatEngine implements ChatEngine {
     return this.encode(request).tokens;
   }
 
-  /** Returns the text of a chat's prompt, as `generate` renders it. Throws as `generate` does. */
-  renderText(request: ChatRequest): string {
+  /**
+   * Renders a chat's prompt as `generate` does, and returns what follows the content of a message, counted from the end;
+   * undefined if the chat template does not print it once. Throws as `generate` does.
+   */
+  renderAfter(request: ChatRequest, indexFromEnd: number): RenderedText | undefined {
     const { messages, ...options } = this.toTemplateInput(request);
-    return this.model.tokenizer.applyChatTemplate(messages, { ...options, addGenerationPrompt: true });
+    const index = messages.length + indexFromEnd;
+    return this.model.tokenizer.renderAfter(messages, index, { ...options, addGenerationPrompt: true });
   }
 
   async generate(request: ChatRequest, onDelta?: (delta: ChatDelta) => void): Promise<ChatResult> {
@@ -145,10 +149,11 @@ export class ModelChatEngine implements ChatEngine {
       tokenizer: () => tokenizer,
       bosTokenId: tokenizer.bosTokenId,
     };
-    if (!isChat) return encodePrompt(input, encoder, {});
+    const { maxPositions } = causalLM.config;
+    if (!isChat) return encodePrompt(input, encoder, {}, maxPositions);
     return this.prompts.getOrCreate(JSON.stringify([input, tools, isCallRequired(request)]), () => {
       const { messages, ...options } = this.toTemplateInput(request);
-      return encodePrompt(messages, encoder, options);
+      return encodePrompt(messages, encoder, options, maxPositions);
     });
   }
 

@@ -42,6 +42,8 @@ export function mountScoreRoute(app: Hono, scorerFor: (model: string | undefined
     const { tokenizer, causalLM } = chat.model;
     const encoded = items.map(({ prompt, candidates }) => {
       const tokens = chat.renderPrompt({ input: prompt });
+      const tooLong = candidates.findIndex((text) => tokenizer.minTokenCount(text) > causalLM.config.maxPositions);
+      if (tooLong >= 0) throw invalidArgument(`Candidate ${tooLong} is longer than the context. Shorten it.`);
       const rows = candidates.map((candidate) => tokenizer.encodeContinuation(candidate, tokens.at(-1)));
       const longest = Math.max(...rows.map(({ length }) => length));
       if (tokens.length + longest > causalLM.config.maxPositions)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LruCache } from "./lru-cache.js";
+import { LruCache, sizeByKey } from "./lru-cache.js";
 
 describe("LruCache", () => {
   it("drops the least recently used value beyond its size", () => {
@@ -23,4 +23,12 @@ describe("LruCache", () => {
       2,
     ]);
   });
+});
+
+it("counts long keys by their length", () => {
+  const cache = new LruCache<number>(10, sizeByKey);
+  for (let i = 0; i < 10; i++) cache.set(`short ${i}`, i);
+  expect(cache.get("short 0")).toBe(0);
+  cache.set("x".repeat(9 * 1024), 1);
+  expect([cache.get("short 0"), cache.get("short 9")]).toEqual([0, undefined]);
 });

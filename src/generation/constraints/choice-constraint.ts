@@ -64,13 +64,14 @@ export class ChoiceConstraint implements CompiledConstraint {
     this.maxLength = this.sequences.reduce((max, { length }) => Math.max(max, length), 0);
   }
 
-  /** Tokenizes choices that follow `previousToken`. Throws as the constructor does. */
+  /** Tokenizes choices that follow `previousToken`, without special tokens. Throws as the constructor does. */
   static fromTexts(
     tokenizer: Tokenizer,
     choices: readonly string[],
     { previousToken, endToken }: { previousToken: number | undefined; endToken: number | undefined },
   ): ChoiceConstraint {
-    const tokens = choices.map((choice) => tokenizer.encodeContinuation(choice, previousToken));
+    const { splitSpecialTokens } = tokenizer;
+    const tokens = choices.map((choice) => tokenizer.encodeContinuation(choice, previousToken, { splitSpecialTokens }));
     return new ChoiceConstraint(tokens, endToken, choices);
   }
 

@@ -65,9 +65,11 @@ export class Vocabulary {
     return previousToken === undefined || this.tokenizer.isSpecial(previousToken) ? "start" : "continuation";
   }
 
-  /** Tokenizes a text that follows a token. */
+  /** Tokenizes a text that follows a token, without special tokens. */
   encode(text: string, previousToken: number | undefined): number[] {
-    return this.tokenizer.encodeContinuation(text, previousToken);
+    return this.tokenizer.encodeContinuation(text, previousToken, {
+      splitSpecialTokens: this.tokenizer.splitSpecialTokens,
+    });
   }
 
   /** Returns the bytes that tokens have at the start of a completion; some tokenizers drop a space at the start of a text. */

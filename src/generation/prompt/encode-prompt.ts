@@ -1,5 +1,5 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import type { ChatMessage, Tokenizer } from "../../models/text/index.js";
+import type { ChatMessage, RenderedText, Tokenizer } from "../../models/text/index.js";
 import type { GenerationOptions, ContextOverflow } from "../generation-options.js";
 
 /** A prompt: messages, a text to continue, or token ids. */
@@ -14,33 +14,43 @@ export interface EncodedPrompt {
   readonly truncatedTo: (maxTokens: number) => readonly number[];
 }
 
-type ChatTemplateOptions = Pick<GenerationOptions, "tools" | "chatTemplate" | "variables">;
+type ChatTemplateOptions = Pick<GenerationOptions, "tools" | "chatTemplate" | "variables" | "splitSpecialTokens">;
 
 /**
- * Encodes a prompt.
- * @throws INVALID_ARGUMENT for an invalid prompt, TEMPLATE_FAILED for messages that the chat template rejects.
+ * Encodes a prompt. A prompt that certainly has more than `maxTokens` is refused before it is tokenized.
+ * @throws INVALID_ARGUMENT for an invalid prompt, TEMPLATE_FAILED for messages that the chat template rejects,
+ * CONTEXT_OVERFLOW for more than `maxTokens`.
  */
 export function encodePrompt(
   input: PromptInput,
   { vocabSize, tokenizer, bosTokenId }: PromptEncoder,
-  { tools, chatTemplate, variables }: ChatTemplateOptions,
+  { tools, chatTemplate, variables, splitSpecialTokens }: ChatTemplateOptions,
+  maxTokens = Infinity,
 ): EncodedPrompt {
+  const checkLength = (text: string) => {
+    const count = maxTokens < Infinity ? tokenizer().minTokenCount(text) : 0;
+    if (count <= maxTokens) return;
+    throw contextOverflowError(`The prompt's at least ${count} tokens`, maxTokens, SHORTEN_ADVICE);
+  };
   if (isMessages(input)) {
-    const templateOptions = { tools, chatTemplate, variables };
-    const tokens = renderChat(tokenizer(), input, templateOptions);
+    const templateOptions = { tools, chatTemplate, variables, splitSpecialTokens };
+    const rendered = renderChat(tokenizer(), input, templateOptions);
+    checkLength(rendered.text);
+    const tokens = tokenizer().encodeContinuation(rendered, undefined);
     return {
       tokens,
       isContinuation: false,
-      truncatedTo: (maxTokens) => dropOldestMessages(tokenizer(), input, templateOptions, maxTokens),
+      truncatedTo: (length) => dropOldestMessages(tokenizer(), input, templateOptions, length),
     };
   }
+  if (typeof input === "string") checkLength(input);
   const tokens = typeof input === "string" ? tokenizer().encode(input) : validateTokenIds(input, vocabSize);
   if (tokens.length === 0) throw invalidArgument("The prompt is empty; it must have at least one token.");
-  const truncatedTo = (maxTokens: number) =>
+  const truncatedTo = (length: number) =>
     // The BOS token stays.
-    tokens[0] === bosTokenId && maxTokens > 1
-      ? [tokens[0], ...tokens.slice(tokens.length - maxTokens + 1)]
-      : tokens.slice(tokens.length - maxTokens);
+    tokens[0] === bosTokenId && length > 1
+      ? [tokens[0], ...tokens.slice(tokens.length - length + 1)]
+      : tokens.slice(tokens.length - length);
   return { tokens, isContinuation: true, truncatedTo };
 }
 
@@ -89,9 +99,7 @@ export function fitToContext(
   const tokens =
     isTruncating && prompt.tokens.length > maxPromptTokens ? prompt.truncatedTo(maxPromptTokens) : prompt.tokens;
   if (tokens.length > maxPromptTokens) {
-    const advice = isTruncating
-      ? "The last message alone is too long."
-      : 'Shorten the prompt, or set contextOverflow to "drop-oldest".';
+    const advice = isTruncating ? "The last message alone is too long." : SHORTEN_ADVICE;
     throw contextOverflowError(
       `The prompt's ${tokens.length} tokens and ${reservedTokens} new ones`,
       maxPositions,
@@ -101,13 +109,14 @@ export function fitToContext(
   return { tokens, maxNewTokens: Math.min(maxNewTokens, maxPositions - tokens.length) };
 }
 
+const SHORTEN_ADVICE = 'Shorten the prompt, or set contextOverflow to "drop-oldest".';
+
 function renderChat(
   tokenizer: Tokenizer,
   messages: readonly ChatMessage[],
   templateOptions: ChatTemplateOptions,
-): number[] {
-  const text = tokenizer.applyChatTemplate(messages, { ...templateOptions, addGenerationPrompt: true });
-  return tokenizer.encode(text, { addSpecialTokens: false });
+): RenderedText {
+  return tokenizer.renderChat(messages, { ...templateOptions, addGenerationPrompt: true });
 }
 
 function dropOldestMessages(
@@ -118,14 +127,16 @@ function dropOldestMessages(
 ): number[] {
   const first = messages.findIndex(({ role }) => role !== "system");
   const system = messages.slice(0, Math.max(0, first));
-  let tokens: number[] = [];
+  let rendered: RenderedText | undefined;
   // Templates require a user's message after the system's.
   const starts = messages.flatMap(({ role }, i) => (role === "user" && i >= first ? [i] : []));
   for (const start of starts) {
-    tokens = renderChat(tokenizer, [...system, ...messages.slice(start)], templateOptions);
-    if (tokens.length <= maxTokens) break;
+    rendered = renderChat(tokenizer, [...system, ...messages.slice(start)], templateOptions);
+    if (tokenizer.minTokenCount(rendered.text) > maxTokens) continue;
+    const tokens = tokenizer.encodeContinuation(rendered, undefined);
+    if (tokens.length <= maxTokens) return tokens;
   }
-  return starts.length === 0 ? renderChat(tokenizer, messages, templateOptions) : tokens;
+  return tokenizer.encodeContinuation(rendered ?? renderChat(tokenizer, messages, templateOptions), undefined);
 }
 
 function validateTokenIds(input: readonly number[] | Int32Array, vocabSize: number): number[] {

@@ -1,7 +1,8 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { ChatRenderer, RenderOptions } from "./chat-renderer.js";
-import { uniquePlaceholders } from "./jinja/chat-template.js";
+import { collectTexts, requireNoncharacters } from "./content-marker.js";
 import type { ChatMessage } from "./chat-messages.js";
+import type { RenderedText } from "./rendered-text.js";
 import type { Offset } from "./tokenization/align-tokens.js";
 
 /** A range [start, end) of token positions. */
@@ -23,9 +24,10 @@ export function findAssistantRanges(
   messages: readonly ChatMessage[],
   options: RenderOptions,
   specialTokens: readonly string[],
-): { text: string; ranges: TextRange[] } {
-  const { text, generated } = renderer.renderMarked(messages, options);
-  if (renderer.marksGeneration(options)) return { text, ranges: generated.filter(([start, end]) => end > start) };
+): { rendered: RenderedText; ranges: TextRange[] } {
+  const { generated, ...rendered } = renderer.renderMarked(messages, options);
+  const { text } = rendered;
+  if (renderer.marksGeneration(options)) return { rendered, ranges: generated.filter(([start, end]) => end > start) };
   const ranges: TextRange[] = [];
   messages.forEach((message, index) => {
     if (message.role !== "assistant") return;
@@ -34,7 +36,7 @@ export function findAssistantRanges(
     const start = findHeaderEnd(renderer, messages, index, text, span.start, options);
     ranges.push([Math.min(start, span.end), span.end + getEndTokenLength(span.closing, specialTokens)]);
   });
-  return { text, ranges };
+  return { rendered, ranges };
 }
 
 /** Returns the tokens overlapping a range. A token that joins header and content belongs to the content. */
@@ -64,7 +66,7 @@ function findContent(
   text: string,
   options: RenderOptions,
 ): ContentSpan | null {
-  const [placeholder] = uniquePlaceholders(text);
+  const [placeholder] = requireNoncharacters([text, ...collectTexts(messages)], 1);
   const content = Array.isArray(messages[index].content) ? [{ type: "text", text: placeholder }] : placeholder;
   const withPlaceholder = messages.map((message, i) => (i === index ? { role: message.role, content } : message));
   const whole = splitAt(
@@ -131,9 +133,9 @@ function longestCommonPrefix(a: string, b: string): string {
 }
 
 /** Some templates reject a part of a conversation that they accept as a whole. */
-function tryRender(render: () => string): string | null {
+function tryRender(render: () => RenderedText): string | null {
   try {
-    return render();
+    return render().text;
   } catch (error) {
     if (error instanceof LlamaGymError && error.code === "TEMPLATE_FAILED") return null;
     throw error;

@@ -2,7 +2,7 @@ import { EMBEDDED_MODEL, getEmbeddedModelPath } from "../embedded-model.js";
 import { readGgufTokenizer } from "../files/gguf/index.js";
 import { type ResolveOptions, resolveModel } from "../files/hub/index.js";
 import { readTokenizerFolder } from "./tokenizer-folder.js";
-import { Tokenizer } from "./tokenizer.js";
+import { Tokenizer, type TokenizerOptions } from "./tokenizer.js";
 
 /** Loads a model's tokenizer. */
 export const AutoTokenizer = {
@@ -10,9 +10,13 @@ export const AutoTokenizer = {
    * Loads the tokenizer of a folder, a GGUF file, a hub id, whose missing files are downloaded, or "embedded".
    * @throws FILE_NOT_FOUND, FILE_CORRUPT, TOKENIZER_UNSUPPORTED, and what `resolveModel` throws.
    */
-  async fromPretrained(idOrPath: string, options: ResolveOptions = {}): Promise<Tokenizer> {
+  async fromPretrained(
+    idOrPath: string,
+    { splitSpecialTokens, ...options }: ResolveOptions & TokenizerOptions = {},
+  ): Promise<Tokenizer> {
+    const tokenizerOptions = { splitSpecialTokens };
     const { kind, path } = await resolveModel(idOrPath === EMBEDDED_MODEL ? getEmbeddedModelPath() : idOrPath, options);
-    if (kind === "folder") return new Tokenizer(await readTokenizerFolder(path), idOrPath);
-    return new Tokenizer(await readGgufTokenizer(path), idOrPath);
+    if (kind === "folder") return new Tokenizer(await readTokenizerFolder(path), idOrPath, tokenizerOptions);
+    return new Tokenizer(await readGgufTokenizer(path), idOrPath, tokenizerOptions);
   },
 };

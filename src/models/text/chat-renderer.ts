@@ -1,7 +1,9 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { chooseTemplate } from "./chat-templates.js";
+import { ContentMarker, collectTexts, requireNoncharacters } from "./content-marker.js";
 import { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 import { type ChatMessage, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
+import { type RenderedText, sliceRendered } from "./rendered-text.js";
 
 /** Chat template options. */
 export interface ChatOptions {
@@ -13,6 +15,11 @@ export interface ChatOptions {
   readonly variables?: Readonly<Record<string, unknown>>;
   /** Time of strftime_now; default now. */
   readonly now?: Date;
+  /**
+   * Whether special tokens that are written in messages and tools are encoded as plain text; those that the template writes
+   * are special tokens always. Default: the tokenizer's `splitSpecialTokens`.
+   */
+  readonly splitSpecialTokens?: boolean;
 }
 
 /** Options for rendering a whole conversation. */
@@ -21,39 +28,82 @@ export interface RenderOptions extends ChatOptions {
   readonly addGenerationPrompt?: boolean;
 }
 
+/** A template with the marker of its content. */
+interface ParsedTemplate {
+  readonly template: ChatTemplate;
+  readonly marker: ContentMarker;
+}
+
 /** Renders conversations with a tokenizer's chat templates, parsing each template once. */
 export class ChatRenderer {
-  private readonly parsed = new Map<string, ChatTemplate>();
+  private readonly parsed = new Map<string, ParsedTemplate>();
 
   constructor(
     private readonly templates: ReadonlyMap<string, string>,
-    private readonly specialTokens: ReadonlyMap<string, string>,
-    private readonly tokenizerName: string,
+    private readonly tokenizer: {
+      /** Special tokens by role, which are variables of the templates. */
+      readonly variables: ReadonlyMap<string, string>;
+      /** Contents of all special tokens. */
+      readonly specialTokens: readonly string[];
+      readonly splitSpecialTokens: boolean;
+      readonly tokenizerName: string;
+    },
   ) {}
 
   /** Renders a conversation. @throws TEMPLATE_FAILED and INVALID_ARGUMENT. */
-  render(messages: readonly ChatMessage[], options: RenderOptions): string {
-    return this.template(options).render(this.buildInput(messages, options));
+  render(messages: readonly ChatMessage[], options: RenderOptions): RenderedText {
+    return this.run(messages, options, (template, input) => ({ text: template.render(input), generated: [] }));
   }
 
   /** Renders a conversation with the ranges that the template marks as generated. @throws as `render`. */
-  renderMarked(messages: readonly ChatMessage[], options: RenderOptions): RenderedTemplate {
-    return this.template(options).renderMarked(this.buildInput(messages, options));
+  renderMarked(messages: readonly ChatMessage[], options: RenderOptions): RenderedText & RenderedTemplate {
+    return this.run(messages, options, (template, input) => template.renderMarked(input));
+  }
+
+  /**
+   * Renders a conversation and returns what follows the content of a message; undefined if the template does not print
+   * the content exactly once. Other fields of the message are left out. @throws as `render`.
+   */
+  renderAfter(messages: readonly ChatMessage[], index: number, options: RenderOptions): RenderedText | undefined {
+    const { source } = this.parse(options).template;
+    const [content] = requireNoncharacters([...collectTexts([messages, options.tools, options.variables]), source], 1);
+    const { role } = messages[index];
+    const rendered = this.render(messages.with(index, { role, content }), options);
+    const position = rendered.text.indexOf(content);
+    if (position < 0 || rendered.text.includes(content, position + 1)) return undefined;
+    return sliceRendered(rendered, position + content.length);
   }
 
   /** Whether the template marks what the assistant generates. */
   marksGeneration(options: ChatOptions): boolean {
-    return this.template(options).marksGeneration;
+    return this.parse(options).template.marksGeneration;
   }
 
-  private template({ chatTemplate, tools }: ChatOptions): ChatTemplate {
-    const source = chooseTemplate(this.templates, chatTemplate, tools !== undefined, this.tokenizerName);
-    let template = this.parsed.get(source);
-    if (!template) {
-      template = new ChatTemplate(source);
-      this.parsed.set(source, template);
+  private run(
+    messages: readonly ChatMessage[],
+    options: RenderOptions,
+    render: (template: ChatTemplate, input: TemplateInput) => RenderedTemplate,
+  ): RenderedText & RenderedTemplate {
+    const { template, marker } = this.parse(options);
+    const { variables, now } = this.buildInput(messages, options);
+    const { messages: content, tools } = variables;
+    const isSplit = options.splitSpecialTokens ?? this.tokenizer.splitSpecialTokens;
+    const marked = isSplit ? marker.mark({ messages: content, tools }) : undefined;
+    if (marked === undefined) return { literals: [], ...render(template, { variables, now }) };
+    const { text, generated } = render(template, { variables: { ...variables, ...(marked.content as object) }, now });
+    const unmarkedLength = (end: number) => marked.read(text.slice(0, end)).text.length;
+    const ranges = generated.map(([start, end]) => [unmarkedLength(start), unmarkedLength(end)] as const);
+    return { ...marked.read(text), generated: ranges };
+  }
+
+  private parse({ chatTemplate, tools }: ChatOptions): ParsedTemplate {
+    const source = chooseTemplate(this.templates, chatTemplate, tools !== undefined, this.tokenizer.tokenizerName);
+    let parsed = this.parsed.get(source);
+    if (!parsed) {
+      parsed = { template: new ChatTemplate(source), marker: new ContentMarker(this.tokenizer.specialTokens, source) };
+      this.parsed.set(source, parsed);
     }
-    return template;
+    return parsed;
   }
 
   private buildInput(messages: readonly ChatMessage[], options: RenderOptions): TemplateInput {
@@ -65,7 +115,7 @@ export class ChatRenderer {
       );
     return {
       variables: {
-        ...Object.fromEntries(this.specialTokens),
+        ...Object.fromEntries(this.tokenizer.variables),
         messages: plainMessages,
         tools: options.tools ?? null,
         documents: null,

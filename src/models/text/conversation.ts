@@ -1,6 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { ChatOptions } from "./chat-renderer.js";
 import type { ChatMessage } from "./chat-messages.js";
+import { type RenderedText, sliceRendered } from "./rendered-text.js";
 import type { Tokenizer } from "./tokenizer.js";
 
 /** Options of a conversation. */
@@ -165,8 +166,8 @@ export class Conversation {
   }
 
   private renderDraft(count: number): Draft {
-    const text = this.render(this.messages.slice(0, count));
-    return { ids: this.tokenizer.encode(text, { addSpecialTokens: false }), text };
+    const rendered = this.render(this.messages.slice(0, count));
+    return { ids: this.tokenizer.encodeContinuation(rendered, undefined), text: rendered.text };
   }
 
   /**
@@ -174,14 +175,15 @@ export class Conversation {
    * its earlier part.
    */
   private continueDraft(draft: Draft, count: number): Draft | null {
-    const added = removePrefix(draft.text, this.render(this.messages.slice(0, count)));
-    if (added === null) return null;
+    const rendered = this.render(this.messages.slice(0, count));
+    if (!rendered.text.startsWith(draft.text)) return null;
+    const added = sliceRendered(rendered, draft.text.length);
     const ids = this.tokenizer.encodeContinuation(added, draft.ids.at(-1));
-    return { ids: [...draft.ids, ...ids], text: draft.text + added };
+    return { ids: [...draft.ids, ...ids], text: rendered.text };
   }
 
-  private render(messages: readonly ChatMessage[]): string {
-    return this.tokenizer.applyChatTemplate(messages, { ...this.options, addGenerationPrompt: true });
+  private render(messages: readonly ChatMessage[]): RenderedText {
+    return this.tokenizer.renderChat(messages, { ...this.options, addGenerationPrompt: true });
   }
 
   private decodeCompletion(ids: readonly number[]): string {
@@ -201,9 +203,4 @@ export class Conversation {
       ({ message }, index) => index > assistantIndex && message.role !== "assistant" && message.role !== "tool",
     );
   }
-}
-
-/** Returns the text after a prefix, or null when it does not have it. */
-function removePrefix(prefix: string, text: string): string | null {
-  return text.startsWith(prefix) ? text.slice(prefix.length) : null;
 }

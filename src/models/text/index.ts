@@ -4,10 +4,17 @@ export type { ChatOptions, RenderOptions } from "./chat-renderer.js";
 export { Conversation, type ConversationOptions, type ConversationState } from "./conversation.js";
 export { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 export type { ChatMessage, ContentPart, ToolDefinition } from "./chat-messages.js";
+export { type RenderedText, sliceRendered } from "./rendered-text.js";
 export type { SpecialTokenRole } from "./special-tokens.js";
 export type { StreamDecoder } from "./stream-decoder.js";
 export { supportsSystemRole } from "./supports-system-role.js";
 export type { TokenizerFiles } from "./tokenizer-files.js";
 export { readTokenizerFolder, writeTokenizerFolder } from "./tokenizer-folder.js";
-export { type DecodeOptions, type EncodedChat, type EncodeOptions, Tokenizer } from "./tokenizer.js";
+export {
+  type DecodeOptions,
+  type EncodedChat,
+  type EncodeOptions,
+  Tokenizer,
+  type TokenizerOptions,
+} from "./tokenizer.js";
 export type { Offset } from "./tokenization/align-tokens.js";

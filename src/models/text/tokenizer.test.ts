@@ -33,6 +33,18 @@ describe.each(kinds)("a tokenizer of the kind %s", (kind) => {
     expect(tokenizer(kind).vocabSize).toBe(expected.size);
   });
 
+  it("bounds the number of tokens from below", () => {
+    fc.assert(
+      fc.property(oddText, (text) => {
+        const { length } = tokenizer(kind).encode(text, { addSpecialTokens: false });
+        expect(tokenizer(kind).minTokenCount(text)).toBeLessThanOrEqual(length);
+      }),
+    );
+    expect(
+      lossless.slice(0, 3).includes(kind) ? tokenizer(kind).minTokenCount("word ".repeat(1e5)) : 1e4,
+    ).toBeGreaterThan(1000);
+  });
+
   it("matches Python's text for its ids and random ones", () => {
     for (const [, , bare, , decoded] of expected.rows) expect(tokenizer(kind).decode(bare)).toBe(decoded);
     for (const [ids, decoded, withoutSpecial] of expected.sequences) {

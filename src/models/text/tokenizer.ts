@@ -6,6 +6,7 @@ import { ChatRenderer, type RenderOptions } from "./chat-renderer.js";
 import { readChatTemplates } from "./chat-templates.js";
 import type { ChatMessage } from "./chat-messages.js";
 import { type SpecialTokenRole, readEosTokenIds, readSpecialTokens } from "./special-tokens.js";
+import { type RenderedText, sliceRendered } from "./rendered-text.js";
 import { StreamDecoder } from "./stream-decoder.js";
 import { type Offset, alignTokens } from "./tokenization/align-tokens.js";
 import type { AddedToken } from "./tokenization/added-tokens.js";
@@ -17,6 +18,7 @@ import {
   tokenBytes,
 } from "./tokenization/decoder.js";
 import { type JsonObject, corruptFileError, isObject } from "./tokenization/tokenizer-json.js";
+import { maxShrinkFactor } from "./tokenization/min-token-count.js";
 import { readVocabulary } from "./tokenization/token-model.js";
 import { EncodingPipeline, type TextPosition } from "./tokenization/encoding-pipeline.js";
 import { type PostProcessor, createPostProcessor, surroundWith } from "./tokenization/post-processor.js";
@@ -27,6 +29,17 @@ import { writeTokenizerFolder } from "./tokenizer-folder.js";
 export interface EncodeOptions {
   /** Whether to add the beginning and end tokens that the tokenizer's files define. Default true. */
   readonly addSpecialTokens?: boolean;
+  /** Whether special tokens that are written in the text are encoded as plain text. Default false. */
+  readonly splitSpecialTokens?: boolean;
+}
+
+/** Options of a tokenizer. */
+export interface TokenizerOptions {
+  /**
+   * Whether special tokens that are written in messages, tools, choices and demonstrations are encoded as plain text; those that
+   * the chat template writes are special tokens always. Default true.
+   */
+  readonly splitSpecialTokens?: boolean;
 }
 
 /** Decoding options. */
@@ -61,6 +74,8 @@ export class Tokenizer {
   readonly specialTokenIds: readonly number[];
   /** End-of-sequence ids: the eos token and generation_config.json's. */
   readonly eosTokenIds: readonly number[];
+  /** Whether special tokens that are written in messages, tools, choices and demonstrations are encoded as plain text. */
+  readonly splitSpecialTokens: boolean;
   private readonly vocabulary: ReadonlyMap<string, number>;
   private readonly tokens: (string | undefined)[] = [];
   private readonly addedById = new Map<number, AddedToken>();
@@ -74,6 +89,10 @@ export class Tokenizer {
   private readonly encodeToken: (token: string) => Uint8Array;
   private readonly bytesById = new Map<number, Uint8Array>();
   private readonly encodePart: (part: string) => string;
+  private readonly shrinkFactor: number;
+  private readonly stripsWhitespace: boolean;
+  private maxTokenLength: number | undefined;
+  private readonly specialContents: readonly string[];
   private readonly chatRenderer: ChatRenderer;
 
   /**
@@ -83,7 +102,9 @@ export class Tokenizer {
   constructor(
     readonly files: TokenizerFiles,
     readonly name = "(unnamed)",
+    { splitSpecialTokens = true }: TokenizerOptions = {},
   ) {
+    this.splitSpecialTokens = splitSpecialTokens;
     const json = requireObject(files.tokenizerJson, "tokenizer.json");
     const config = optionalObject(files.tokenizerConfig, "tokenizer_config.json");
     if (!isObject(json.model)) throw corruptFileError('tokenizer.json: there is no "model".');
@@ -97,6 +118,8 @@ export class Tokenizer {
       this.addedById.set(token.id, token);
       this.addedIdsByContent.set(token.content, token.id);
     }
+    this.shrinkFactor = maxShrinkFactor(json);
+    this.stripsWhitespace = added.some((token) => token.lstrip || token.rstrip);
     this.vocabSize = this.vocabulary.size + added.filter((token) => !this.vocabulary.has(token.content)).length;
     this.specialTokens = byRole;
     this.specialIds = new Set(added.filter((token) => token.special).map((token) => token.id));
@@ -108,7 +131,13 @@ export class Tokenizer {
     this.encodeToken = tokenBytes(json.decoder);
     this.encodePart = partText(json.decoder, this.pipeline.normalizePart);
     this.chatTemplates = readChatTemplates(config, files.chatTemplate);
-    this.chatRenderer = new ChatRenderer(this.chatTemplates, byRole, name);
+    this.specialContents = this.specialTokenIds.map((id) => this.tokens[id] ?? "");
+    this.chatRenderer = new ChatRenderer(this.chatTemplates, {
+      variables: byRole,
+      specialTokens: this.specialContents,
+      splitSpecialTokens,
+      tokenizerName: name,
+    });
   }
 
   get bosToken(): string | undefined {
@@ -135,29 +164,50 @@ export class Tokenizer {
     return this.getRoleId("pad_token");
   }
 
-  /** Encodes a text; special tokens written in the text become special tokens. */
-  encode(text: string, { addSpecialTokens = true }: EncodeOptions = {}): number[] {
-    const ids = this.pipeline.encode(text).flatMap((section) => section.ids);
+  /** Encodes a text; special tokens written in the text become special tokens, unless `splitSpecialTokens` is set. */
+  encode(text: string, { addSpecialTokens = true, splitSpecialTokens = false }: EncodeOptions = {}): number[] {
+    const sections = this.pipeline.encode(text, "start", splitSpecialTokens ? "all" : []);
+    const ids = sections.flatMap((section) => section.ids);
     return addSpecialTokens && this.postProcessor ? this.postProcessor(ids) : ids;
   }
 
   /**
    * Encodes a text that continues other tokens: without a beginning token or a leading space.
-   * `previousId` is the preceding token.
+   * `previousId` is the preceding token. Special tokens in the text are as for `encode`.
    */
-  encodeContinuation(text: string, previousId: number | undefined): number[] {
-    if (previousId === undefined) return this.encode(text, { addSpecialTokens: false });
-    const previous = this.addedById.get(previousId);
-    const position: TextPosition = previous ? "after-token" : "continuation";
-    const rest = previous?.rstrip ? text.replace(/^\p{White_Space}+/u, "") : text;
-    return this.pipeline.encode(rest, position).flatMap((section) => section.ids);
+  encodeContinuation(
+    text: string | RenderedText,
+    previousId: number | undefined,
+    { splitSpecialTokens = false }: Pick<EncodeOptions, "splitSpecialTokens"> = {},
+  ): number[] {
+    const rendered = typeof text === "string" ? { text, literals: [] } : text;
+    const previous = previousId === undefined ? undefined : this.addedById.get(previousId);
+    const position: TextPosition = previousId === undefined ? "start" : previous ? "after-token" : "continuation";
+    const stripped = previous?.rstrip ? (/^\p{White_Space}+/u.exec(rendered.text)?.[0].length ?? 0) : 0;
+    const rest = stripped === 0 ? rendered : sliceRendered(rendered, stripped);
+    return this.pipeline
+      .encode(rest.text, position, splitSpecialTokens ? "all" : rest.literals)
+      .flatMap((section) => section.ids);
+  }
+
+  /**
+   * Returns a lower bound of a text's number of tokens without encoding it, from the longest token; 0 for a tokenizer that
+   * drops text.
+   */
+  minTokenCount(text: string): number {
+    this.maxTokenLength ??= this.tokens.reduce((max, _, id) => Math.max(max, this.tokenBytes(id).length), 1);
+    if (!Number.isFinite(this.shrinkFactor)) return 0;
+    // Added tokens may take in any amount of whitespace. UTF-8 has at least as many bytes as UTF-16 has units.
+    const { length } = this.stripsWhitespace ? text.replace(/\s+/gu, "") : text;
+    return Math.ceil(length / this.shrinkFactor / this.maxTokenLength);
   }
 
   /** Encodes a text without added special tokens, with each token's position in UTF-16 units. */
-  encodeWithOffsets(text: string): { ids: number[]; offsets: Offset[] } {
+  encodeWithOffsets(text: string | RenderedText): { ids: number[]; offsets: Offset[] } {
+    const rendered = typeof text === "string" ? { text, literals: [] } : text;
     const ids: number[] = [];
     const offsets: Offset[] = [];
-    for (const section of this.pipeline.encode(text)) {
+    for (const section of this.pipeline.encode(rendered.text, "start", rendered.literals)) {
       for (const id of section.ids) ids.push(id);
       if (section.token) {
         offsets.push([section.start, section.end]);
@@ -231,18 +281,27 @@ export class Tokenizer {
    * is no template or message, or the template rejects the messages.
    */
   applyChatTemplate(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
+    return this.renderChat(messages, options).text;
+  }
+
+  /** Renders a conversation as `applyChatTemplate`, for `encodeContinuation`. @throws as `applyChatTemplate`. */
+  renderChat(messages: readonly ChatMessage[], options: RenderOptions = {}): RenderedText {
     return this.chatRenderer.render(messages, options);
+  }
+
+  /** Renders what follows the content of a message; undefined if it is not printed once. @throws as `applyChatTemplate`. */
+  renderAfter(messages: readonly ChatMessage[], index: number, options: RenderOptions = {}): RenderedText | undefined {
+    return this.chatRenderer.renderAfter(messages, index, options);
   }
 
   /** Renders and encodes a conversation and locates the assistant's tokens. @throws as `applyChatTemplate`. */
   encodeChat(messages: readonly ChatMessage[], options: RenderOptions = {}): EncodedChat {
-    const contents = this.specialTokenIds.map((id) => this.tokens[id] ?? "");
-    const { text, ranges } = findAssistantRanges(this.chatRenderer, messages, options, contents);
-    const { ids, offsets } = this.encodeWithOffsets(text);
+    const { rendered, ranges } = findAssistantRanges(this.chatRenderer, messages, options, this.specialContents);
+    const { ids, offsets } = this.encodeWithOffsets(rendered);
     const assistantSpans = toTokenSpans(ranges, offsets);
     const assistantMask = new Uint8Array(ids.length);
     for (const [start, end] of assistantSpans) assistantMask.fill(1, start, end);
-    return { text, ids, assistantSpans, assistantMask };
+    return { text: rendered.text, ids, assistantSpans, assistantMask };
   }
 
   /**

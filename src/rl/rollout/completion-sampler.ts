@@ -1,7 +1,7 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { sampleIndex } from "../../core/random/sample-index.js";
 import { DistributionCache, MAX_SMALL_VOCABULARY } from "../../generation/cache/distribution-cache.js";
-import { LruCache } from "../../generation/cache/lru-cache.js";
+import { LruCache, sizeByKey } from "../../generation/cache/lru-cache.js";
 import type { Completion } from "../../generation/completion.js";
 import type { CompiledConstraint } from "../../generation/constraints/compiled-constraint.js";
 import { constraintKey, type OutputConstraint } from "../../generation/constraints/output-constraint.js";
@@ -30,7 +30,7 @@ export interface TurnRequest extends Pick<SampleRequest, "onDistribution"> {
   readonly signal?: AbortSignal;
 }
 
-/** Maximum number of cached greedy completions, and of cached scores of candidates. */
+/** Maximum number of cached greedy completions, and of cached scores of candidates; long prompts count several times. */
 const MAX_CACHED = 8192;
 
 /**
@@ -45,13 +45,13 @@ const MAX_REMEMBERED = 65_536;
  */
 export class CompletionSampler {
   private readonly endTokens: ReadonlySet<number>;
-  private readonly greedyCompletions = new LruCache<Promise<TurnCompletion>>(MAX_CACHED);
+  private readonly greedyCompletions = new LruCache<Promise<TurnCompletion>>(MAX_CACHED, sizeByKey);
   private readonly distributions = new DistributionCache();
   /** Completions that were sampled, and prompts with one that recurred. */
-  private readonly completions = new LruCache<true>(MAX_REMEMBERED);
-  private readonly recurringPrompts = new LruCache<true>(MAX_REMEMBERED);
+  private readonly completions = new LruCache<true>(MAX_REMEMBERED, sizeByKey);
+  private readonly recurringPrompts = new LruCache<true>(MAX_REMEMBERED, sizeByKey);
   /** Sums of the log-probabilities of each candidate's tokens. */
-  private readonly candidateScores = new LruCache<Promise<readonly number[]>>(MAX_CACHED);
+  private readonly candidateScores = new LruCache<Promise<readonly number[]>>(MAX_CACHED, sizeByKey);
   private parametersVersion: number;
 
   constructor(
@@ -78,7 +78,10 @@ export class CompletionSampler {
     if (constraint !== undefined) return this.compile(constraint, prompt).encode(text);
     const endToken = this.endOfTurnToken();
     const [stop = ""] = endToken === undefined ? this.settings.stop : [];
-    const tokens = this.model.tokenizer.encodeContinuation(text + stop, prompt.at(-1));
+    const { tokenizer } = this.model;
+    // The stop string may be a special token.
+    const literals = tokenizer.splitSpecialTokens ? Array.from({ length: text.length }, (_, i) => i) : [];
+    const tokens = tokenizer.encodeContinuation({ text: text + stop, literals }, prompt.at(-1));
     return endToken === undefined ? tokens : [...tokens, endToken];
   }
 
@@ -171,7 +174,11 @@ export class CompletionSampler {
   /** Samples one of the choices by their scores; at temperature 0 takes the best. */
   private async sampleCandidate({ prompt, random }: TurnRequest, choices: readonly string[]): Promise<TurnCompletion> {
     const { temperature } = this.settings.sampling;
-    const sequences = choices.map((choice) => this.model.tokenizer.encodeContinuation(choice, prompt.at(-1)));
+    const { tokenizer } = this.model;
+    const { splitSpecialTokens } = tokenizer;
+    const sequences = choices.map((choice) =>
+      tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens }),
+    );
     const logProbSums = await this.candidateScores.getOrCreate(`${prompt.join()};${choices.join("\u0000")}`, () =>
       this.scoreCandidates(prompt, sequences),
     );

@@ -1,5 +1,5 @@
 import { Conversation, supportsSystemRole, type ChatMessage, type Tokenizer } from "../../models/text/index.js";
-import { LruCache } from "../../generation/cache/lru-cache.js";
+import { LruCache, sizeByKey } from "../../generation/cache/lru-cache.js";
 import { FALLBACK_CHAT_TEMPLATE } from "./fallback-chat-template.js";
 
 /** Maximum number of cached single-turn prompts; observations recur often in small tasks. */
@@ -10,7 +10,7 @@ export class PromptRenderer {
   /** Whether the model has a chat template; otherwise the fallback is used. */
   readonly hasTemplate: boolean;
   private readonly supportsSystemRole: boolean;
-  private readonly cache = new LruCache<readonly number[]>(MAX_CACHED_PROMPTS);
+  private readonly cache = new LruCache<readonly number[]>(MAX_CACHED_PROMPTS, sizeByKey);
 
   constructor(
     readonly tokenizer: Tokenizer,

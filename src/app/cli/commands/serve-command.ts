@@ -32,7 +32,7 @@ const serveOptions = {
     },
     "Model",
   ),
-  ...pick(modelOptions, ["revision", "device", "threads", "quantize"]),
+  ...pick(modelOptions, ["revision", "device", "threads", "quantize", "splitSpecialTokens"]),
   ...listenOptions,
   ...defineSettings(
     {

@@ -16,6 +16,7 @@ export const modelOptions = defineSettings(
       description: "CPU threads of one operation.",
     }),
     quantize: modelSettings.quantize,
+    splitSpecialTokens: modelSettings.splitSpecialTokens,
   },
   "Model",
 );

@@ -2,6 +2,7 @@ import { excerpt } from "../../../core/format.js";
 import { parse, tokenize } from "@huggingface/jinja";
 
 import { LlamaGymError } from "../../../core/errors.js";
+import { unusedNoncharacters } from "../rendered-text.js";
 import { MAX_DEPTH, checkSource, limitError, withRenderBudget } from "./limits.js";
 import { TemplateError, createGlobalScope } from "./template-scope.js";
 import { TemplateInterpreter } from "./template-interpreter.js";
@@ -53,7 +54,12 @@ export class ChatTemplate {
   renderMarked(input: TemplateInput): RenderedTemplate {
     const text = this.render(input);
     if (!this.marksGeneration) return { text, generated: [] };
-    const [open, close] = uniquePlaceholders(text);
+    const [open, close] = unusedNoncharacters([text]);
+    if (close === undefined)
+      throw new LlamaGymError(
+        "TEMPLATE_FAILED",
+        "The text uses all noncharacters, so {% generation %} cannot be marked.",
+      );
     const marked = this.run(input, open, close);
     const generated: [number, number][] = [];
     let removed = 0;
@@ -76,21 +82,6 @@ export class ChatTemplate {
       throw toTemplateError(cause, cause instanceof TemplateError ? "refused the conversation" : "failed");
     }
   }
-}
-
-/** Returns two noncharacters that the text does not contain. */
-export function uniquePlaceholders(text: string): [string, string] {
-  const placeholders: string[] = [];
-  for (let code = 0xfdd0; code <= 0xfdef && placeholders.length < 2; code++) {
-    const placeholder = String.fromCharCode(code);
-    if (!text.includes(placeholder)) placeholders.push(placeholder);
-  }
-  if (placeholders.length < 2)
-    throw new LlamaGymError(
-      "TEMPLATE_FAILED",
-      "The text uses all noncharacters, so {% generation %} cannot be marked.",
-    );
-  return [placeholders[0], placeholders[1]];
 }
 
 function toTemplateError(cause: unknown, outcome: string): LlamaGymError {

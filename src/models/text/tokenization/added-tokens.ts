@@ -25,6 +25,9 @@ export interface TextSection {
   readonly token: AddedToken | null;
 }
 
+/** Ascending positions of characters that belong to no special token, or all. */
+export type LiteralPositions = readonly number[] | "all";
+
 const wordBefore = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]$/u;
 const wordAfter = /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
 const whitespace = /\p{White_Space}/u;
@@ -59,8 +62,8 @@ export class AddedTokenSplitter {
     this.pattern = contents.length > 0 ? new RegExp(contents.map(escapeRegExp).join("|"), "gu") : null;
   }
 
-  /** Splits a text into sections. */
-  split(text: string): TextSection[] {
+  /** Splits a text into sections. Special tokens that cover a literal position are text, as are all with "all". */
+  split(text: string, literals: LiteralPositions = []): TextSection[] {
     if (!this.pattern) return text === "" ? [] : [{ start: 0, end: text.length, text, token: null }];
     const sections: TextSection[] = [];
     let last = 0;
@@ -72,6 +75,7 @@ export class AddedTokenSplitter {
       let start = match.index;
       let end = start + match[0].length;
       if (!token || start < last || (token.singleWord && touchesWord(text, start, end))) continue;
+      if (token.special && coversLiteral(literals, start, end)) continue;
       while (token.lstrip && start > last && whitespace.test(text[start - 1])) start--;
       while (token.rstrip && end < text.length && whitespace.test(text[end])) end++;
       addText(last, start);
@@ -81,6 +85,19 @@ export class AddedTokenSplitter {
     addText(last, text.length);
     return sections;
   }
+}
+
+/** Whether a range covers one of the ascending positions. */
+function coversLiteral(literals: LiteralPositions, start: number, end: number): boolean {
+  if (literals === "all") return true;
+  let low = 0;
+  let high = literals.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (literals[middle] < start) low = middle + 1;
+    else high = middle;
+  }
+  return low < literals.length && literals[low] < end;
 }
 
 function touchesWord(text: string, start: number, end: number): boolean {

@@ -1,4 +1,5 @@
-import { type AddedToken, AddedTokenSplitter, type TextSection } from "./added-tokens.js";
+import { type AddedToken, AddedTokenSplitter, type LiteralPositions, type TextSection } from "./added-tokens.js";
+import { insertMarks, removeMarks, unusedNoncharacters } from "../rendered-text.js";
 import { type JsonObject, corruptFileError, isObject } from "./tokenizer-json.js";
 import { type TokenModel, createModel } from "./token-model.js";
 import { type Normalizer, createNormalizer } from "./normalizer.js";
@@ -34,6 +35,8 @@ export class EncodingPipeline {
   private readonly cache = new Map<string, readonly number[]>();
   private readonly rawTokenSplitter: AddedTokenSplitter;
   private readonly normalizedTokenSplitter: AddedTokenSplitter;
+  private readonly specialContents: ReadonlyMap<number, string>;
+  private readonly hasNormalizedSpecial: boolean;
   private readonly startPreprocessing: TextPreprocessing;
   private readonly continuationPreprocessing: TextPreprocessing;
 
@@ -49,26 +52,35 @@ export class EncodingPipeline {
     this.continuationPreprocessing = createPreprocessing(false);
     this.normalizePart = createNormalizer(tokenizerJson.normalizer, { prefix: false, strip: false });
     this.rawTokenSplitter = new AddedTokenSplitter(addedTokens.filter((token) => !token.normalized));
+    this.specialContents = new Map(
+      addedTokens.filter(({ special }) => special).map(({ id, content }) => [id, content]),
+    );
+    this.hasNormalizedSpecial = addedTokens.some((token) => token.normalized && token.special);
     this.normalizedTokenSplitter = new AddedTokenSplitter(
       addedTokens.filter((token) => token.normalized),
       this.startPreprocessing.normalizer,
     );
   }
 
-  /** Encodes the sections of a text, without the post-processor. */
-  encode(text: string, position: TextPosition = "start"): EncodedSection[] {
-    return this.rawTokenSplitter.split(toWellFormed(text)).map((section, index) => ({
+  /** Encodes the sections of a text, without the post-processor; `literals` belong to no special token. */
+  encode(text: string, position: TextPosition = "start", literals: LiteralPositions = []): EncodedSection[] {
+    return this.rawTokenSplitter.split(toWellFormed(text), literals).map((section, index) => ({
       ...section,
-      ids: section.token ? [section.token.id] : this.encodePlain(section, position, index === 0),
+      ids: section.token ? [section.token.id] : this.encodePlain(section, position, index === 0, literals),
     }));
   }
 
-  private encodePlain(section: TextSection, position: TextPosition, isFirst: boolean): number[] {
+  private encodePlain(
+    section: TextSection,
+    position: TextPosition,
+    isFirst: boolean,
+    literals: LiteralPositions,
+  ): number[] {
     const { normalizer, preTokenizer } =
       isFirst && position === "continuation" ? this.continuationPreprocessing : this.startPreprocessing;
-    const normalized = normalizer ? normalizer(section.text) : section.text;
+    const normalized = normalizeSection(section, normalizer, this.hasNormalizedSpecial ? literals : []);
     const ids: number[] = [];
-    this.normalizedTokenSplitter.split(normalized).forEach((part, index) => {
+    this.normalizedTokenSplitter.split(normalized.text, normalized.literals).forEach((part, index) => {
       if (part.token) {
         ids.push(part.token.id);
         return;
@@ -84,13 +96,49 @@ export class EncodingPipeline {
   private encodePiece(piece: string): readonly number[] {
     const cached = this.cache.get(piece);
     if (cached) return cached;
-    const ids = this.model.encode(this.encodesBytes ? encodeBytes(piece) : piece);
+    const ids = this.encodeText(piece);
     if (piece.length <= MAX_CACHED_LENGTH) {
       if (this.cache.size >= MAX_CACHED_PIECES) this.cache.clear();
       this.cache.set(piece, ids);
     }
     return ids;
   }
+
+  /**
+   * Encodes a piece as text. Some vocabularies contain special tokens, which would be found in split text too; as in
+   * SentencePiece, text never becomes one.
+   */
+  private encodeText(piece: string): readonly number[] {
+    const ids = this.model.encode(this.encodesBytes ? encodeBytes(piece) : piece);
+    for (const id of ids) {
+      const content = this.specialContents.get(id);
+      const index = content === undefined || content === "" ? -1 : piece.indexOf(content);
+      if (index < 0) continue;
+      const [first] = content!;
+      const middle = index + first.length;
+      // A single character can only be the token.
+      if (content === first) continue;
+      return [...this.encodeText(piece.slice(0, middle)), ...this.encodeText(piece.slice(middle))];
+    }
+    return ids;
+  }
+}
+
+/** Normalizes a section, whose literal positions marks follow through the normalizer. */
+function normalizeSection(
+  { text, start, end }: TextSection,
+  normalizer: Normalizer | null,
+  literals: LiteralPositions,
+): { text: string; literals: LiteralPositions } {
+  const normalize = (part: string) => (normalizer ? normalizer(part) : part);
+  if (literals === "all") return { text: normalize(text), literals };
+  const inside = literals.filter((position) => position >= start && position < end);
+  const [mark] = inside.length === 0 ? [] : unusedNoncharacters([text]);
+  // A section with all noncharacters has no special tokens then.
+  if (mark === undefined) return { text: normalize(text), literals: inside.length === 0 ? [] : "all" };
+  const marked = insertMarks({ text, literals: inside.map((position) => position - start) }, mark);
+  const { literals: positions } = removeMarks(normalize(marked), new RegExp(mark, "g"));
+  return { text: normalize(text), literals: positions };
 }
 
 /** Unpaired surrogates become U+FFFD, as in UTF-8. */

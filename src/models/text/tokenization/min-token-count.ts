@@ -1,0 +1,41 @@
+import { type JsonObject, isObject } from "./tokenizer-json.js";
+
+/** Pre-tokenizers and split behaviors that drop text. */
+const DROPPING = /"(Removed|Whitespace|WhitespaceSplit|CharDelimiterSplit|BertPreTokenizer)"/;
+
+/**
+ * Returns by how much a tokenizer shortens text at most before its model reads it, apart from its tokens; Infinity where
+ * it drops text. Only byte-level models and those with byte fallback read all text.
+ */
+export function maxShrinkFactor({ model, normalizer, pre_tokenizer: preTokenizer }: JsonObject): number {
+  const pre = JSON.stringify(preTokenizer ?? null);
+  const readsAll = pre.includes('"ByteLevel"') || (isObject(model) && model.byte_fallback === true);
+  return readsAll && !DROPPING.test(pre) ? normalizerShrinkFactor(normalizer) : Infinity;
+}
+
+function normalizerShrinkFactor(normalizer: unknown): number {
+  if (normalizer === null || normalizer === undefined) return 1;
+  if (!isObject(normalizer)) return Infinity;
+  switch (normalizer.type) {
+    case "Sequence":
+      return Array.isArray(normalizer.normalizers)
+        ? normalizer.normalizers.map(normalizerShrinkFactor).reduce((product, factor) => product * factor, 1)
+        : Infinity;
+    case "Prepend":
+    case "ByteLevel":
+      return 1;
+    case "Replace": {
+      const replaced = isObject(normalizer.pattern) ? normalizer.pattern.String : undefined;
+      const isLonger =
+        typeof replaced === "string" &&
+        typeof normalizer.content === "string" &&
+        normalizer.content.length >= replaced.length;
+      return isLonger ? 1 : Infinity;
+    }
+    // A composed character has at most four code points, each of one or two UTF-16 units.
+    case "NFC":
+      return 4;
+    default:
+      return Infinity;
+  }
+}
