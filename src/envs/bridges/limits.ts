@@ -20,3 +20,5 @@ export const MAX_SCHEMA_LENGTH = 100_000;
 export const MAX_SCHEMA_STEPS = 10_000;
 /** Elements of an array and characters of a string that a schema demands of a sample. */
 export const MAX_SAMPLE_LENGTH = 10_000;
+/** Time after which another client may take the place of a session: few clients end theirs. */
+export const MAX_SESSION_IDLE_MS = 30 * 60_000;
