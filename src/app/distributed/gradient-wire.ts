@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { tensor, type Tensor } from "../../engine/tensor/tensor.js";
+import { TEMPERATURE_LIMITS } from "../../generation/generation-options.js";
 import type { SelectedToken, TokenBatch } from "../../models/graphs/token-batch.js";
 import type { GradientLimits } from "../../rl/algorithms/update/gradient-transport.js";
 import {
@@ -36,7 +37,7 @@ export const gradientJobSchema = z
     selected: z.array(z.tuple([count, count, z.int(), z.int().min(-1), z.int().min(-1)])),
     allowedTokens: z.array(tokenIds.transform((ids) => Int32Array.from(ids))),
     headTokens: tokenIds.optional(),
-    temperature: z.number(),
+    temperature: z.number().min(TEMPERATURE_LIMITS.min).max(TEMPERATURE_LIMITS.max),
     inputs: z.record(z.string(), encodedTensor),
   })
   .transform(

@@ -15,7 +15,7 @@ const CONTROL_HEADER_BYTES = 6;
 
 /**
  * OpenEnv's sessions over WebSocket. A client gets its environment, and counts as a session, when its first message has arrived: idle
- * connections keep nobody out.
+ * connections keep no client out.
  */
 export class WebSocketSessions {
   private readonly server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES });

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 
 /** Which requests a server answers. */
 export interface CallerRules {
-  /** Host names of this server besides those of this machine. */
+  /** Host names of this server in addition to those of this machine. */
   readonly hosts?: readonly string[];
   /**
    * Whether pages of other servers on this machine may use the server, such as an inspector on another port; by default its own
