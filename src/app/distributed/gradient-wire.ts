@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { parseBoundedJson } from "../../core/json.js";
 import { tensor, type Tensor } from "../../engine/tensor/tensor.js";
 import { TEMPERATURE_LIMITS } from "../../generation/generation-options.js";
 import type { SelectedToken, TokenBatch } from "../../models/graphs/token-batch.js";
@@ -16,6 +17,8 @@ import { bytesOf, compress, decompress, fromBase64, sha256 } from "./encoding.js
 const COMPRESSION_LEVEL = 0;
 /** The outputs of a micro-batch: a number per decision for each statistic. 10,000 decisions have less than 1 MB. */
 const MAX_OUTPUT_BYTES = 64 * 2 ** 20;
+/** Arrays, objects and strings of a result's JSON part: some ten for each statistic. */
+const MAX_HEADER_NODES = 10_000;
 /** Length of the JSON part, before it. */
 const LENGTH_BYTES = 4;
 
@@ -134,7 +137,7 @@ export async function decodeGradients(
   try {
     const bytes = await decompress(payload, { maxOutputLength: MAX_OUTPUT_BYTES + gradientBytes });
     const end = LENGTH_BYTES + bytes.readUInt32LE();
-    const header = resultHeader.parse(JSON.parse(bytes.toString("utf8", LENGTH_BYTES, end)));
+    const header = resultHeader.parse(parseBoundedJson(bytes.toString("utf8", LENGTH_BYTES, end), MAX_HEADER_NODES));
     const { seconds, hasGradients } = header;
     const outputs = header.outputs as GradientResult["outputs"];
     checkOutputs(outputs, limits);

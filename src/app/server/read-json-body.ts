@@ -1,11 +1,14 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { isNestedDeeper } from "../../core/json.js";
+import { isNestedDeeper, parseBoundedJson } from "../../core/json.js";
 import { receiveBody } from "../../core/platform/node/http/receive-body.js";
 import { nodeBindings } from "./node-bindings.js";
 import { RequestError } from "./request-error.js";
 
 /** Maximum bytes of a request: a conversation that fills a context of 128,000 tokens has less than 1 MB. */
 const MAX_BODY_BYTES = 8 * 2 ** 20;
+
+/** Maximum number of arrays, objects and strings in a request's JSON. */
+const MAX_BODY_NODES = 1_000_000;
 
 /** Maximum nesting of a request's JSON; schemas, the deepest part, have at most 100 levels. */
 const MAX_BODY_DEPTH = 500;
@@ -28,7 +31,7 @@ export async function readJsonBody(context: Context, maxBytes = MAX_BODY_BYTES):
   const body = (context.get(BODY) as Buffer | undefined) ?? (await readBody(context, maxBytes));
   let value: unknown;
   try {
-    value = JSON.parse(body.toString("utf8"));
+    value = parseBoundedJson(body.toString("utf8"), MAX_BODY_NODES);
   } catch (error) {
     throw new RequestError(400, `The body must be JSON: ${(error as Error).message}.`, { code: "invalid_json" });
   }
