@@ -54,8 +54,8 @@ const compareSchema = z.object({
 }) satisfies z.ZodType<CompareRequest>;
 
 /** Adds the routes that run a model: play, chat and comparison. Returns a function that closes the models. */
-export function addPlayRoutes(api: Hono, runs: RunsFolder): () => Promise<void> {
-  const models = new PlayModels(runs);
+export function addPlayRoutes(api: Hono, runs: RunsFolder, allowsFiles: boolean): () => Promise<void> {
+  const models = new PlayModels(runs, allowsFiles);
   const sessions = new Map<string, { readonly session: PlaySession; readonly release: () => void }>();
 
   const closeSession = async (id: string): Promise<void> => {

@@ -19,7 +19,7 @@ const POLLS_PER_LIST = 10;
 const X_AXES: readonly XAxis[] = ["turns", "updates", "seconds", "episodes"];
 
 /** Creates the routes below /api. Event streams end when `closed` is aborted. */
-export function createApi(data: DashboardData, closed: AbortSignal): Hono {
+export function createApi(data: DashboardData, closed: AbortSignal, allowsFiles: boolean): Hono {
   const api = new Hono();
   const { runs, rows, metrics, rollouts } = data;
 
@@ -82,7 +82,7 @@ export function createApi(data: DashboardData, closed: AbortSignal): Hono {
       }
     });
   });
-  const closePlay = addPlayRoutes(api, runs);
+  const closePlay = addPlayRoutes(api, runs, allowsFiles);
   closed.addEventListener("abort", () => void closePlay());
   api.all("*", (c) => c.json({ code: "NOT_FOUND", message: "There is no such route." } satisfies ApiError, 404));
   return api;

@@ -23,6 +23,8 @@ export interface DashboardOptions {
   readonly port?: number;
   /** Folder of the built page; that of the package by default. */
   readonly page?: string;
+  /** Whether runs may be played whose config.json names files: model folders, and options of environments. Default false. */
+  readonly allowFiles?: boolean;
 }
 
 /** A running dashboard. */
@@ -39,6 +41,7 @@ export async function startDashboard({
   host = "127.0.0.1",
   port = 0,
   page,
+  allowFiles = false,
 }: DashboardOptions): Promise<Dashboard> {
   const token = createToken();
   const folder = await RunsFolder.open(runs);
@@ -51,7 +54,7 @@ export async function startDashboard({
     const code = error instanceof LlamaGymError ? error.code : "INTERNAL";
     return c.json({ code, message: errorMessage(error) } satisfies ApiError, STATUS[code] ?? 500);
   });
-  app.route("/api", createApi(new DashboardData(folder), closed.signal));
+  app.route("/api", createApi(new DashboardData(folder), closed.signal, allowFiles));
   app.get("/docs/:page{[a-z-]+\\.md}", openDocs);
   app.get("*", await openPage(page));
   const { server, port: actualPort, url } = await listenWithApp(app, { host, port });
