@@ -78,7 +78,8 @@ export function createApi(data: DashboardData, closed: AbortSignal, allowsFiles:
         // Only the last event has the position after all of them: a page that loses the connection before gets them again.
         for (const [i, event] of added.entries())
           await stream.writeSSE({ data: JSON.stringify(event), ...(i === added.length - 1 ? { id: events.id } : {}) });
-        await sleep(POLL_MS, undefined, { signal: closed }).catch(() => {});
+        // Without `closed` as its signal, which would get a listener for each open page; its timer keeps no process running.
+        await sleep(POLL_MS, undefined, { ref: false });
       }
     });
   });
