@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import { type JsonObject, asJsonObject } from "../../../core/json.js";
 import { REQUEST_TIMEOUT_MS } from "../../../core/platform/node/http/listen.js";
+import { printWarning } from "../../../core/terminal-text.js";
 import { ReceivingMessage } from "../../../core/platform/node/http/receiving-message.js";
 import type { Env } from "../../env.js";
 import { formatJson, parseMessage } from "../channel.js";
@@ -64,7 +65,7 @@ export class WebSocketSessions {
     client.once("close", () => {
       this.lastUses.delete(client);
       // The client is gone, so an error of its environment's close() goes to the server's log.
-      session?.then((opened) => opened?.close()).catch((error: unknown) => console.warn(String(error)));
+      session?.then((opened) => opened?.close()).catch((error: unknown) => printWarning(String(error)));
     });
   }
 
