@@ -68,6 +68,11 @@ export class Reporter {
     return this.interrupts;
   }
 
+  /** Stops to handle signals, when the command has ended. */
+  endInterrupts(): void {
+    this.interrupts?.close();
+  }
+
   /** Prints an error on one line and returns the exit status: 2 for a usage error, otherwise 1. */
   fail(error: unknown): 1 | 2 {
     this.line.clear();

@@ -7,6 +7,8 @@ import { readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
 
 /** Rows of one answer. */
 const MAX_ROWS = 1_000;
+/** Rows of a run in memory, some 300 bytes each; those of the oldest updates are left out beyond it. */
+const MAX_INDEXED_ROWS = 500_000;
 /** Parts of an episode that are joined: more would be a conversation over as many updates. */
 const MAX_PARTS = 50;
 
@@ -94,6 +96,8 @@ interface Chunk {
 class RolloutIndex {
   chunks: Chunk[] = [];
   invalidLines = 0;
+  leftOutRows = 0;
+  private rowCount = 0;
   private cursor: FileCursor | undefined;
   private update: Promise<void> = Promise.resolve();
 
@@ -107,7 +111,7 @@ class RolloutIndex {
       const added = await readNewLines(runs, id, ROLLOUTS_FILE, this.cursor);
       if (added === undefined || added.isReset) {
         this.chunks = [];
-        this.invalidLines = 0;
+        this.invalidLines = this.leftOutRows = this.rowCount = 0;
       }
       if (added === undefined) return void (this.cursor = undefined);
       let offset = added.isReset ? 0 : (this.cursor?.offset ?? 0);
@@ -115,13 +119,33 @@ class RolloutIndex {
         const length = Buffer.byteLength(line);
         const rows = parseEpisodeRows(line);
         if (rows === undefined || rows.length === 0) this.invalidLines++;
-        else this.chunks.push({ step: rows[0].step, rows, offset, length });
+        else this.add({ step: rows[0].step, rows, offset, length });
         offset += length + 1;
       }
+      while (this.rowCount > MAX_INDEXED_ROWS && this.chunks.length > 1) this.leaveOutOldest();
       this.cursor = added.cursor;
       if (!added.hasMore || (added.lines.length === 0 && !added.isReset)) return;
     }
   }
+
+  private add(chunk: Chunk): void {
+    this.chunks.push(chunk);
+    this.rowCount += chunk.rows.length;
+  }
+
+  private leaveOutOldest(): void {
+    const { length } = this.chunks.shift()!.rows;
+    this.rowCount -= length;
+    this.leftOutRows += length;
+  }
+}
+
+function describeProblems({ invalidLines, leftOutRows }: RolloutIndex): string | null {
+  const problems = [
+    ...(invalidLines === 0 ? [] : [`${invalidLines} lines of ${ROLLOUTS_FILE} cannot be read and are left out.`]),
+    ...(leftOutRows === 0 ? [] : [`The oldest ${leftOutRows} episodes are left out: ${MAX_INDEXED_ROWS} are shown.`]),
+  ];
+  return problems.length === 0 ? null : problems.join(" ");
 }
 
 export interface EpisodeQuery {
@@ -139,7 +163,8 @@ export class RolloutStore {
 
   /** Lists episodes, the newest first. */
   async list(id: string, { before, step, limit = 100 }: EpisodeQuery): Promise<EpisodeList> {
-    const { chunks, invalidLines } = await this.read(id);
+    const index = await this.read(id);
+    const { chunks } = index;
     const rows = chunks.filter((chunk) => step === undefined || chunk.step === step).flatMap((chunk) => chunk.rows);
     const end =
       before === undefined
@@ -153,7 +178,7 @@ export class RolloutStore {
       episodes: rows.slice(start, end).reverse(),
       total: rows.length,
       steps: chunks.map((chunk) => chunk.step),
-      problem: invalidLines === 0 ? null : `${invalidLines} lines of ${ROLLOUTS_FILE} cannot be read and are left out.`,
+      problem: describeProblems(index),
     };
   }
 

@@ -174,6 +174,38 @@ describe("an environment's WebSocket", () => {
     for (const socket of idle) socket.terminate();
   });
 
+  it("drops the oldest unfinished messages when they take too much memory together, and counts no pings", async () => {
+    const server = await serveEnv(() => make("Taxi-v4"), { port: 0 });
+    closers.push(() => server.close());
+    const url = `${server.url.replace("http", "ws")}/ws`;
+    const openSocket = async () => {
+      const socket = new WebSocket(url).on("error", () => {});
+      closers.unshift(() => socket.terminate());
+      await new Promise((done) => socket.once("open", done));
+      return socket;
+    };
+    const send = (socket: WebSocket, data: string, fin = false) =>
+      new Promise((done) => socket.send(data, { fin }, done));
+    const patient = await openSocket();
+    await send(patient, " ".repeat(20 * 2 ** 20));
+    const pinging = await openSocket();
+    const ping = async () => {
+      const pong = new Promise((done) => pinging.once("pong", done));
+      pinging.ping("x".repeat(100));
+      await pong;
+    };
+    for (let i = 0; i < 5; i++) await ping();
+    const hasEnded = new Promise((done) => patient.once("close", done));
+    const others = await Promise.all(Array.from({ length: 9 }, openSocket));
+    for (const socket of others) await send(socket, " ".repeat(30 * 2 ** 20));
+    await hasEnded;
+    const reply = new Promise((done) => others[8].once("message", (data: Buffer) => done(data.toString())));
+    await send(others[8], '{"type":"state"}', true);
+    expect(await reply).toContain("step_count");
+    await ping();
+    expect(pinging.readyState).toBe(WebSocket.OPEN);
+  });
+
   it("refuses foreign host names and foreign pages, and accepts the hosts it was given", async () => {
     const server = await serveEnv(() => make("Taxi-v4"), { port: 0, allowedHosts: ["Env.example"] });
     closers.push(() => server.close());
