@@ -206,6 +206,28 @@ describe("an environment's WebSocket", () => {
     expect(pinging.readyState).toBe(WebSocket.OPEN);
   });
 
+  it("answers all of many messages that are sent at once, in their order", async () => {
+    const server = await serveEnv(() => make("Taxi-v4"), { port: 0 });
+    closers.push(() => server.close());
+    const socket = new WebSocket(`${server.url.replace("http", "ws")}/ws`);
+    closers.unshift(() => socket.terminate());
+    await new Promise((done) => socket.once("open", done));
+    const replies: string[] = [];
+    const hasAll = new Promise<void>((done) =>
+      socket.on("message", (data: Buffer) => {
+        if (replies.push(data.toString()) === 3000) done();
+      }),
+    );
+    for (let i = 0; i < 1000; i++) {
+      socket.send('{"type":"reset","data":{"seed":1}}');
+      socket.send('{"type":"step","data":{"action":0}}');
+      socket.send('{"type":"unknown"}');
+    }
+    await hasAll;
+    expect(replies.filter((_, i) => i % 3 === 2).every((reply) => reply.includes("UNKNOWN_TYPE"))).toBe(true);
+    expect(new Set(replies.filter((_, i) => i % 3 === 1)).size).toBe(1);
+  });
+
   it("refuses foreign host names and foreign pages, and accepts the hosts it was given", async () => {
     const server = await serveEnv(() => make("Taxi-v4"), { port: 0, allowedHosts: ["Env.example"] });
     closers.push(() => server.close());

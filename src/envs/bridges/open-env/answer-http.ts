@@ -11,12 +11,17 @@ import { describeApi, type ServerDescription } from "./describe-env.js";
 import { type HttpReply, isClientError } from "./open-env-protocol.js";
 import type { OpenEnvSession } from "./open-env-session.js";
 
+/** Requests that run or wait for the shared environment; more are answered with status 429. */
+const MAX_REQUESTS = 1024;
+
 interface ServerContext {
   readonly description: ServerDescription;
   /** The environment shared by clients without WebSocket. */
   readonly sharedSession: OpenEnvSession;
   readonly mcpSessions: McpSessions;
   readonly callers: CallerRules;
+  /** Requests whose body has arrived and that are not answered. */
+  runningRequests: number;
 }
 
 type Route = (
@@ -55,7 +60,14 @@ export async function answerHttp(
     }
     const route = findRoute(request);
     const body = request.method === "POST" ? await readBody(request) : {};
-    send({ status: 200, ...(await route(context, body, request.headers)) });
+    if (context.runningRequests >= MAX_REQUESTS)
+      throw new HttpError(429, `The server has ${MAX_REQUESTS} requests already. Try again later.`);
+    context.runningRequests++;
+    try {
+      send({ status: 200, ...(await route(context, body, request.headers)) });
+    } finally {
+      context.runningRequests--;
+    }
   } catch (error) {
     const status = error instanceof HttpError ? error.status : isClientError(error) ? 422 : 500;
     // The unread rest of a body must not be parsed as the next request.

@@ -52,7 +52,7 @@ export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeO
   const tools = createEnvTools(firstEnv, description);
   const mcpSessions = new McpSessions(tools, sharedSession, createEnv, maxSessions);
   const callers = { hosts: [host, ...allowedHosts], acceptsLocalPages: true };
-  const context = { description, sharedSession, mcpSessions, callers };
+  const context = { description, sharedSession, mcpSessions, callers, runningRequests: 0 };
   const server = createServer(serverOptions(), (request, response) => void answerHttp(request, response, context));
   let address: { port: number; url: string };
   try {

@@ -11,6 +11,12 @@ import { MAX_MESSAGE_BYTES, MAX_SESSION_IDLE_MS } from "../limits.js";
 import { decodeMessage, errorReply, isClientError } from "./open-env-protocol.js";
 import { OpenEnvSession } from "./open-env-session.js";
 
+/** Messages of a client that wait for its environment; more are not read from its connection until then. */
+const MAX_PENDING_MESSAGES = 100;
+
+/** Bytes of replies that a client has not read, before its connection ends: two of the longest. */
+const MAX_UNREAD_BYTES = 2 * MAX_MESSAGE_BYTES;
+
 /** Bytes of a client's ping or pong before its data. */
 const CONTROL_HEADER_BYTES = 6;
 
@@ -44,7 +50,9 @@ export class WebSocketSessions {
 
   private serve(client: WebSocket): void {
     const send = (message: JsonObject) => {
-      if (client.readyState === client.OPEN) client.send(JSON.stringify(message));
+      if (client.readyState !== client.OPEN) return;
+      if (client.bufferedAmount > MAX_UNREAD_BYTES) client.terminate();
+      else client.send(JSON.stringify(message));
     };
     const refuse = (problem: JsonObject) => {
       this.lastUses.delete(client);
@@ -52,7 +60,16 @@ export class WebSocketSessions {
       client.close();
     };
     let session: Promise<OpenEnvSession | undefined> | undefined;
+    let pending = 0;
+    let answered = Promise.resolve();
     const receive = async (data: RawData) => {
+      if (++pending >= MAX_PENDING_MESSAGES) client.pause();
+      // One after another, because replies have no id.
+      answered = answered.then(async () => answer(data));
+      await answered;
+      if (--pending < MAX_PENDING_MESSAGES && client.isPaused) client.resume();
+    };
+    const answer = async (data: RawData) => {
       session ??= this.open(client, refuse);
       const opened = await session;
       if (opened === undefined) return;
