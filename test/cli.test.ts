@@ -59,8 +59,8 @@ describe("llamagym", () => {
     [["generate", "--model"], /--model needs a value/],
     [["generate", "--model", "--prompt", "hi"], /--model needs a value/],
     [["generate", "--model", "x", "hello"], /Unexpected argument "hello"/],
-    [["generate", "--model", "x", "--topP", "7"], /--top-p must be a number > 0 and <= 1, got 7/],
-    [["generate", "--model", "x", "--seed", "abc"], /--seed must be an integer >= 0, got abc/],
+    [["generate", "--model", "x", "--topP", "7"], /--top-p must be a number >= 0.000001 and <= 1, got 7/],
+    [["generate", "--model", "x", "--seed", "abc"], /--seed must be an integer >= 0 and <= 281474976710656, got abc/],
     [
       ["generate", "--model", "x", "--device", "gpu"],
       /--device must be auto, cpu, cuda or webgpu, got gpu\. (Use|No GPU) /,

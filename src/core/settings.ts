@@ -32,6 +32,8 @@ interface NumberSetting extends BaseSetting {
   /** Exclusive lower bound. */
   readonly above?: number;
   readonly max?: number;
+  /** Whether 0 is valid as well, below the range. */
+  readonly allowsZero?: boolean;
 }
 
 interface ChoiceSetting extends BaseSetting {
@@ -213,6 +215,7 @@ export function isValidValue(value: unknown, setting: Setting): boolean {
 
 function isInRange(value: unknown, range: NumberSetting): boolean {
   const { integer: isInteger = false, min = -Infinity, above = -Infinity, max = Infinity } = range;
+  if (range.allowsZero === true && value === 0) return true;
   const isNumber = isInteger ? Number.isSafeInteger(value) : Number.isFinite(value);
   return isNumber && (value as number) >= min && (value as number) > above && (value as number) <= max;
 }
@@ -222,10 +225,10 @@ export function describeExpected(setting: Setting, formatChoice: (value: string)
   if (setting.type === "choice") return joinAlternatives(setting.choices.map((value) => formatChoice(value)));
   if (setting.type !== "number")
     return { boolean: "true or false", text: "a non-empty string", list: "a list of non-empty strings" }[setting.type];
-  const { integer: isInteger = false, min, above, max } = setting;
+  const { integer: isInteger = false, min, above, max, allowsZero = false } = setting;
   const bounds = Object.entries({ ">=": min, ">": above, "<=": max }).filter(([, bound]) => bound !== undefined);
   const range = bounds.map(([operator, bound]) => ` ${operator} ${bound}`).join(" and");
-  return `${isInteger ? "an integer" : "a number"}${range}`;
+  return `${allowsZero ? "0 or " : ""}${isInteger ? "an integer" : "a number"}${range}`;
 }
 
 /** Joins alternatives as "a, b or c". */

@@ -47,13 +47,13 @@ describe("resolveOptions", () => {
   });
 
   it.each([
-    [{ temperature: -1 }, "`temperature` must be a number >= 0, got -1."],
-    [{ temperature: NaN }, "`temperature` must be a number >= 0, got NaN."],
-    [{ topP: 0 }, "`topP` must be a number > 0 and <= 1, got 0."],
+    [{ temperature: -1 }, "`temperature` must be 0 or a number >= 0.000001 and <= 100, got -1."],
+    [{ temperature: NaN }, "`temperature` must be 0 or a number >= 0.000001 and <= 100, got NaN."],
+    [{ topP: 0 }, "`topP` must be a number >= 0.000001 and <= 1, got 0."],
     [{ topK: 1.5 }, "`topK` must be an integer >= 0, got 1.5."],
     [{ maxNewTokens: 0 }, "`maxNewTokens` must be an integer >= 1, got 0."],
-    [{ minP: 2 }, "`minP` must be a number >= 0 and <= 1, got 2."],
-    [{ seed: -4 }, "`seed` must be an integer >= 0, got -4."],
+    [{ minP: 2 }, "`minP` must be 0 or a number >= 0.000001 and <= 1, got 2."],
+    [{ seed: -4 }, "`seed` must be an integer >= 0 and <= 281474976710656, got -4."],
     [{ stop: "" }, '`stop` must be a list of non-empty strings, got [""].'],
     [{ stopTokenIds: [-1] }, "`stopTokenIds` must be token ids, got [-1]."],
     [{ choices: ["a"], stop: "b" }, "`choices` is incompatible with `stop`"],

@@ -13,27 +13,38 @@ import type { SamplingParams } from "../engine/runtime/kernels/sampling.js";
 import type { ChatOptions } from "../models/text/index.js";
 import type { JsonSchema } from "./constraints/json-schema/keywords.js";
 
+/** Limits of numbers for which logits, divided or multiplied by them, stay finite in float32. */
+const MIN_POSITIVE = 1e-6;
+export const TEMPERATURE_LIMITS = { min: MIN_POSITIVE, max: 100 } as const;
+
 /** Numbers that control generation. */
 const numberSettings = defineSettings({
   maxNewTokens: integer({ min: 1, description: "Maximum number of tokens to generate." }),
   temperature: number({
-    min: 0,
+    ...TEMPERATURE_LIMITS,
+    allowsZero: true,
     short: "t",
     description: "Sampling temperature. 0 is greedy, 1 is the model's distribution.",
   }),
   topK: integer({ min: 0, description: "Sample from the k most probable tokens. 0 disables it." }),
   topP: number({
-    above: 0,
+    min: MIN_POSITIVE,
     max: 1,
     description: "Sample from the most probable tokens up to this cumulative probability.",
   }),
   minP: number({
-    min: 0,
+    min: MIN_POSITIVE,
     max: 1,
+    allowsZero: true,
     description: "Sample from tokens at least this probable relative to the most probable one.",
   }),
-  repetitionPenalty: number({ above: 0, description: "Penalty of tokens that occurred before; 1 disables it." }),
-  seed: integer({ min: 0, description: "Random seed." }),
+  repetitionPenalty: number({
+    min: 0.01,
+    max: 100,
+    description: "Penalty of tokens that occurred before; 1 disables it.",
+  }),
+  // The seeds of choices and prompts, which are added to it, stay exact.
+  seed: integer({ min: 0, max: 2 ** 48, description: "Random seed." }),
 });
 
 type NumericOption = keyof typeof numberSettings;

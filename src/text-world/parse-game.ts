@@ -1,3 +1,4 @@
+import { parseBoundedJson } from "../core/json.js";
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../core/errors.js";
 import { Game, type EntityInfo } from "./game.js";
@@ -79,13 +80,19 @@ export function parseGame(text: string, fileName: string): Game {
   return new Game({ ...parts, knowledge, facts: new Facts(world), objective: objective ?? undefined });
 }
 
+/** Arrays, objects and strings of a game; the largest of tw-make has 100,000. */
+const MAX_NODES = 4_000_000;
+
 /** Python writes NaN and Infinity, which JSON does not have; they come in as null. */
 function parseJson(text: string, fileName: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text, MAX_NODES);
   } catch (first) {
     try {
-      return JSON.parse(text.replace(/("(?:[^"\\]|\\.)*")|-?Infinity|NaN/g, (_, string?: string) => string ?? "null"));
+      return parseBoundedJson(
+        text.replace(/("(?:[^"\\]|\\.)*")|-?Infinity|NaN/g, (_, string?: string) => string ?? "null"),
+        MAX_NODES,
+      );
     } catch {
       const reason = errorMessage(first);
       throw new LlamaGymError("FILE_CORRUPT", `${fileName} is not JSON (${reason}). Make the game again with tw-make.`);

@@ -17,6 +17,12 @@ export class InterruptHandler {
     return this.command.signal;
   }
 
+  /** Leaves signals to others: the command has ended. */
+  close(): void {
+    process.off("SIGINT", this.interrupt);
+    process.off("SIGTERM", this.interrupt);
+  }
+
   /** Runs a task with its own signal, which an interrupt aborts instead of the command's. */
   async runTask(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
     this.task = new AbortController();

@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { escapeControls, escapeRendering } from "../../core/terminal-text.js";
 import type { ProgressField } from "../tracking/progress/progress-fields.js";
 import { ProgressLine, type ProgressHandle } from "../tracking/progress/progress-line.js";
 import { InterruptHandler } from "./interrupt-handler.js";
@@ -9,7 +10,10 @@ export interface ProgressOptions {
   readonly isTransient?: boolean;
 }
 
-/** Output and interrupts of one command: results on standard output, messages and progress on standard error. */
+/**
+ * Output and interrupts of one command: results on standard output, messages and progress on standard error. Everything that a command
+ * prints passes through here, and control characters are shown as escapes.
+ */
 export class Reporter {
   private readonly line = new ProgressLine();
   private interrupts: InterruptHandler | undefined;
@@ -31,7 +35,18 @@ export class Reporter {
   /** Writes a line of results to standard output. */
   print(text: string): void {
     this.line.clear();
-    process.stdout.write(`${text}\n`);
+    process.stdout.write(`${escapeControls(text)}\n`);
+  }
+
+  /** Writes an environment's text rendering to standard output; it may have colors. */
+  printRendering(text: string): void {
+    this.line.clear();
+    process.stdout.write(`${escapeRendering(text)}\n`);
+  }
+
+  /** Writes a part of a completion to standard output. Files and other programs receive it unchanged. */
+  writeCompletion(piece: string): void {
+    process.stdout.write(process.stdout.isTTY ? escapeControls(piece) : piece);
   }
 
   /** Writes a message to standard error. */
@@ -53,10 +68,15 @@ export class Reporter {
     return this.interrupts;
   }
 
+  /** Stops to handle signals, when the command has ended. */
+  endInterrupts(): void {
+    this.interrupts?.close();
+  }
+
   /** Prints an error on one line and returns the exit status: 2 for a usage error, otherwise 1. */
   fail(error: unknown): 1 | 2 {
     this.line.clear();
-    process.stderr.write(`${formatError(error, this.debug)}\n`);
+    process.stderr.write(`${escapeControls(formatError(error, this.debug))}\n`);
     return error instanceof UsageError ? 2 : 1;
   }
 }

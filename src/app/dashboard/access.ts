@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { getCookie, setCookie } from "hono/cookie";
 import type { Context, MiddlewareHandler } from "hono";
-import { namesThisMachine } from "../server/listen.js";
+import { refuseCaller } from "../../core/platform/node/http/check-caller.js";
 import type { ApiError } from "./api.js";
 
 /** The page loads scripts, styles and data from its own server only; nothing inline. */
@@ -40,11 +40,9 @@ export function controlAccess(token: string, hosts: readonly string[]): Middlewa
   return async (c, next) => {
     for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
     const host = c.req.header("host") ?? "";
-    if (!namesThisMachine(host, hosts))
-      return refuse(c, 421, "HOST_REFUSED", "This server does not answer for this host name.");
-    const origin = c.req.header("origin");
-    if (origin !== undefined && origin !== `http://${host}`)
-      return refuse(c, 403, "ORIGIN_REFUSED", "Requests of other sites are refused.");
+    const refusal = refuseCaller({ host, origin: c.req.header("origin") }, { hosts });
+    if (refusal?.reason === "host") return refuse(c, 421, "HOST_REFUSED", refusal.message);
+    if (refusal !== undefined) return refuse(c, 403, "ORIGIN_REFUSED", refusal.message);
     const cookie = cookieName(host);
     const given = c.req.query("token");
     if (given !== undefined && equal(given, token)) {

@@ -1,10 +1,11 @@
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import { findSpec, type Env } from "../../envs/index.js";
+import type { Env } from "../../envs/index.js";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
 import { createEnvFactory, makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
+import { findNamedFile, isModelPath } from "../runs/find-named-file.js";
 import { completionSettings, resolveTrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import type { PlayModel } from "./api.js";
 import { listCheckpoints } from "./list-checkpoints.js";
@@ -28,12 +29,16 @@ interface OpenAgent {
 
 /**
  * Agents of checkpoints, opened when they are first needed, on one CPU thread and at low priority, so that concurrent training
- * keeps its speed. Environments are those of the package only: a copied run folder cannot have code loaded.
+ * keeps its speed. A run folder may be of others: its config.json names environments of the package without paths, and models of
+ * the hub, unless `allowsFiles`; code is never loaded.
  */
 export class PlayModels {
   private readonly agents = new Map<string, OpenAgent>();
 
-  constructor(private readonly runs: RunsFolder) {}
+  constructor(
+    private readonly runs: RunsFolder,
+    private readonly allowsFiles: boolean,
+  ) {}
 
   /** Opens the agent of a checkpoint, or returns the open one; `release` it once. @throws as opening a run's model. */
   async acquire({
@@ -82,11 +87,8 @@ export class PlayModels {
 
   private async openAgent(run: string, checkpoint: string): Promise<PlayAgent> {
     const saved = ((await this.runs.readJson(run, "config.json")) ?? {}) as Partial<TrainOptions>;
-    const env = saved.env ?? "";
-    if (findSpec(env) === undefined)
-      throw invalidArgument(
-        `The dashboard plays environments of the package, not ${JSON.stringify(env)}. Use llamagym play.`,
-      );
+    const { env = "" } = saved;
+    this.checkFiles(env, saved);
     const modelNames = ["model", "splitSpecialTokens"];
     const names = [
       ...Object.keys(completionSettings),
@@ -97,15 +99,15 @@ export class PlayModels {
       ...modelNames,
     ];
     const config = resolveTrainConfig({ env, ...pickGiven(saved, names) });
-    const folder = await this.checkedFolder(
-      run,
-      checkpoint === "adapter" ? checkpoint : join("checkpoints", checkpoint),
-    );
+    const subfolder = checkpoint === "adapter" ? checkpoint : join("checkpoints", checkpoint);
+    const folder = await this.checkedFolder(run, subfolder);
     const makeEnv = createEnvFactory(config);
     const textEnv = await requireTextEnv(makeEnv, env);
     // The threads that the model starts inherit the priority.
     setPriority(constants.priority.PRIORITY_LOW);
     const isFull = saved.tuning === "full";
+    if (isFull && (await this.runs.list(run, subfolder)).includes("adapter_config.json"))
+      throw invalidArgument("The run's tuning is full, but its checkpoint is an adapter, which names a base model.");
     const model = await AutoModelForCausalLM.fromPretrained(isFull ? folder : config.model, {
       adapter: isFull ? undefined : folder,
       device: "cpu",
@@ -113,6 +115,20 @@ export class PlayModels {
       splitSpecialTokens: config.splitSpecialTokens,
     });
     return { agent: makeTextAgent(model, textEnv, config), env, checkpoint, makeEnv };
+  }
+
+  /** @throws INVALID_ARGUMENT for a run that names code, or files that were not allowed. */
+  private checkFiles(env: string, { envOptions, model = "" }: Partial<TrainOptions>): void {
+    const named = findNamedFile(env, envOptions);
+    if (named?.setting === "env")
+      throw invalidArgument(
+        `The dashboard plays environments of the package, not ${JSON.stringify(env)}, which may run code. Use llamagym play.`,
+      );
+    if (this.allowsFiles) return;
+    const advice = "may be a file. If the run is yours, start the dashboard with --allow-files to play it.";
+    if (named !== undefined)
+      throw invalidArgument(`The run's environment option ${JSON.stringify(named.name)} ${advice}`);
+    if (isModelPath(model)) throw invalidArgument(`The run's model ${JSON.stringify(model)} ${advice}`);
   }
 
   /** Returns a subfolder of a run, none of whose files is a link. */

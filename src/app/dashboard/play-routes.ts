@@ -16,6 +16,8 @@ import type {
   PlayRequest,
   PlayStepRequest,
 } from "./api.js";
+import { generationSettings } from "../../generation/generation-options.js";
+import { settingField } from "../server/setting-field.js";
 import { parseBody } from "./parse-body.js";
 import { PlayModels } from "./play-models.js";
 import { PlaySession, withTemperature } from "./play-session.js";
@@ -26,7 +28,7 @@ const MAX_SESSIONS = 4;
 const MAX_TEXT = 100_000;
 
 const seed = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
-const temperature = z.number().min(0).max(100);
+const temperature = settingField(generationSettings.temperature);
 const modelSchema = z.object({ run: z.string().max(1_000), checkpoint: z.string().max(100).optional() });
 const playSchema = modelSchema.extend({ seed: seed.optional() }) satisfies z.ZodType<PlayRequest>;
 const resetSchema = z.object({ seed: seed.optional() });
@@ -52,8 +54,8 @@ const compareSchema = z.object({
 }) satisfies z.ZodType<CompareRequest>;
 
 /** Adds the routes that run a model: play, chat and comparison. Returns a function that closes the models. */
-export function addPlayRoutes(api: Hono, runs: RunsFolder): () => Promise<void> {
-  const models = new PlayModels(runs);
+export function addPlayRoutes(api: Hono, runs: RunsFolder, allowsFiles: boolean): () => Promise<void> {
+  const models = new PlayModels(runs, allowsFiles);
   const sessions = new Map<string, { readonly session: PlaySession; readonly release: () => void }>();
 
   const closeSession = async (id: string): Promise<void> => {

@@ -1,22 +1,35 @@
 import { z } from "zod";
 import { LlamaGymError } from "../../core/errors.js";
+import { isJsonObject } from "../../core/json.js";
 import { decodeChunk, parseRolloutLine, ROLLOUTS_FILE, type RolloutRecord } from "../../rl/tracking/rollouts/chunk.js";
-import type { EpisodeDetail, EpisodeList, EpisodeRow, Group, GroupList, TurnDetail } from "./api.js";
+import type { Alternative, EpisodeDetail, EpisodeList, EpisodeRow, Group, GroupList, TurnDetail } from "./api.js";
 import { readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
 
 /** Rows of one answer. */
 const MAX_ROWS = 1_000;
+/** Rows of a run in memory, some 300 bytes each; those of the oldest updates are left out beyond it. */
+const MAX_INDEXED_ROWS = 500_000;
 /** Parts of an episode that are joined: more would be a conversation over as many updates. */
 const MAX_PARTS = 50;
 
 const number = z.number().nullable();
-const perToken = z.array(number);
+/** A list with one problem, however many of its elements are wrong: a problem takes some hundred bytes. */
+const listOf = <Value>(isItem: (item: unknown) => boolean) =>
+  z.custom<Value[]>((value) => Array.isArray(value) && value.every(isItem), "it is not a list of valid elements");
+const isNumber = (value: unknown) => typeof value === "number";
+const isProbability = (value: unknown) => value === null || isNumber(value);
+const numbers = listOf<number>(isNumber);
+const perToken = listOf<number | null>(isProbability);
+const isAlternative = (value: unknown) =>
+  isJsonObject(value) && isNumber(value.token) && isProbability(value.probability);
+const isCandidate = (value: unknown) =>
+  isJsonObject(value) && typeof value.text === "string" && isProbability(value.probability);
 const turnSchema = z.object({
   step: z.number(),
   observation: z.string().nullable(),
   render: z.string().nullable(),
-  prompt: z.array(z.number()),
-  tokens: z.array(z.number()),
+  prompt: numbers,
+  tokens: numbers,
   text: z.string(),
   finishReason: z.string(),
   isValid: z.boolean(),
@@ -33,11 +46,11 @@ const turnSchema = z.object({
   advantages: perToken.nullable(),
   returns: perToken.nullable(),
   ratios: perToken.nullable(),
-  clipped: z.array(z.union([z.literal(0), z.literal(1)])).nullable(),
+  clipped: listOf<0 | 1>((value) => value === 0 || value === 1).nullable(),
   marks: z.string(),
-  allowedCounts: z.array(z.number()).nullable(),
-  alternatives: z.array(z.array(z.object({ token: z.number(), probability: number }))).nullable(),
-  candidates: z.array(z.object({ text: z.string(), probability: number })).nullable(),
+  allowedCounts: numbers.nullable(),
+  alternatives: listOf<Alternative[]>((list) => Array.isArray(list) && list.every(isAlternative)).nullable(),
+  candidates: listOf<NonNullable<TurnDetail["candidates"]>[number]>(isCandidate).nullable(),
 }) satisfies z.ZodType<TurnDetail>;
 const rowSchema = z.object({
   id: z.string().max(40),
@@ -53,21 +66,22 @@ const rowSchema = z.object({
   advantage: number,
   hasSignal: z.boolean(),
 }) satisfies z.ZodType<EpisodeRow>;
-const recordSchema = z.object({
-  episodes: z.array(
-    z.object({
-      row: rowSchema,
-      turns: z.array(turnSchema),
-      final: z.object({ observation: z.string().nullable(), render: z.string().nullable() }),
-    }),
+const episodeSchema = z.object({
+  row: rowSchema,
+  turns: listOf<TurnDetail>((turn) => turnSchema.safeParse(turn).success),
+  final: z.object({ observation: z.string().nullable(), render: z.string().nullable() }),
+});
+const vocabularySchema = z.object({
+  texts: z.custom<Record<string, string>>(
+    (texts) => isJsonObject(texts) && Object.values(texts).every((text) => typeof text === "string"),
   ),
-  vocabulary: z.object({ texts: z.record(z.string(), z.string()), special: z.array(z.number()) }),
-}) satisfies z.ZodType<RolloutRecord>;
+  special: numbers,
+});
 
 /** Returns the rows of a line of rollouts.jsonl; undefined for a line of another form. */
 export function parseEpisodeRows(line: string): readonly EpisodeRow[] | undefined {
   const rows = parseRolloutLine(line)?.episodes;
-  return rows === undefined ? undefined : z.array(rowSchema).safeParse(rows).data;
+  return rows?.every((row) => rowSchema.safeParse(row).success) === true ? rows : undefined;
 }
 
 /** Where the line of an update lies. */
@@ -82,6 +96,8 @@ interface Chunk {
 class RolloutIndex {
   chunks: Chunk[] = [];
   invalidLines = 0;
+  leftOutRows = 0;
+  private rowCount = 0;
   private cursor: FileCursor | undefined;
   private update: Promise<void> = Promise.resolve();
 
@@ -95,7 +111,7 @@ class RolloutIndex {
       const added = await readNewLines(runs, id, ROLLOUTS_FILE, this.cursor);
       if (added === undefined || added.isReset) {
         this.chunks = [];
-        this.invalidLines = 0;
+        this.invalidLines = this.leftOutRows = this.rowCount = 0;
       }
       if (added === undefined) return void (this.cursor = undefined);
       let offset = added.isReset ? 0 : (this.cursor?.offset ?? 0);
@@ -103,13 +119,33 @@ class RolloutIndex {
         const length = Buffer.byteLength(line);
         const rows = parseEpisodeRows(line);
         if (rows === undefined || rows.length === 0) this.invalidLines++;
-        else this.chunks.push({ step: rows[0].step, rows, offset, length });
+        else this.add({ step: rows[0].step, rows, offset, length });
         offset += length + 1;
       }
+      while (this.rowCount > MAX_INDEXED_ROWS && this.chunks.length > 1) this.leaveOutOldest();
       this.cursor = added.cursor;
       if (!added.hasMore || (added.lines.length === 0 && !added.isReset)) return;
     }
   }
+
+  private add(chunk: Chunk): void {
+    this.chunks.push(chunk);
+    this.rowCount += chunk.rows.length;
+  }
+
+  private leaveOutOldest(): void {
+    const { length } = this.chunks.shift()!.rows;
+    this.rowCount -= length;
+    this.leftOutRows += length;
+  }
+}
+
+function describeProblems({ invalidLines, leftOutRows }: RolloutIndex): string | null {
+  const problems = [
+    ...(invalidLines === 0 ? [] : [`${invalidLines} lines of ${ROLLOUTS_FILE} cannot be read and are left out.`]),
+    ...(leftOutRows === 0 ? [] : [`The oldest ${leftOutRows} episodes are left out: ${MAX_INDEXED_ROWS} are shown.`]),
+  ];
+  return problems.length === 0 ? null : problems.join(" ");
 }
 
 export interface EpisodeQuery {
@@ -127,7 +163,8 @@ export class RolloutStore {
 
   /** Lists episodes, the newest first. */
   async list(id: string, { before, step, limit = 100 }: EpisodeQuery): Promise<EpisodeList> {
-    const { chunks, invalidLines } = await this.read(id);
+    const index = await this.read(id);
+    const { chunks } = index;
     const rows = chunks.filter((chunk) => step === undefined || chunk.step === step).flatMap((chunk) => chunk.rows);
     const end =
       before === undefined
@@ -141,7 +178,7 @@ export class RolloutStore {
       episodes: rows.slice(start, end).reverse(),
       total: rows.length,
       steps: chunks.map((chunk) => chunk.step),
-      problem: invalidLines === 0 ? null : `${invalidLines} lines of ${ROLLOUTS_FILE} cannot be read and are left out.`,
+      problem: describeProblems(index),
     };
   }
 
@@ -176,7 +213,7 @@ export class RolloutStore {
     const chunk = grouped.findLast((candidate) => step === undefined || candidate.step === step);
     const steps = grouped.map((candidate) => candidate.step);
     if (chunk === undefined) return { step: step ?? 0, steps, groups: [] };
-    const { episodes, vocabulary } = await this.decode(id, chunk);
+    const { episodes, vocabulary } = await this.decode(id, chunk, (index) => chunk.rows[index].group !== null);
     const groups = new Map<number, EpisodeDetail[]>();
     for (const episode of episodes) {
       const { group } = episode.row;
@@ -192,19 +229,29 @@ export class RolloutStore {
   }
 
   private async part(id: string, chunk: Chunk, row: EpisodeRow): Promise<EpisodeDetail> {
-    const { episodes, vocabulary } = await this.decode(id, chunk);
-    return { ...episodes[chunk.rows.indexOf(row)], vocabulary };
+    const index = chunk.rows.indexOf(row);
+    const { episodes, vocabulary } = await this.decode(id, chunk, (each) => each === index);
+    return { ...episodes[0], vocabulary };
   }
 
-  private async decode(id: string, { offset, length }: Chunk): Promise<RolloutRecord> {
+  private async decode(
+    id: string,
+    { offset, length }: Chunk,
+    wanted: (index: number) => boolean,
+  ): Promise<RolloutRecord> {
     const file = await this.runs.openFile(id, ROLLOUTS_FILE);
     try {
       const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(length), position: offset });
       const line = parseRolloutLine(buffer.toString("utf8", 0, bytesRead));
       if (line === undefined) throw corrupt("it was replaced while it was read");
-      const { data, error } = recordSchema.safeParse(await decodeChunk(line));
-      if (error !== undefined) throw corrupt(z.prettifyError(error).split("\n")[0]);
-      return data;
+      const record = await decodeChunk(line, wanted);
+      const checks = [
+        vocabularySchema.safeParse(record.vocabulary),
+        ...record.episodes.map((each) => episodeSchema.safeParse(each)),
+      ];
+      const failed = checks.find(({ error }) => error !== undefined);
+      if (failed !== undefined) throw corrupt(z.prettifyError(failed.error!).split("\n")[0]);
+      return record;
     } finally {
       await file.close();
     }

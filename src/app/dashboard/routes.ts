@@ -19,7 +19,7 @@ const POLLS_PER_LIST = 10;
 const X_AXES: readonly XAxis[] = ["turns", "updates", "seconds", "episodes"];
 
 /** Creates the routes below /api. Event streams end when `closed` is aborted. */
-export function createApi(data: DashboardData, closed: AbortSignal): Hono {
+export function createApi(data: DashboardData, closed: AbortSignal, allowsFiles: boolean): Hono {
   const api = new Hono();
   const { runs, rows, metrics, rollouts } = data;
 
@@ -78,11 +78,12 @@ export function createApi(data: DashboardData, closed: AbortSignal): Hono {
         // Only the last event has the position after all of them: a page that loses the connection before gets them again.
         for (const [i, event] of added.entries())
           await stream.writeSSE({ data: JSON.stringify(event), ...(i === added.length - 1 ? { id: events.id } : {}) });
-        await sleep(POLL_MS, undefined, { signal: closed }).catch(() => {});
+        // Without `closed` as its signal, which would get a listener for each open page; its timer keeps no process running.
+        await sleep(POLL_MS, undefined, { ref: false });
       }
     });
   });
-  const closePlay = addPlayRoutes(api, runs);
+  const closePlay = addPlayRoutes(api, runs, allowsFiles);
   closed.addEventListener("abort", () => void closePlay());
   api.all("*", (c) => c.json({ code: "NOT_FOUND", message: "There is no such route." } satisfies ApiError, 404));
   return api;

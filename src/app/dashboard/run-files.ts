@@ -2,13 +2,18 @@ import { constants, existsSync } from "node:fs";
 import { open, readdir, realpath, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join, relative, isAbsolute } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
-import { isJsonObject } from "../../core/json.js";
+import { isJsonObject, parseBoundedJson } from "../../core/json.js";
 import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
+import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
 
 /** Bytes of a JSON file that the dashboard reads: config.json and its like have a few kB, results of a large sweep a few MB. */
 const MAX_JSON_BYTES = 16 * 2 ** 20;
-/** Bytes of one line: a chunk of recorded rollouts is the largest, at most some MB. */
-const MAX_LINE_BYTES = 64 * 2 ** 20;
+/** Arrays, objects and strings of a JSON file. */
+const MAX_JSON_NODES = 1_000_000;
+/** Bytes of a line of metrics or a log. */
+const MAX_LINE_BYTES = 2 ** 20;
+/** Bytes of a line of recorded rollouts, compressed. */
+const MAX_ROLLOUT_BYTES = 64 * 2 ** 20;
 /** Bytes read at a time, so that other requests run between the parts of a large file. */
 const READ_BYTES = 4 * 2 ** 20;
 /** Levels of folders between the folder of runs and a run: sweeps and groups of runs. */
@@ -82,7 +87,7 @@ export class RunsFolder {
     try {
       const { size } = await file.stat();
       if (size > MAX_JSON_BYTES) throw new Error(`it has ${size} bytes, at most ${MAX_JSON_BYTES} are read`);
-      const value: unknown = JSON.parse(await file.readFile("utf8"));
+      const value: unknown = parseBoundedJson(await file.readFile("utf8"), MAX_JSON_NODES);
       if (isJsonObject(value)) return value;
       throw new Error("it contains no JSON object");
     } catch (error) {
@@ -122,6 +127,7 @@ export async function readNewLines(
 ): Promise<NewLines | undefined> {
   const file = await runs.openFile(id, name).catch(() => undefined);
   if (file === undefined) return undefined;
+  const maxLineBytes = name === ROLLOUTS_FILE ? MAX_ROLLOUT_BYTES : MAX_LINE_BYTES;
   try {
     const { ino, size } = await file.stat();
     const isReset = cursor.file !== ino || size < cursor.offset;
@@ -135,8 +141,8 @@ export async function readNewLines(
       const end = bytes.lastIndexOf(0x0a) + 1;
       const isWhole = offset + bytesRead >= size;
       // A line that is longer than the part is read again with more, and skipped when it is longer than any line should be.
-      if (end === 0 && !isWhole && length < MAX_LINE_BYTES) continue;
-      const isSkipped = end === 0 && bytesRead >= MAX_LINE_BYTES;
+      if (end === 0 && !isWhole && length < maxLineBytes) continue;
+      const isSkipped = end === 0 && bytesRead >= maxLineBytes;
       return {
         lines: end === 0 ? [] : bytes.toString("utf8", 0, end - 1).split("\n"),
         cursor: { file: ino, offset: offset + (isSkipped ? bytesRead : end) },

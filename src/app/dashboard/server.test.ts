@@ -235,6 +235,23 @@ describe("live events", () => {
     await second.close();
     await rm(folder, { recursive: true });
   });
+
+  it.each([
+    [{ model: "/etc/model" }, /"\/etc\/model" may be a file.*--allow-files/],
+    [{ model: "." }, /--allow-files/],
+    [{ envOptions: { rules: { path: "../secret.txt" } } }, /option "rules" may be a file.*--allow-files/],
+    [{ envOptions: { game: "game.z8" } }, /option "game" may be a file/],
+    [{ env: "mcp:touch /tmp/x" }, /Use llamagym play/],
+  ])("opens no file that a run folder names: %j", async (settings, message) => {
+    const config = { version: 2, env: "Blackjack-v1", model: "embedded", ...settings };
+    const folder = await server.makeRun("foreign", config, []);
+    await cp(join(root, "ppo", "adapter"), join(folder, "adapter"), { recursive: true });
+    expect(await (await server.post("/api/play", { run: "foreign" })).json()).toMatchObject({
+      code: "INVALID_ARGUMENT",
+      message: expect.stringMatching(message) as string,
+    });
+    await rm(folder, { recursive: true });
+  });
 });
 
 describe("control", () => {

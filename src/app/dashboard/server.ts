@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
-import { listen } from "../server/listen.js";
-import { RequestError } from "../server/request-error.js";
+import { HttpError } from "../../core/platform/node/http/http-error.js";
+import { listenWithApp } from "../server/listen.js";
 import { controlAccess, createToken } from "./access.js";
 import type { ApiError } from "./api.js";
 import { DashboardData } from "./dashboard-data.js";
@@ -23,6 +23,8 @@ export interface DashboardOptions {
   readonly port?: number;
   /** Folder of the built page; that of the package by default. */
   readonly page?: string;
+  /** Whether runs may be played whose config.json names files: model folders, and options of environments. Default false. */
+  readonly allowFiles?: boolean;
 }
 
 /** A running dashboard. */
@@ -39,6 +41,7 @@ export async function startDashboard({
   host = "127.0.0.1",
   port = 0,
   page,
+  allowFiles = false,
 }: DashboardOptions): Promise<Dashboard> {
   const token = createToken();
   const folder = await RunsFolder.open(runs);
@@ -46,15 +49,15 @@ export async function startDashboard({
   const app = new Hono();
   app.use(controlAccess(token, [host]));
   app.onError((error, c) => {
-    if (error instanceof RequestError)
+    if (error instanceof HttpError)
       return c.json({ code: "REQUEST_REFUSED", message: error.message } satisfies ApiError, error.status as 413);
     const code = error instanceof LlamaGymError ? error.code : "INTERNAL";
     return c.json({ code, message: errorMessage(error) } satisfies ApiError, STATUS[code] ?? 500);
   });
-  app.route("/api", createApi(new DashboardData(folder), closed.signal));
+  app.route("/api", createApi(new DashboardData(folder), closed.signal, allowFiles));
   app.get("/docs/:page{[a-z-]+\\.md}", openDocs);
   app.get("*", await openPage(page));
-  const { server, port: actualPort, url } = await listen(app, { host, port });
+  const { server, port: actualPort, url } = await listenWithApp(app, { host, port });
   return {
     url: `${url.replace(/\/\/(0\.0\.0\.0|\[::\]):/, "//127.0.0.1:")}/?token=${token}`,
     port: actualPort,

@@ -51,7 +51,14 @@ export async function writeWhole(path: string, data: string | Uint8Array): Promi
   await rename(partial, path);
 }
 
-export const readIfExists = async (path: string): Promise<Uint8Array | undefined> => ifExists(readFile(path));
+/** Bytes of a message in a file, which is compressed. */
+const MAX_FILE_BYTES = 256 * 2 ** 20;
+
+/** Reads a file, or nothing of one that no reader of messages accepts. */
+export async function readIfExists(path: string, maxBytes = MAX_FILE_BYTES): Promise<Uint8Array | undefined> {
+  return ifExists(stat(path).then(async ({ size }) => (size > maxBytes ? new Uint8Array() : readFile(path))));
+}
+
 export const removeIfExists = async (path: string): Promise<void> => ifExists(unlink(path));
 /** Moves a file; false if another process was faster. */
 export const moveIfExists = async (from: string, to: string): Promise<boolean> =>
@@ -86,7 +93,7 @@ export class WeightsFolder {
   }
 
   async get(sha256: string): Promise<Uint8Array | undefined> {
-    return readIfExists(join(this.folder, sha256));
+    return readIfExists(join(this.folder, sha256), Infinity);
   }
 
   async remove(sha256: string): Promise<void> {

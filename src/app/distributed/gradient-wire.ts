@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { isAllFinite } from "../../core/finite.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { parseBoundedJson } from "../../core/json.js";
 import { tensor, type Tensor } from "../../engine/tensor/tensor.js";
+import { TEMPERATURE_LIMITS } from "../../generation/generation-options.js";
 import type { SelectedToken, TokenBatch } from "../../models/graphs/token-batch.js";
 import type { GradientLimits } from "../../rl/algorithms/update/gradient-transport.js";
 import { GRAPH_KINDS, type GradientJob, type GradientResult } from "../../rl/algorithms/update/micro-batch-graphs.js";
@@ -11,6 +13,8 @@ import { bytesOf, compress, decompress, fromBase64, sha256 } from "./encoding.js
 const COMPRESSION_LEVEL = 0;
 /** The outputs of a micro-batch: a number per decision for each statistic. 10,000 decisions have less than 1 MB. */
 const MAX_OUTPUT_BYTES = 64 * 2 ** 20;
+/** Arrays, objects and strings of a result's JSON part: some ten for each statistic. */
+const MAX_HEADER_NODES = 10_000;
 /** Length of the JSON part, before it. */
 const LENGTH_BYTES = 4;
 
@@ -32,7 +36,7 @@ export const gradientJobSchema = z
     selected: z.array(z.tuple([count, count, z.int(), z.int().min(-1), z.int().min(-1)])),
     allowedTokens: z.array(tokenIds.transform((ids) => Int32Array.from(ids))),
     headTokens: tokenIds.optional(),
-    temperature: z.number(),
+    temperature: z.number().min(TEMPERATURE_LIMITS.min).max(TEMPERATURE_LIMITS.max),
     inputs: z.record(z.string(), encodedTensor),
   })
   .transform(
@@ -129,7 +133,7 @@ export async function decodeGradients(
   try {
     const bytes = await decompress(payload, { maxOutputLength: MAX_OUTPUT_BYTES + gradientBytes });
     const end = LENGTH_BYTES + bytes.readUInt32LE();
-    const header = resultHeader.parse(JSON.parse(bytes.toString("utf8", LENGTH_BYTES, end)));
+    const header = resultHeader.parse(parseBoundedJson(bytes.toString("utf8", LENGTH_BYTES, end), MAX_HEADER_NODES));
     const { seconds, hasGradients } = header;
     const outputs = header.outputs as GradientResult["outputs"];
     checkOutputs(outputs, limits);

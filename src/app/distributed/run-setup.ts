@@ -1,12 +1,10 @@
-import { existsSync } from "node:fs";
 import { z } from "zod";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { pick, type SettingTable } from "../../core/settings.js";
-import { registry } from "../../envs/index.js";
 import { openTrainable } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { CausalLM } from "../../models/causal-lm.js";
-import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
+import { findNamedFile, isModelPath } from "../runs/find-named-file.js";
 import { parseQuantizeBits } from "../../models/model-settings.js";
 import { ALGORITHM_NAMES, type AlgorithmName } from "../../rl/algorithms/algorithms.js";
 import {
@@ -203,18 +201,13 @@ function parseSetup(text: string): RunSetup {
 
 /** Rejects environments, options and models that would open files or modules that the worker was not started with. */
 function checkNames({ env, envOptions, model }: RunSetup, files: WorkerFiles): void {
-  if (env !== files.env) {
-    if (!registry.has(env))
-      throw invalidArgument(
-        `The run's environment ${env} is not registered here. Start the worker with --env ${env}, or --env-module.`,
-      );
-    const path = Object.entries(envOptions).find(([, value]) => /[/\\]/.test(JSON.stringify(value)));
-    if (path !== undefined)
-      throw invalidArgument(
-        `The run's environment option ${path[0]} may name a file. Start the worker with --env ${env} to allow it.`,
-      );
-  }
-  const isHubId = /^[\w-][\w.-]*\/[\w-][\w.-]*(:[\w.-]+)?$/.test(model) && !existsSync(model);
-  if (files.model === undefined && model !== EMBEDDED_MODEL && !isHubId)
+  const named = env === files.env ? undefined : findNamedFile(env, envOptions);
+  if (named !== undefined)
+    throw invalidArgument(
+      named.setting === "env"
+        ? `The run's environment ${env} is not registered here. Start the worker with --env ${env}, or --env-module.`
+        : `The run's environment option ${named.name} may name a file. Start the worker with --env ${env} to allow it.`,
+    );
+  if (files.model === undefined && isModelPath(model))
     throw invalidArgument("The run's model is a file of the learner. Start the worker with --model and its path here.");
 }

@@ -1,3 +1,4 @@
+import { deflateSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { makeTurn } from "../../../test/support/turns.js";
 import { RandomStream } from "../../core/random/random-stream.js";
@@ -79,5 +80,15 @@ describe("results of rollouts", () => {
     ["without the totals of an episode", { trajectories: [{ ...trajectory, end: "truncated" }] }],
   ])("are refused %s", async (_, change) => {
     await expect(send({ ...result, ...change })).rejects.toMatchObject({ code: "FILE_CORRUPT" });
+  });
+});
+
+describe("a result that unpacks to much more than it has", () => {
+  it.each([
+    ["bytes", Buffer.alloc(129 * 2 ** 20, " ")],
+    ["objects", Buffer.from(`{"seconds":1,"result":[${"[],".repeat(4_100_000)}[]]}`)],
+  ])("is refused: %s", async (_, json) => {
+    const payload = deflateSync(json, { level: 1 });
+    await expect(decodeResult(payload, { vocabSize: 10, job })).rejects.toMatchObject({ code: "FILE_CORRUPT" });
   });
 });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { isReward, MAX_RETURN, REWARD_RULE } from "../../envs/reward-limit.js";
+import { parseBoundedJson } from "../../core/json.js";
 import type { Turn } from "../../rl/rollout/trajectory.js";
 import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
 import type { GradientJob } from "../../rl/algorithms/update/micro-batch-graphs.js";
@@ -8,7 +9,9 @@ import { bytesOf, compress, decompress, fromBase64 } from "./encoding.js";
 import { gradientJobSchema } from "./gradient-wire.js";
 
 /** A job with 10,000 turns of long prompts has 100 MB; more is an attack or an error. */
-const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
+const MAX_MESSAGE_BYTES = 128 * 2 ** 20;
+/** Arrays, objects and strings of a message: some hundred for each of 10,000 turns. */
+const MAX_NODES = 4_000_000;
 
 /** A job as it travels: a part of a rollout, or a micro-batch of an update. */
 export type JobMessage = (
@@ -55,7 +58,8 @@ function encodeArrays(value: unknown): unknown {
 }
 
 async function decodeJson(payload: Uint8Array): Promise<unknown> {
-  return JSON.parse((await decompress(payload, { maxOutputLength: MAX_MESSAGE_BYTES })).toString()) as unknown;
+  const json = await decompress(payload, { maxOutputLength: MAX_MESSAGE_BYTES });
+  return parseBoundedJson(json.toString(), MAX_NODES);
 }
 
 const count = z.int().min(0);

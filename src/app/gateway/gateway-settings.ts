@@ -1,4 +1,5 @@
 import { defineSettings, integer, number } from "../../core/settings.js";
+import { TEMPERATURE_LIMITS } from "../../generation/generation-options.js";
 import { trainerSettings } from "../../rl/train/trainer-settings.js";
 
 const { episodes, turns, seed, saveSteps, entropyFloor } = trainerSettings;
@@ -13,7 +14,7 @@ export const gatewaySettings = defineSettings({
     above: 0,
     description: "Seconds without a call after which a session ends as truncated.",
   }),
-  temperature: number({ default: 1, above: 0, description: "Sampling temperature of all completions." }),
+  temperature: number({ ...TEMPERATURE_LIMITS, default: 1, description: "Sampling temperature of all completions." }),
   maxCompletionLength: integer({ default: 256, min: 1, description: "Maximum number of tokens per completion." }),
   seed,
   saveSteps,

@@ -1,6 +1,7 @@
 import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { formatNumber } from "../../core/format.js";
+import { escapeControls } from "../../core/terminal-text.js";
 import { formatAdapterReadme } from "../../models/adapter-readme.js";
 import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
 import type { ExportFormat } from "../../models/export/export-model.js";
@@ -70,13 +71,15 @@ export async function formatModelCard({ path, base, format, dtype, output }: Mod
   const adapterReadme = format === "peft" ? formatAdapterReadme(base, base === EMBEDDED_MODEL) : undefined;
   const adapterUsage = adapterReadme?.slice(adapterReadme.indexOf("\n\n") + 2);
   const kind = format === "peft" ? "A LoRA adapter of" : run === undefined ? "A copy of" : "A fine-tuned form of";
-  return [
+  const card = [
     `---\n${header.join("\n")}\n---\n`,
     `# ${name}\n`,
     `${kind} ${formatBase(base)}${run === undefined ? "" : describeRun(run.config)}, exported by llamagym (${format}, ${dtype}).\n`,
     `## Use\n\n${(adapterUsage ?? USAGE[format]).replaceAll("NAME", name)}\n`,
     ...(run === undefined ? [] : [formatResults(run.config, records), formatSettings(run.config)]),
-  ].join("\n");
+  ];
+  // Cards are read in terminals, and names of a run may come from others.
+  return escapeControls(card.join("\n"));
 }
 
 /** Local paths are of no use to other readers. */

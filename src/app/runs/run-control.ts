@@ -1,7 +1,7 @@
-import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { constants, lstat, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { errorMessage } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { writeJson } from "../../models/files/index.js";
 import type { TrainRequests } from "../../rl/train/train-loop.js";
 import type { RunLog } from "./run-log.js";
@@ -31,11 +31,29 @@ export const controlSchema = z.discriminatedUnion("action", [
 ]);
 export type ControlAction = z.infer<typeof controlSchema>;
 
-/** Leaves a request in a run's folder, which the run takes up after its current update, and returns its id. */
+/** Whether a path is a folder and not a link: requests are read and removed in the run's folder alone. */
+async function isRealFolder(path: string): Promise<boolean> {
+  return lstat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+}
+
+/**
+ * Leaves a request in a run's folder, which the run takes up after its current update, and returns its id.
+ * @throws FILE_WRITE_FAILED, also where the folder of requests is a link or a file.
+ */
 export async function requestControl(folder: string, action: ControlAction): Promise<string> {
   // Ids in the order of their time, so that requests are carried out in that order.
   const id = `${Date.now()}-${crypto.randomUUID().slice(0, 8)}`;
-  await writeJson(join(folder, CONTROL_FOLDER, `${id}.json`), action);
+  const control = join(folder, CONTROL_FOLDER);
+  await mkdir(control).catch(() => {});
+  if (!(await isRealFolder(control)))
+    throw new LlamaGymError(
+      "FILE_WRITE_FAILED",
+      `${control} is not a folder, or a link to one, which could lead outside of the run. Remove it.`,
+    );
+  await writeJson(join(control, `${id}.json`), action);
   return id;
 }
 
@@ -50,13 +68,14 @@ export async function takeControlRequests(
   log: RunLog,
   change: (name: LiveSetting, value: number) => Promise<TrainRequests>,
 ): Promise<TrainRequests> {
-  const names = await readdir(join(folder, CONTROL_FOLDER)).catch(() => []);
+  const control = join(folder, CONTROL_FOLDER);
+  const names = (await isRealFolder(control)) ? await readdir(control).catch(() => []) : [];
   const requests: TrainRequests = {};
   for (const name of names
     .filter((name) => /^[\w-]{1,60}\.json$/.test(name))
     .sort()
     .slice(0, MAX_REQUESTS)) {
-    const path = join(folder, CONTROL_FOLDER, name);
+    const path = join(control, name);
     const id = name.slice(0, -".json".length);
     try {
       const action = await readRequest(path);
@@ -66,14 +85,22 @@ export async function takeControlRequests(
     } catch (error) {
       log.control(`A request was refused: ${errorMessage(error)}`, id, false);
     }
-    await rm(path, { force: true });
+    await rm(path, { force: true, recursive: true });
   }
   return requests;
 }
 
 async function readRequest(path: string): Promise<ControlAction> {
-  if ((await stat(path)).size > MAX_REQUEST_BYTES) throw new Error("it is too long.");
-  return controlSchema.parse(JSON.parse(await readFile(path, "utf8")));
+  // Links are not followed, and named pipes do not block.
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const stats = await file.stat();
+    if (!stats.isFile()) throw new Error("it is no file.");
+    if (stats.size > MAX_REQUEST_BYTES) throw new Error("it is too long.");
+    return controlSchema.parse(JSON.parse(await file.readFile("utf8")));
+  } finally {
+    await file.close();
+  }
 }
 
 function describe(action: ControlAction): string {

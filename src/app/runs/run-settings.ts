@@ -13,7 +13,7 @@ import {
   type SettingTable,
   type Settings,
 } from "../../core/settings.js";
-import { generationSettings } from "../../generation/generation-options.js";
+import { generationSettings, TEMPERATURE_LIMITS } from "../../generation/generation-options.js";
 import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
 import { checkTuning, microBatchTokens, modelSettings, tuningSettings } from "../../models/model-settings.js";
 import { findModel } from "../../models/registry/index.js";
@@ -119,8 +119,8 @@ export const runSettings = defineSettings({
   ...defineSettings(
     {
       temperature: number({
+        ...TEMPERATURE_LIMITS,
         default: 1,
-        above: 0,
         description: "Sampling temperature during training.",
         source: "ORLLLaM",
       }),

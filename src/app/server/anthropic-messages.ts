@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { generationSettings } from "../../generation/generation-options.js";
+import { settingField } from "./setting-field.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type {
   ChatChoice,
@@ -17,7 +19,9 @@ import {
   ignored,
   MAX_TOOLS,
   nameToolResults,
+  maxTokensField,
   parseBody,
+  samplingFields,
   readSampling,
   textContent,
   toolName,
@@ -65,7 +69,7 @@ const outputFormat = z.object({ type: z.literal("json_schema"), schema: z.record
 
 export const messagesBody = z.strictObject({
   model: z.string().optional(),
-  max_tokens: z.number().int().min(1),
+  max_tokens: maxTokensField,
   messages: z
     .array(z.object({ role: z.enum(["user", "assistant"]), content: z.union([z.string(), z.array(block)]) }))
     .min(1),
@@ -74,9 +78,9 @@ export const messagesBody = z.strictObject({
   tool_choice: toolChoice.nullish(),
   output_format: outputFormat.nullish(),
   output_config: z.looseObject({ format: outputFormat.nullish() }).nullish(),
-  temperature: z.number().min(0).max(1).nullish(),
-  top_p: z.number().gt(0).max(1).nullish(),
-  top_k: z.number().int().min(0).nullish(),
+  temperature: settingField({ ...generationSettings.temperature, max: 1 }).nullish(),
+  top_p: samplingFields.top_p,
+  top_k: settingField(generationSettings.topK).nullish(),
   stop_sequences: z.array(z.string().min(1)).max(16).nullish(),
   stream: z.boolean().nullish(),
   thinking: z.object({ type: z.literal("disabled", "is not supported") }).nullish(),

@@ -3,9 +3,11 @@ import { Hono, type MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import { invalidArgument } from "../../core/errors.js";
 import { STREAM_END } from "./event-stream.js";
-import { listen, namesThisMachine } from "./listen.js";
+import { refuseCaller } from "../../core/platform/node/http/check-caller.js";
+import { listenWithApp } from "./listen.js";
 import { DEFAULT_TIMEOUT_MS } from "./mount-chat-routes.js";
 import { formatOpenAiError } from "./openai-error.js";
+import { receiveBodies } from "./read-json-body.js";
 import { RequestError, toRequestError } from "./request-error.js";
 import { ServerMetrics } from "./server-metrics.js";
 
@@ -17,7 +19,7 @@ export interface HttpServerOptions {
   readonly port?: number;
   /** Key that clients must send as a bearer token or as x-api-key. */
   readonly apiKey?: string;
-  /** Maximum number of requests that run or wait; more are answered with status 429. Default 1024. */
+  /** Maximum number of requests that run or wait, which count once their body has arrived; more are answered with status 429. Default 1024. */
   readonly maxRequests?: number;
 }
 
@@ -62,10 +64,10 @@ export async function startHttpServer(
   const metrics = new ServerMetrics();
   const app = new Hono();
   app.get("/health", (context) => context.json({ status: "ok" }));
-  if (apiKey === undefined) app.use(checkHost);
+  if (apiKey === undefined) app.use(checkCaller);
   else app.use(checkApiKey(apiKey));
   app.get("/metrics", (context) => context.text(metrics.format()));
-  app.use(limitRequests(maxRequests, metrics));
+  app.use(receiveBodies, limitRequests(maxRequests, metrics));
   addRoutes(app, metrics);
   app.notFound((context) => {
     const error = new RequestError(404, `There is no ${context.req.method} ${context.req.path}.`);
@@ -76,7 +78,7 @@ export async function startHttpServer(
     if (requestError.retryAfter !== undefined) context.header("retry-after", String(requestError.retryAfter));
     return context.json(formatOpenAiError(requestError), requestError.status as 400);
   });
-  const { server, url } = await listen(app, { host, port, backlog: 2 * maxRequests });
+  const { server, url } = await listenWithApp(app, { host, port });
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.setTimeout(DEFAULT_TIMEOUT_MS + IDLE_MARGIN_MS);
   return {
@@ -96,11 +98,10 @@ export async function startHttpServer(
   };
 }
 
-/** Refuses requests to other names: a web page may let its own name point to this machine. */
-const checkHost: MiddlewareHandler = async (context, next) => {
-  const host = context.req.header("host") ?? "";
-  if (!namesThisMachine(host))
-    throw new RequestError(403, `Requests must be addressed to this machine, not to ${host}. Set an API key.`);
+/** Refuses requests of web pages; an API key keeps them out as well. */
+const checkCaller: MiddlewareHandler = async (context, next) => {
+  const refusal = refuseCaller({ host: context.req.header("host"), origin: context.req.header("origin") });
+  if (refusal !== undefined) throw new RequestError(403, `${refusal.message} Set an API key to allow it.`);
   await next();
 };
 

@@ -78,6 +78,7 @@ export class ModelChatEngine implements ChatEngine {
       temperature: given.temperature ?? (generationConfig.temperature as number | undefined) ?? 1,
       topK: given.topK ?? (generationConfig.top_k as number | undefined) ?? 0,
       seed: request.seed,
+      maxNewTokens: request.maxNewTokens,
     };
     const { sampling } = resolveOptions(options, generationConfig);
     const constrainedSampling = { ...sampling, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1, ...given };

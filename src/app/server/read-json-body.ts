@@ -1,27 +1,37 @@
-import { Readable } from "node:stream";
-import type { Context } from "hono";
-import { isNestedDeeper } from "../../core/json.js";
+import type { Context, MiddlewareHandler } from "hono";
+import { isNestedDeeper, parseBoundedJson } from "../../core/json.js";
+import { receiveBody } from "../../core/platform/node/http/receive-body.js";
 import { nodeBindings } from "./node-bindings.js";
-import { clientClosedError, RequestError } from "./request-error.js";
+import { RequestError } from "./request-error.js";
 
 /** Maximum bytes of a request: a conversation that fills a context of 128,000 tokens has less than 1 MB. */
 const MAX_BODY_BYTES = 8 * 2 ** 20;
 
+/** Maximum number of arrays, objects and strings in a request's JSON. */
+const MAX_BODY_NODES = 1_000_000;
+
 /** Maximum nesting of a request's JSON; schemas, the deepest part, have at most 100 levels. */
 const MAX_BODY_DEPTH = 500;
 
-/** Reads the JSON of a request. @throws RequestError for another type, too many bytes, and text that is not JSON. */
+/** Variable of a context with the bytes of its body. */
+const BODY = "body";
+
+/** Receives the body of each request before what follows, so that slow clients take no place among the running requests. */
+export const receiveBodies: MiddlewareHandler = async (context, next) => {
+  context.set(BODY, await readBody(context, MAX_BODY_BYTES));
+  await next();
+};
+
+/** Reads the JSON of a request. @throws RequestError for another type and text that is not JSON, and as `receiveBody`. */
 export async function readJsonBody(context: Context, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
   const { req } = context;
   // Browsers send other types to any address without asking, so that web pages could use a local server.
   if (!/^application\/json\b/i.test(req.header("content-type") ?? ""))
     throw new RequestError(415, "The Content-Type must be application/json.", { code: "unsupported_media_type" });
-  const tooLarge = () => new RequestError(413, `The body has more than ${maxBytes} bytes. Send less.`);
-  if (Number(req.header("content-length")) > maxBytes) throw tooLarge();
-  const body = await readBytes(context, maxBytes, tooLarge);
+  const body = (context.get(BODY) as Buffer | undefined) ?? (await readBody(context, maxBytes));
   let value: unknown;
   try {
-    value = JSON.parse(body.toString("utf8"));
+    value = parseBoundedJson(body.toString("utf8"), MAX_BODY_NODES);
   } catch (error) {
     throw new RequestError(400, `The body must be JSON: ${(error as Error).message}.`, { code: "invalid_json" });
   }
@@ -32,22 +42,8 @@ export async function readJsonBody(context: Context, maxBytes = MAX_BODY_BYTES):
   return value;
 }
 
-async function readBytes(context: Context, maxBytes: number, tooLarge: () => RequestError): Promise<Buffer> {
+async function readBody(context: Context, maxBytes: number): Promise<Buffer> {
+  // Node's own stream, because a request's `body` is a second one around it.
   const { incoming } = nodeBindings(context);
-  // Node's own stream, because a request's `body` is a second one around it. It stays open for the response to a long body.
-  const body: AsyncIterable<Uint8Array> =
-    incoming?.iterator({ destroyOnReturn: false }) ?? context.req.raw.body ?? Readable.from([]);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of body) {
-      length += chunk.length;
-      if (length > maxBytes) throw tooLarge();
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    if (incoming?.readableAborted === true) throw clientClosedError();
-    throw error;
-  }
-  return Buffer.concat(chunks);
+  return incoming === undefined ? Buffer.from(await context.req.arrayBuffer()) : receiveBody(incoming, maxBytes);
 }

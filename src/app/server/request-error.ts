@@ -1,4 +1,5 @@
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
+import { HttpError } from "../../core/platform/node/http/http-error.js";
 
 /** Details of a `RequestError`. */
 export interface RequestErrorOptions {
@@ -12,19 +13,15 @@ export interface RequestErrorOptions {
 }
 
 /** An error of a request, which is shown in the shape of the client's API. */
-export class RequestError extends Error {
+export class RequestError extends HttpError {
   override readonly name = "RequestError";
   readonly code: string | undefined;
   readonly param: string | undefined;
   readonly retryAfter: number | undefined;
 
   /** `status` is the HTTP status. */
-  constructor(
-    readonly status: number,
-    message: string,
-    { code, param, retryAfter, cause }: RequestErrorOptions = {},
-  ) {
-    super(message, { cause });
+  constructor(status: number, message: string, { code, param, retryAfter, cause }: RequestErrorOptions = {}) {
+    super(status, message, { cause });
     this.code = code;
     this.param = param;
     this.retryAfter = retryAfter;
@@ -48,6 +45,7 @@ const CLIENT_ERRORS: readonly ErrorCode[] = [
 /** Converts any error to a `RequestError`; what the client did not cause becomes status 500 without details. */
 export function toRequestError(error: unknown): RequestError {
   if (error instanceof RequestError) return error;
+  if (error instanceof HttpError) return new RequestError(error.status, error.message, { cause: error });
   if (error instanceof LlamaGymError) {
     const { message, code, cause } = error;
     if (code === "CONTEXT_OVERFLOW") return new RequestError(400, message, { code: "context_length_exceeded", cause });

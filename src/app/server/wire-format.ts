@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { settingField } from "./setting-field.js";
+import { generationSettings } from "../../generation/generation-options.js";
 import { suggestNames } from "../../core/suggest.js";
 import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { ChatMessage } from "../../models/text/index.js";
@@ -71,12 +73,15 @@ export const ignored = z.unknown().optional();
 
 /** Sampling parameters under the names that most APIs share; the last three are vLLM's additions. */
 export const samplingFields = {
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().gt(0).max(1).nullish(),
-  top_k: z.number().int().min(-1).nullish(),
-  min_p: z.number().min(0).max(1).nullish(),
-  repetition_penalty: z.number().gt(0).nullish(),
+  temperature: settingField({ ...generationSettings.temperature, max: 2 }).nullish(),
+  top_p: settingField(generationSettings.topP).nullish(),
+  top_k: settingField({ ...generationSettings.topK, min: -1 }).nullish(),
+  min_p: settingField(generationSettings.minP).nullish(),
+  repetition_penalty: settingField(generationSettings.repetitionPenalty).nullish(),
 };
+
+/** The most tokens of a completion. */
+export const maxTokensField = settingField(generationSettings.maxNewTokens);
 
 /** Returns sampling parameters by their names here. */
 export function readSampling(body: {
@@ -96,13 +101,7 @@ export const MAX_TOP_LOG_PROBS = 20;
 /** Maximum number of tools of a request, as in OpenAI's API. */
 export const MAX_TOOLS = 128;
 
-/** Seeds are integers that add up exactly with the number of a choice. */
-export const seedField = z
-  .number()
-  .int()
-  .min(0)
-  .max(2 ** 48)
-  .nullish();
+export const seedField = settingField(generationSettings.seed).nullish();
 
 /** A penalty that is not computed here; only its neutral value is accepted. */
 export const noPenalty = z.literal(0, "is not supported; use repetition_penalty").nullish();

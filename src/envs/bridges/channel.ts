@@ -1,7 +1,7 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { excerpt } from "../../core/format.js";
-import { isNestedDeeper, type JsonObject, type JsonValue } from "../../core/json.js";
-import { MAX_MESSAGE_DEPTH } from "./limits.js";
+import { isNestedDeeper, parseBoundedJson, type JsonObject, type JsonValue } from "../../core/json.js";
+import { MAX_MESSAGE_DEPTH, MAX_MESSAGE_NODES } from "./limits.js";
 
 /** A connection to a remote environment, one call at a time. */
 export interface Channel {
@@ -91,7 +91,7 @@ export function checkTimeoutMs(name: string, value = 60_000): number {
 /** Parses a message; undefined for text that is not JSON or is nested too deep for the readers of messages. */
 export function parseMessage(text: string): JsonValue | undefined {
   try {
-    const json = JSON.parse(text) as JsonValue;
+    const json = parseBoundedJson(text, MAX_MESSAGE_NODES) as JsonValue;
     return isNestedDeeper(json, MAX_MESSAGE_DEPTH) ? undefined : json;
   } catch {
     return undefined;

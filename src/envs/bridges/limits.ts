@@ -5,6 +5,8 @@
 
 /** Bytes of a message: an observation of MAX_SPACE_ELEMENTS bytes as JSON. Parsed, it takes at most 20 times that memory. */
 export const MAX_MESSAGE_BYTES = 32 * 2 ** 20;
+/** Arrays, objects and strings of a message; one takes ten times the memory of its text. */
+export const MAX_MESSAGE_NODES = 1_000_000;
 /** Nested arrays and objects of a message: every level takes stack frames of the recursive readers. */
 export const MAX_MESSAGE_DEPTH = 64;
 /** Numbers of a flattened space: an image of 1024 x 1024 pixels of four bytes. */
@@ -20,3 +22,5 @@ export const MAX_SCHEMA_LENGTH = 100_000;
 export const MAX_SCHEMA_STEPS = 10_000;
 /** Elements of an array and characters of a string that a schema demands of a sample. */
 export const MAX_SAMPLE_LENGTH = 10_000;
+/** Time after which another client may take the place of a session: few clients end theirs. */
+export const MAX_SESSION_IDLE_MS = 30 * 60_000;

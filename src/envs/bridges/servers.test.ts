@@ -117,7 +117,7 @@ describe("an environment served over OpenEnv", () => {
     await env.reset();
     const refused = await connect(server.url);
     await expect(refused.reset()).rejects.toThrow(/maximum number of sessions/);
-    await expect(serveEnv(() => make("Taxi-v4"), { port: server.port })).rejects.toThrow(/The port is taken/);
+    await expect(serveEnv(() => make("Taxi-v4"), { port: server.port })).rejects.toThrow(/is in use/);
     await server.close();
     await expect(env.step(0)).rejects.toMatchObject({ code: "ENV_FAILED" });
     await expect(connect(server.url)).rejects.toThrow(/cannot be reached \(ECONNREFUSED\)/);

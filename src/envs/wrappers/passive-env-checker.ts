@@ -1,3 +1,4 @@
+import { printWarning } from "../../core/terminal-text.js";
 import { checkFields, checkResetResult, checkStepResult } from "../check/env-probe.js";
 import { checkSpace, type Warn } from "../check/check-space.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
@@ -6,14 +7,14 @@ import { PassThroughWrapper } from "../wrapper.js";
 
 /**
  * Checks the spaces, the fields of every result, and the first reset and step in full. Violations are errors; questionable
- * results go to `warn` (default: console.warn).
+ * results go to `warn` (by default printed).
  */
 export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private readonly warn: Warn;
   private hasCheckedReset = false;
   private hasCheckedStep = false;
 
-  constructor(env: Env<Observation, Action>, { warn = console.warn }: { warn?: Warn } = {}) {
+  constructor(env: Env<Observation, Action>, { warn = printWarning }: { warn?: Warn } = {}) {
     super(env);
     this.warn = (message) => warn(`${env.toString()}: ${message}`);
     checkSpace(env.actionSpace, "action", this.warn);

@@ -147,7 +147,7 @@ export class RunningSequence {
     });
   }
 
-  /** Ends the sequence with an error of its own callbacks, which must not end the others of its batch. */
+  /** Ends the sequence with an error of one of its callbacks, which must not end the others of its batch. */
   fail(error: Error): void {
     this.failure = error;
   }

@@ -1,12 +1,15 @@
 import { fs } from "#platform";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { describeUnsavable, MAX_JSON_DEPTH } from "../../core/describe-unsavable.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.js";
+import { isJsonObject, parseBoundedJson, type JsonObject, type JsonValue } from "../../core/json.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
 import { corruptFileError, ignoreMissingFile, toReadError } from "./file-errors.js";
 
 /** Maximum size of a JSON file; tokenizer.json of a 262,144-token vocabulary has 35 MB. */
 const MAX_JSON_BYTES = 512 * 2 ** 20;
+
+/** Arrays, objects and strings; the tokenizers with the most tokens and merges have 3 million. */
+const MAX_JSON_NODES = 20_000_000;
 
 const MAX_EXCERPT_LENGTH = 60;
 
@@ -21,7 +24,7 @@ export function parseJson(path: string, bytes: Uint8Array, part = "it"): JsonVal
   if (bytes.length === 0) throw corruptFileError(path, `${part} is empty`);
   if (isTooDeep(bytes)) throw corruptFileError(path, `${part} is nested more than ${MAX_JSON_DEPTH} levels deep`);
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as JsonValue;
+    return parseBoundedJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes), MAX_JSON_NODES) as JsonValue;
   } catch (error) {
     throw corruptFileError(path, `${part} is not valid JSON (${errorMessage(error)})`, error);
   }

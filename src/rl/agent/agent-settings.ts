@@ -1,5 +1,6 @@
 import { boolean, choice, defineSettings, integer, number, text } from "../../core/settings.js";
 import { MAX_REWARD } from "../../envs/reward-limit.js";
+import { TEMPERATURE_LIMITS } from "../../generation/generation-options.js";
 import { microBatchTokens } from "../../models/model-settings.js";
 import { ACTION_SCORINGS, trainedDistribution } from "../rollout/rollout-settings.js";
 import { DEFAULT_CALL_TIMEOUT_SECONDS } from "../rollout/with-timeout.js";
@@ -7,7 +8,12 @@ import { DEFAULT_CALL_TIMEOUT_SECONDS } from "../rollout/with-timeout.js";
 /** Options of an agent that are plain values. */
 export const agentSettings = defineSettings({
   trainedDistribution,
-  evalTemperature: number({ default: 0, min: 0, description: "Sampling temperature in evaluation. 0 is greedy." }),
+  evalTemperature: number({
+    ...TEMPERATURE_LIMITS,
+    allowsZero: true,
+    default: 0,
+    description: "Sampling temperature in evaluation. 0 is greedy.",
+  }),
   historyTurns: integer({ min: 0, description: "Number of earlier turns in a prompt." }),
   contextOverflow: choice({
     default: "drop-oldest",

@@ -1,3 +1,4 @@
+import { printWarning } from "../../core/terminal-text.js";
 import type { Agent } from "../agent/agent.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
 import type { Env } from "../../envs/env.js";
@@ -18,7 +19,7 @@ export interface EvaluateOptions extends CollectOptions {
   readonly seed?: number;
   /** "eval" (default) samples at the agent's evalTemperature, "train" as in training. */
   readonly mode?: "train" | "eval";
-  /** Receives warnings about environments that could not be closed. Default console.warn. */
+  /** Receives warnings about environments that could not be closed. Default: they are printed. */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -42,7 +43,7 @@ export interface EvalResult {
 export async function evaluate(
   agent: Agent,
   makeEnv: () => MaybePromise<Env>,
-  { episodes, numEnvs = 64, seed = 0, mode = "eval", onWarning = console.warn, ...options }: EvaluateOptions,
+  { episodes, numEnvs = 64, seed = 0, mode = "eval", onWarning = printWarning, ...options }: EvaluateOptions,
 ): Promise<EvalResult> {
   const episodeSetting = { ...trainerSettings.episodes, max: MAX_EVAL_EPISODES };
   checkSettings({ ...trainerSettings, episodes: episodeSetting }, { episodes, numEnvs, seed });

@@ -1,3 +1,4 @@
+import { printWarning } from "../../core/terminal-text.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { LearnerState, Metrics } from "../algorithms/learner.js";
@@ -97,7 +98,7 @@ export class SftTrainer {
    * `onWarning` receives the damaged ones.
    * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, RUN_INCOMPATIBLE
    */
-  async resume(checkpointDir: string, onWarning: (message: string) => void = console.warn): Promise<number> {
+  async resume(checkpointDir: string, onWarning: (message: string) => void = printWarning): Promise<number> {
     this.resumed = await restoreLatestCheckpoint(checkpointDir, () => this.requireTask(), onWarning);
     return this.step;
   }

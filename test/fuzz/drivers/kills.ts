@@ -71,8 +71,9 @@ function readCompletions(rollouts: string): unknown[] {
     .split("\n")
     .flatMap((line) => {
       const { step, data } = JSON.parse(line) as { step: number; data: string };
-      const { episodes } = JSON.parse(gunzipSync(Buffer.from(data, "base64")).toString()) as RolloutRecord;
-      return episodes.flatMap(({ turns }) => turns.map(({ prompt, tokens, reward }) => [step, prompt, tokens, reward]));
+      const [, ...episodes] = gunzipSync(Buffer.from(data, "base64")).toString().split("\n");
+      const parsed = episodes.map((episode) => JSON.parse(episode) as RolloutRecord["episodes"][number]);
+      return parsed.flatMap(({ turns }) => turns.map(({ prompt, tokens, reward }) => [step, prompt, tokens, reward]));
     });
 }
 

@@ -19,14 +19,18 @@ export const dashboardCommand = defineCommand({
       valueName: "address",
       description: "Address to listen on. Others than 127.0.0.1 let other machines with the link in.",
     }),
+    allowFiles: boolean({
+      description:
+        "Play runs whose config.json names files: model folders and options of environments. For runs that you made.",
+    }),
     open: boolean({ description: "Open the page in the browser." }),
   }),
-  run: async ({ port = 6007, host, open = false }, reporter, [runs = "runs"]) => {
+  run: async ({ port = 6007, host, allowFiles, open = false }, reporter, [runs = "runs"]) => {
     const interrupts = reporter.handleInterrupts();
     const { signal } = interrupts;
     // The training process that started this one has ended.
     process.on("disconnect", interrupts.interrupt);
-    const dashboard = await startDashboard({ runs, port, host });
+    const dashboard = await startDashboard({ runs, port, host, allowFiles });
     reporter.print(`Dashboard of ${runs}: ${dashboard.url}`);
     if (!process.connected) reporter.info("The link contains the token of this dashboard. Ctrl-C stops it.");
     if (open) openBrowser(dashboard.url);

@@ -1,4 +1,4 @@
-import { boolean, integer, text, type GivenSettings } from "../../../core/settings.js";
+import { boolean, integer, list, text, type GivenSettings } from "../../../core/settings.js";
 import { Console } from "node:console";
 import { once } from "node:events";
 import { getChoices, make, registry, serveEnv, serveMcp, spaceToJson, type Env } from "../../../envs/index.js";
@@ -16,6 +16,10 @@ const options = {
   ...envOptions,
   port: integer({ min: 0, max: 65535, default: 8000, description: "With serve: port to listen on." }),
   host: text({ valueName: "address", default: "this machine only", description: "With serve: address to listen on." }),
+  allowedHosts: list({
+    valueName: "name",
+    description: "With serve: names under which clients reach the server, such as that of a container.",
+  }),
   mcp: boolean({
     description: "With serve: one client of the Model Context Protocol, over standard input and output.",
   }),
@@ -41,8 +45,8 @@ export const envsCommand = defineCommand({
   run: async (args, reporter, [first, second]) => {
     if (first === "serve") return runEnvServer(second, args, reporter);
     if (second !== undefined) throw new UsageError(`Unexpected argument "${second}". Serve with: envs serve ID.`);
-    if (args.port !== undefined || args.host !== undefined || args.mcp === true)
-      throw new UsageError("--port, --host and --mcp require serve: envs serve ID.");
+    if ([args.port, args.host, args.allowedHosts, args.mcp].some((given) => given !== undefined && given !== false))
+      throw new UsageError("--port, --host, --allowed-hosts and --mcp require serve: envs serve ID.");
     if (first === undefined) reporter.print(listEnvs(args.json === true));
     else reporter.print(await describeEnv(first, args));
     return 0;
@@ -120,7 +124,8 @@ async function describeEnv(name: string, args: Args): Promise<string> {
 async function runEnvServer(name: string | undefined, args: Args, reporter: Reporter): Promise<number> {
   if (name === undefined) throw new UsageError("ID is missing: envs serve ID.");
   if (args.mcp === true) return runMcpServer(name, args, reporter);
-  const server = await serveEnv(() => openNamedEnv(name, args), { port: args.port, host: args.host });
+  const { port: requestedPort, host, allowedHosts } = args;
+  const server = await serveEnv(() => openNamedEnv(name, args), { port: requestedPort, host, allowedHosts });
   const { url, port } = server;
   const id = await resolveEnvId(name, args);
   const { signal } = reporter.handleInterrupts();
@@ -135,7 +140,7 @@ async function runEnvServer(name: string | undefined, args: Args, reporter: Repo
 }
 
 async function runMcpServer(name: string, args: Args, reporter: Reporter): Promise<number> {
-  if (args.port !== undefined || args.host !== undefined)
+  if (args.port !== undefined || args.host !== undefined || args.allowedHosts !== undefined)
     throw new UsageError("--mcp is over standard input and output; without it, --port serves /mcp over HTTP.");
   // Standard output is for messages of the protocol, so what an environment prints goes to standard error.
   globalThis.console = new Console(process.stderr, process.stderr);

@@ -30,7 +30,7 @@ async function generate(args: GenerateArgs, reporter: Reporter): Promise<number>
   if (raw && system !== undefined) throw new UsageError("--system needs a chat template. Leave out --raw or --system.");
   const startTime = performance.now();
   const model = await openModel(args.model, args, reporter);
-  const printer = new CompletionPrinter({ json, stats, loadSeconds: (performance.now() - startTime) / 1000 });
+  const printer = new CompletionPrinter(reporter, { json, stats, loadSeconds: (performance.now() - startTime) / 1000 });
   try {
     if (prompt === undefined) return await chat(model, printer, { system, raw, generation: options }, reporter);
     const promptText = prompt === "-" ? (await text(process.stdin)).trimEnd() : prompt;

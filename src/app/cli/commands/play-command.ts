@@ -96,10 +96,11 @@ function checkAgentOptions(args: Args): void {
 
 async function playAtKeyboard(env: Env, { seed, text = false }: Args, reporter: Reporter): Promise<void> {
   const print = (line: string) => reporter.print(line);
-  const episode = new InteractiveEpisode(env, { showText: text, print });
+  const printRendering = (rendering: string) => reporter.printRendering(rendering);
+  const episode = new InteractiveEpisode(env, { showText: text, print, printRendering });
   if (env.text !== undefined) print(`${env.text.systemPrompt}\n`);
   await episode.reset(seed);
-  await readLines(episode, print);
+  await readLines(episode, reporter);
 }
 
 async function playWithAgent(env: Env, name: string, args: Args, reporter: Reporter): Promise<void> {
@@ -116,6 +117,7 @@ async function playWithAgent(env: Env, name: string, args: Args, reporter: Repor
       seed,
       showText: text,
       print: (line) => reporter.print(line),
+      printRendering: (rendering) => reporter.printRendering(rendering),
       info: reporter.info,
     });
     await player.run();
@@ -124,13 +126,14 @@ async function playWithAgent(env: Env, name: string, args: Args, reporter: Repor
   }
 }
 
-async function readLines(episode: InteractiveEpisode, print: (line: string) => void): Promise<void> {
+async function readLines(episode: InteractiveEpisode, reporter: Reporter): Promise<void> {
+  const print = (line: string) => reporter.print(line);
   const isTerminal = process.stdin.isTTY === true;
   const input = createInterface({ input: process.stdin, output: process.stderr, terminal: isTerminal });
   const promptUser = () => {
     if (isTerminal) input.prompt();
   };
-  if (isTerminal) process.stderr.write(`${HELP}\n`);
+  if (isTerminal) reporter.info(HELP);
   promptUser();
   for await (const line of input) {
     const command = line.trim();

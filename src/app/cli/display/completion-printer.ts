@@ -1,4 +1,5 @@
 import type { Completion } from "../../../generation/completion.js";
+import type { Reporter } from "../reporter.js";
 
 export interface CompletionPrinterOptions {
   readonly json: boolean;
@@ -8,7 +9,10 @@ export interface CompletionPrinterOptions {
 
 /** Streams completions to standard output, or prints each as a line of JSON. */
 export class CompletionPrinter {
-  constructor(private readonly options: CompletionPrinterOptions) {}
+  constructor(
+    private readonly reporter: Reporter,
+    private readonly options: CompletionPrinterOptions,
+  ) {}
 
   /** Prints a completion as it is generated and returns it. */
   async print(stream: AsyncGenerator<string, Completion>): Promise<Completion> {
@@ -19,7 +23,7 @@ export class CompletionPrinter {
     for (; result.done !== true; result = await stream.next()) {
       firstTokenAt ??= performance.now();
       lastPiece = result.value;
-      if (!this.options.json) process.stdout.write(result.value);
+      if (!this.options.json) this.reporter.writeCompletion(result.value);
     }
     const completion = result.value;
     const finished = performance.now();
@@ -28,9 +32,9 @@ export class CompletionPrinter {
       firstToken: ((firstTokenAt ?? finished) - started) / 1000,
       total: (finished - started) / 1000,
     };
-    if (this.options.json) process.stdout.write(`${JSON.stringify(toJson(completion, seconds))}\n`);
-    else if (!lastPiece.endsWith("\n")) process.stdout.write("\n");
-    if (this.options.stats) process.stderr.write(`${formatStats(completion, seconds)}\n`);
+    if (this.options.json) this.reporter.print(JSON.stringify(toJson(completion, seconds)));
+    else if (!lastPiece.endsWith("\n")) this.reporter.writeCompletion("\n");
+    if (this.options.stats) this.reporter.info(formatStats(completion, seconds));
     return completion;
   }
 }

@@ -15,6 +15,8 @@ interface AgentEpisodePlayerOptions {
   /** Show the text interface even if the environment renders text art. */
   readonly showText: boolean;
   readonly print: (line: string) => void;
+  /** Prints a rendering, which may have colors. */
+  readonly printRendering: (rendering: string) => void;
   /** Receives messages about the run. */
   readonly info: (line: string) => void;
 }
@@ -36,9 +38,13 @@ export class AgentEpisodePlayer {
     private readonly options: AgentEpisodePlayerOptions,
   ) {
     // Some environments repeat the command at the start of their observation.
-    const print = (text: string) =>
-      options.print(text.startsWith(`${this.lastCompletion}\n`) ? text.slice(this.lastCompletion.length + 1) : text);
-    this.currentEpisode = new InteractiveEpisode(env, { ...options, print });
+    const withoutCommand = (text: string) =>
+      text.startsWith(`${this.lastCompletion}\n`) ? text.slice(this.lastCompletion.length + 1) : text;
+    this.currentEpisode = new InteractiveEpisode(env, {
+      ...options,
+      print: (text) => options.print(withoutCommand(text)),
+      printRendering: (text) => options.printRendering(withoutCommand(text)),
+    });
     this.random = stream(options.seed, "play");
   }
 

@@ -6,6 +6,8 @@ interface InteractiveEpisodeOptions {
   /** Show the text interface even if the environment renders text art. */
   readonly showText: boolean;
   readonly print: (line: string) => void;
+  /** Prints a rendering, which may have colors. */
+  readonly printRendering: (rendering: string) => void;
 }
 
 /** Longer lists of choices are left out of errors. */
@@ -123,7 +125,7 @@ export class InteractiveEpisode {
     const { env, options } = this;
     const rendering =
       env.metadata.renderModes.includes("ansi") && !options.showText ? await env.render("ansi") : undefined;
-    if (typeof rendering === "string") return options.print(rendering.trimEnd());
+    if (typeof rendering === "string") return options.printRendering(rendering.trimEnd());
     options.print(this.observationText());
   }
 }

@@ -35,7 +35,11 @@ export function defineCommand<const Table extends SettingTable>(definition: Comm
       const parsed = parseCommandArgs(options, args);
       checkPositionals(positionals, parsed.positionals, options);
       checkRequiredOptions(options, parsed.values);
-      return definition.run(parsed.values, reporter, parsed.positionals);
+      try {
+        return await definition.run(parsed.values, reporter, parsed.positionals);
+      } finally {
+        reporter.endInterrupts();
+      }
     },
   };
 }

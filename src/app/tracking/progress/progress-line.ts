@@ -1,4 +1,5 @@
 import type { Clock } from "../../../core/clock.js";
+import { escapeControls } from "../../../core/terminal-text.js";
 import { renderFields, renderLogFields, type ProgressField } from "./progress-fields.js";
 
 /** Destination of progress lines: process.stderr or a test's stand-in. */
@@ -67,7 +68,8 @@ export class ProgressLine {
   }
 
   /** Writes a message above the line. */
-  print(text: string): void {
+  print(message: string): void {
+    const text = escapeControls(message);
     if (!this.isInteractive) {
       this.out.write(`${text}\n`);
       return;
@@ -106,7 +108,10 @@ export class ProgressLine {
   private draw(activity: Activity): void {
     activity.lastDrawn = this.now();
     activity.hasChanged = false;
-    const fields = activity.fields();
+    // A line feed would move the line.
+    const fields = activity
+      .fields()
+      .map((field) => ({ ...field, text: escapeControls(field.text).replaceAll("\n", "\\n") }));
     if (!this.isInteractive) {
       this.out.write(`${renderLogFields(fields)}\n`);
       return;

@@ -15,5 +15,3 @@ export const MAX_INVALID_MESSAGES = 100;
 export const MAX_FAILED_EPISODES = 3;
 /** Bytes of a file of tasks: it is read at once. */
 export const MAX_TASK_FILE_BYTES = 64 * 2 ** 20;
-/** Time after which another client may take the place of a session: few clients end theirs. */
-export const MAX_SESSION_IDLE_MS = 30 * 60_000;

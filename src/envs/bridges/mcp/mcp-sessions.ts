@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../../core/json.js";
 import type { Env } from "../../env.js";
-import { HttpError, type HttpReply } from "../open-env/open-env-protocol.js";
+import { HttpError } from "../../../core/platform/node/http/http-error.js";
+import { MAX_SESSION_IDLE_MS } from "../limits.js";
+import type { HttpReply } from "../open-env/open-env-protocol.js";
 import { OpenEnvSession } from "../open-env/open-env-session.js";
 import type { EnvTools } from "./env-tools.js";
-import { MAX_SESSION_IDLE_MS } from "./mcp-limits.js";
 import { answerMcp, needsReply, PROTOCOL_VERSIONS } from "./mcp-protocol.js";
 
 const SESSION_HEADER = "mcp-session-id";

@@ -1,18 +1,27 @@
 import { type JsonObject, asJsonObject } from "../../../core/json.js";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
+import { type CallerRules, refuseCaller } from "../../../core/platform/node/http/check-caller.js";
+import { HttpError } from "../../../core/platform/node/http/http-error.js";
+import { receiveBody } from "../../../core/platform/node/http/receive-body.js";
 import { parseMessage } from "../channel.js";
 import { MAX_MESSAGE_BYTES } from "../limits.js";
 import type { McpSessions } from "../mcp/mcp-sessions.js";
 import { describeApi, type ServerDescription } from "./describe-env.js";
-import { HttpError, type HttpReply, isClientError, isForeignPage } from "./open-env-protocol.js";
+import { type HttpReply, isClientError } from "./open-env-protocol.js";
 import type { OpenEnvSession } from "./open-env-session.js";
+
+/** Requests that run or wait for the shared environment; more are answered with status 429. */
+const MAX_REQUESTS = 1024;
 
 interface ServerContext {
   readonly description: ServerDescription;
   /** The environment shared by clients without WebSocket. */
   readonly sharedSession: OpenEnvSession;
   readonly mcpSessions: McpSessions;
+  readonly callers: CallerRules;
+  /** Requests whose body has arrived and that are not answered. */
+  runningRequests: number;
 }
 
 type Route = (
@@ -44,10 +53,21 @@ export async function answerHttp(
     response.end(body && JSON.stringify(body));
   };
   try {
-    if (isForeignPage(request.headers)) throw new HttpError(403, "Web pages of other hosts may not use this server.");
+    const refusal = refuseCaller(request.headers, context.callers);
+    if (refusal !== undefined) {
+      const advice = refusal.reason === "host" ? " Name it in `allowedHosts` (--allowed-hosts) to allow it." : "";
+      throw new HttpError(403, `${refusal.message}${advice}`);
+    }
     const route = findRoute(request);
     const body = request.method === "POST" ? await readBody(request) : {};
-    send({ status: 200, ...(await route(context, body, request.headers)) });
+    if (context.runningRequests >= MAX_REQUESTS)
+      throw new HttpError(429, `The server has ${MAX_REQUESTS} requests already. Try again later.`);
+    context.runningRequests++;
+    try {
+      send({ status: 200, ...(await route(context, body, request.headers)) });
+    } finally {
+      context.runningRequests--;
+    }
   } catch (error) {
     const status = error instanceof HttpError ? error.status : isClientError(error) ? 422 : 500;
     // The unread rest of a body must not be parsed as the next request.
@@ -68,15 +88,9 @@ function findRoute({ method, url = "/" }: IncomingMessage): Route {
 }
 
 async function readBody(request: IncomingMessage): Promise<JsonObject> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_MESSAGE_BYTES) throw new HttpError(413, `A body may have at most ${MAX_MESSAGE_BYTES} bytes.`);
-    chunks.push(chunk);
-  }
-  if (size === 0) return {};
-  const json = asJsonObject(parseMessage(Buffer.concat(chunks).toString("utf8")));
+  const body = await receiveBody(request, MAX_MESSAGE_BYTES);
+  if (body.length === 0) return {};
+  const json = asJsonObject(parseMessage(body.toString("utf8")));
   if (json === undefined) throw new HttpError(400, "The body must be a JSON object.");
   return json;
 }

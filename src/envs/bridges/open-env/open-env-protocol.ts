@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from "node:http";
 import type { RawData } from "ws";
 import { LlamaGymError } from "../../../core/errors.js";
 import type { JsonObject } from "../../../core/json.js";
@@ -42,19 +41,4 @@ export interface HttpReply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: JsonObject;
-}
-
-/** Whether a browser sent a request for a page of another host; pages need no permission to send some requests. */
-export function isForeignPage({ origin }: IncomingHttpHeaders): boolean {
-  return origin !== undefined && !/^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(origin);
-}
-
-/** An error of a request over HTTP. */
-export class HttpError extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-  ) {
-    super(message);
-  }
 }

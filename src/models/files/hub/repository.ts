@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { concatBytes, decodeUtf8 } from "../../../core/bytes.js";
 import { errorMessage, LlamaGymError } from "../../../core/errors.js";
-import { asJsonObject } from "../../../core/json.js";
+import { asJsonObject, parseBoundedJson } from "../../../core/json.js";
 import {
   getContentType,
   hubFetch,
@@ -37,6 +37,7 @@ export type RemoteFile = z.infer<typeof fileSchema>;
 /** Limits of what one listing (or other query) may send: the largest repositories have some 10,000 files at 300 bytes each. */
 const MAX_PAGES = 100;
 const MAX_API_BYTES = 64 * 2 ** 20;
+const MAX_API_NODES = 4_000_000;
 
 /**
  * Queries the hub's API with retries and parses its pages, which link to each other. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED,
@@ -59,7 +60,7 @@ async function query<Page>(
       const bytes = await readBody(config, target, response, remainingBytes);
       remainingBytes -= bytes.length;
       try {
-        pages.push(parsePage(JSON.parse(decodeUtf8(bytes))));
+        pages.push(parsePage(parseBoundedJson(decodeUtf8(bytes), MAX_API_NODES)));
       } catch (error) {
         if (error instanceof LlamaGymError) throw error;
         throw unreachableError(config, target, `its response is invalid (${errorMessage(error)})`, error);

@@ -1,7 +1,8 @@
 import { appendFile, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { decodeChunk, parseRolloutLine, type RolloutRecord } from "./chunk.js";
 import { openRolloutTracker } from "./rollout-file.js";
 
@@ -79,4 +80,44 @@ it("continues after the step of a checkpoint, without a half-written line", asyn
   await second.logRollout!(3, makeRecord(3));
   await second.close!();
   expect((await readLines("resumed")).map(({ step }) => step)).toEqual([1, 2, 3]);
+});
+
+describe("a chunk that unpacks to much more than it has", () => {
+  const rows = makeRecord(1, "x").episodes.map(({ row }) => row);
+  const pack = (...lines: (string | Buffer)[]) => {
+    const parts = lines.flatMap((line) => [Buffer.from(line), Buffer.from("\n")]).slice(0, -1);
+    return {
+      version: 2,
+      step: 1,
+      episodes: rows,
+      data: gzipSync(Buffer.concat(parts), { level: 1 }).toString("base64"),
+    };
+  };
+  const vocabulary = '{"texts":{},"special":[]}';
+
+  it.each([
+    ["of many bytes", pack(vocabulary, Buffer.alloc(33 * 2 ** 20, " ")), "an episode has more than"],
+    [
+      "of many objects",
+      pack(vocabulary, `[${"{},".repeat(1_100_000)}{}]`),
+      "more than 1000000 arrays, objects and strings",
+    ],
+    [
+      "of many strings",
+      pack(vocabulary, `[${'"",'.repeat(1_100_000)}""]`),
+      "more than 1000000 arrays, objects and strings",
+    ],
+    ["of many lines", pack(vocabulary, "\n".repeat(1_000_000)), "Unexpected end of JSON input"],
+    ["whose token texts are the bomb", pack(Buffer.alloc(33 * 2 ** 20, " "), "{}"), "an episode has more than"],
+  ])("is refused: %s", async (_, line, reason) => {
+    await expect(decodeChunk(line)).rejects.toMatchObject({
+      code: "FILE_CORRUPT",
+      message: expect.stringContaining(reason) as string,
+    });
+  });
+
+  it("gives the episodes that are wanted without keeping the others", async () => {
+    const line = { ...pack(vocabulary, Buffer.alloc(40 * 2 ** 20, "x"), '{"turns":[]}'), episodes: [rows[0], rows[0]] };
+    expect((await decodeChunk(line, (index) => index === 1)).episodes).toMatchObject([{ turns: [] }]);
+  });
 });

@@ -1,3 +1,4 @@
+import { printWarning } from "../../../core/terminal-text.js";
 import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { stream } from "../../../core/random/streams.js";
@@ -67,7 +68,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     const { config, algorithmConfig } = resolveTrainerConfig(name, algorithm, options.args ?? {});
     this.config = config;
     this.algorithmConfig = algorithmConfig;
-    const { onWarning = console.error, rewardFuncs, rewardWeights } = options;
+    const { onWarning = printWarning, rewardFuncs, rewardWeights } = options;
     this.onWarning = onWarning;
     this.monitor = new TrainingMonitor({ entropyFloor: ENTROPY_FLOOR, onWarning });
     this.scorer = new RewardScorer(rewardFuncs, {

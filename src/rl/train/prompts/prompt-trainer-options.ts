@@ -19,6 +19,7 @@ import {
   splitSettings,
   text,
 } from "../../../core/settings.js";
+import { generationSettings, TEMPERATURE_LIMITS } from "../../../generation/generation-options.js";
 import { trainedDistribution } from "../../rollout/rollout-settings.js";
 import { recordingSettings, trainerSettings } from "../trainer-settings.js";
 
@@ -27,33 +28,11 @@ const TRANSFORMERS = "TRL 1.16 (Transformers' TrainingArguments)";
 
 /** Settings of a trainer on prompts, without the algorithm's. */
 const promptSettings = defineSettings({
-  temperature: number({ default: 1, above: 0, description: "Sampling temperature.", source: TRL }),
-  topK: integer({
-    default: 0,
-    min: 0,
-    description: "Sample from the k most probable tokens. 0 disables it.",
-    source: TRL,
-  }),
-  topP: number({
-    default: 1,
-    above: 0,
-    max: 1,
-    description: "Sample from the most probable tokens up to this cumulative probability.",
-    source: TRL,
-  }),
-  minP: number({
-    default: 0,
-    min: 0,
-    max: 1,
-    description: "Sample from tokens at least this probable relative to the most probable one.",
-    source: TRL,
-  }),
-  repetitionPenalty: number({
-    default: 1,
-    above: 0,
-    description: "Penalty of tokens that occurred before; 1 disables it.",
-    source: TRL,
-  }),
+  temperature: number({ ...TEMPERATURE_LIMITS, default: 1, description: "Sampling temperature.", source: TRL }),
+  topK: { ...generationSettings.topK, default: 0, source: TRL },
+  topP: { ...generationSettings.topP, default: 1, source: TRL },
+  minP: { ...generationSettings.minP, default: 0, source: TRL },
+  repetitionPenalty: { ...generationSettings.repetitionPenalty, default: 1, source: TRL },
   trainedDistribution,
   ignoreEos: boolean({
     description: "Continue completions after the end token, to their maximum length.",
