@@ -47,7 +47,8 @@ function isPromiseLike<Result>(value: MaybePromise<Result>): value is Promise<Re
 }
 
 function startTimer(deadline: number): void {
-  if (timer !== undefined && deadline >= timerDeadline) return;
+  // Without a limit, no timer keeps a process running in which nothing is left that could settle the promise.
+  if (deadline === Infinity || (timer !== undefined && deadline >= timerDeadline)) return;
   stopTimer();
   timerDeadline = deadline;
   timer = setTimeout(expireCalls, Math.min(MAX_DELAY_MS, Math.max(0, deadline - performance.now())));
