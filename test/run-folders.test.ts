@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,6 +16,8 @@ beforeAll(async () => {
   const lines = [{ prompt: "14 or 20?", completion: "stay" }];
   await writeFile(join(folder, "data.jsonl"), lines.map((line) => JSON.stringify(line)).join("\n"));
   await writeFile(join(folder, "stuck.js"), STUCK_ENV);
+  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+  await writeFile(join(folder, "stuck-tracker.js"), "export default { log: () => new Promise(() => {}) };");
 });
 afterAll(async () => rm(folder, { recursive: true }));
 
@@ -111,22 +113,55 @@ describe("a run folder", { timeout: 120_000 }, () => {
   });
 });
 
-describe("a command that waits for a promise that never settles", { timeout: 60_000 }, () => {
-  const args = (name: string, timeout: string) => {
-    const env = join(folder, "stuck.js");
-    return ["train", env, ...settings(48), "--call-timeout-seconds", timeout, "--output", join(folder, name)];
-  };
+describe("processes that are killed", { timeout: 300_000 }, () => {
+  it("leave nothing behind that the next one does not finish to the same result", async () => {
+    const script = fileURLToPath(new URL("../scripts/kill-table.mjs", import.meta.url));
+    const child = spawn(process.execPath, [script, "--kills", "7", "--pairs", "1"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let out = "";
+    child.stdout.on("data", (data) => (out += String(data)));
+    const status = await new Promise((done) => child.once("close", done));
+    expect(out).toMatch(/gateway +1 .*\npairs of train +1 +1\n$/);
+    expect(status).toBe(0);
+  });
+});
 
+describe("a command that waits for a promise that never settles", { timeout: 60_000 }, () => {
   it("says what it waited for and how to resume", async () => {
-    const { status, err } = await runCommand(args("stuck", "0"));
-    expect(err).toMatch(/waiting for the rollout of update 1, which never completed.*There is no checkpoint/);
-    expect(err).toMatch(/llamagym train ended before it was complete.*Resume with: .*train --resume .*stuck/);
+    const output = join(folder, "waiting");
+    const args = ["train", "blackjack", "--tracker", "stuck-tracker.js", ...settings(48), "--output", output];
+    const { status, err } = await runCommand(args, { cwd: folder });
+    expect(err).toMatch(
+      /waiting for the logging of update 1, which never completed.*There is no checkpoint\.\nllamagym/,
+    );
+    expect(err).toMatch(/llamagym train ended before it was complete.*Resume with: .*train --resume .*waiting\n$/);
     expect(status).toBe(13);
-    expect(await readdir(join(folder, "stuck"))).not.toContain(".lock");
+    expect(existsSync(join(output, ".lock"))).toBe(false);
+  });
+
+  it("says what it waited for in a program that uses the library", () => {
+    const index = new URL("../dist/index.js", import.meta.url).href;
+    const program = `
+      import { startRun } from ${JSON.stringify(index)};
+      const options = { env: "Blackjack-v1", turns: 48, batchSize: 16, numEnvs: 4, actionMode: "choices", device: "cpu" };
+      void (async () => {
+        const run = await startRun(options, "library");
+        await run.train({ onUpdate: () => new Promise(() => {}) });
+      })();`;
+    const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program], { cwd: folder });
+    expect(String(stderr)).toMatch(/waiting for the logging of update 1/);
+    expect(status).toBe(13);
+  });
+
+  it("says so in a command without a run", async () => {
+    const demos = await runCommand(["demos", "stuck.js", "--policy", "random"], { cwd: folder });
+    expect(demos).toMatchObject({ status: 13, err: expect.stringContaining("llamagym demos ended before") as string });
   });
 
   it("fails after the time limit of a call", async () => {
-    const { status, err } = await runCommand(args("limited", "0.2"));
+    const args = ["train", "stuck.js", ...settings(48), "--call-timeout-seconds", "0.2", "--output", "limited"];
+    const { status, err } = await runCommand(args, { cwd: folder });
     expect(err).toMatch(/ENV_FAILED.*0\.2/);
     expect(status).toBe(1);
   });

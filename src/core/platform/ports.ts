@@ -29,7 +29,7 @@ export interface OpenFile {
 /** A file that is only appended to; each call returns after the operating system has accepted the data. */
 export interface OpenAppendFile {
   append(data: string | Uint8Array): void;
-  /** Whether the path still names this file: data of a deleted file is lost. */
+  /** Whether the file still has a name, and its path is taken: data of a deleted file is lost. */
   isLinked(): boolean;
   truncate(size: number): void;
   close(): void;

@@ -47,8 +47,7 @@ function isPromiseLike<Result>(value: MaybePromise<Result>): value is Promise<Re
 }
 
 function startTimer(deadline: number): void {
-  // Without a limit, no timer keeps a process running in which nothing is left that could settle the promise.
-  if (deadline === Infinity || (timer !== undefined && deadline >= timerDeadline)) return;
+  if (timer !== undefined && deadline >= timerDeadline) return;
   stopTimer();
   timerDeadline = deadline;
   timer = setTimeout(expireCalls, Math.min(MAX_DELAY_MS, Math.max(0, deadline - performance.now())));

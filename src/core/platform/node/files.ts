@@ -73,11 +73,8 @@ function openAppend(path: string, mode: "create" | "append"): OpenAppendFile {
   const descriptor = fs.openSync(path, mode === "create" ? "ax" : "a");
   return {
     append: (data) => fs.appendFileSync(descriptor, data),
-    isLinked: () => {
-      const named = fs.statSync(path, { throwIfNoEntry: false });
-      const { ino, dev } = fs.fstatSync(descriptor);
-      return named?.ino === ino && named.dev === dev;
-    },
+    // Not by inode numbers, which change on some network file systems.
+    isLinked: () => fs.fstatSync(descriptor).nlink > 0 && fs.existsSync(path),
     truncate: (size) => fs.ftruncateSync(descriptor, size),
     close: () => fs.closeSync(descriptor),
   };

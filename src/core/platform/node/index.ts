@@ -54,7 +54,8 @@ function watchOpenWork(describe: () => string): () => void {
 }
 
 function reportOpenWork(): void {
-  for (const describe of openWork) process.stderr.write(`${describe()}\n`);
+  // The innermost work says what it waited for; what contains it, how to continue.
+  for (const describe of [...openWork].reverse()) process.stderr.write(`${describe()}\n`);
   openWork.clear();
   process.off("beforeExit", reportOpenWork);
   process.exitCode = UNSETTLED_EXIT_CODE;
