@@ -1,3 +1,4 @@
+import { system } from "#platform";
 import { Reporter } from "./reporter.js";
 import { runCommandLine } from "./run-command-line.js";
 
@@ -17,7 +18,17 @@ const exitWithError = (error: unknown): never => process.exit(reporter.fail(erro
 
 ignoreBrokenPipe();
 process.on("uncaughtException", exitWithError);
-process.exitCode = await runCommandLine(
+const stopWatching = system.watchOpenWork(() => {
+  const resume = reporter.resumeCommand === undefined ? "" : ` Resume with: ${reporter.resumeCommand}`;
+  return `llamagym ${args.at(0) ?? ""} ended before it was complete: nothing is left that could complete what it waits for.${resume}`;
+});
+// Not awaited: Node.js itself warns of a module's await that never ends.
+void runCommandLine(
   args.filter((arg) => arg !== "--debug"),
   reporter,
-).catch(exitWithError);
+)
+  .catch(exitWithError)
+  .then((status) => {
+    stopWatching();
+    process.exitCode = status;
+  });

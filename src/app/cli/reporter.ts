@@ -17,6 +17,8 @@ export interface ProgressOptions {
 export class Reporter {
   private readonly line = new ProgressLine();
   private interrupts: InterruptHandler | undefined;
+  /** Command that resumes what this one has saved. */
+  resumeCommand: string | undefined;
   private readonly neverAborted = new AbortController().signal;
 
   /** With `debug`, errors are shown with their stack. */

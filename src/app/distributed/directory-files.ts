@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { getTemporaryPath } from "../../models/files/temporary-path.js";
 import type { WorkerInfo } from "./job-queue.js";
 
 /** Interval at which the directory is read. */
@@ -45,7 +45,7 @@ export async function listFolder(folder: string): Promise<string[]> {
 
 /** Writes a file under a temporary name and renames it, so that readers never see a part. */
 export async function writeWhole(path: string, data: string | Uint8Array): Promise<void> {
-  const partial = `${path}.${randomUUID()}.partial`;
+  const partial = getTemporaryPath(path);
   await mkdir(dirname(path), { recursive: true });
   await writeFile(partial, data);
   await rename(partial, path);

@@ -3,6 +3,7 @@ import { mkdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LlamaGymError } from "../../core/errors.js";
+import { removeAbandonedFiles } from "../../models/files/temporary-path.js";
 import {
   FileObserver,
   LOST,
@@ -54,8 +55,9 @@ export class DirectoryLearnerQueue implements LearnerQueue {
   static async open(folder: string, run: string, setup: string, times: QueueTimes): Promise<DirectoryLearnerQueue> {
     const queue = new DirectoryLearnerQueue(folder, run, times);
     await queue.acquire();
-    for (const path of [queue.paths.jobs, queue.paths.claims, queue.paths.answers])
-      await mkdir(path, { recursive: true });
+    const { root, jobs, claims, answers, weights, refused } = queue.paths;
+    for (const path of [jobs, claims, answers]) await mkdir(path, { recursive: true });
+    for (const path of [root, jobs, answers, weights, refused]) await removeAbandonedFiles(path);
     await writeWhole(queue.paths.setup, setup);
     const every = (ms: number, task: () => Promise<void>) =>
       queue.timers.push(setInterval(() => void task().catch(() => {}), ms));

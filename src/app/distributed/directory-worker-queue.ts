@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { removeAbandonedFiles } from "../../models/files/temporary-path.js";
 import {
   FileObserver,
   LOST,
@@ -38,6 +39,7 @@ export class DirectoryWorkerQueue implements WorkerQueue {
   }
 
   async announce(info: WorkerInfo): Promise<void> {
+    await removeAbandonedFiles(workersPath(this.folder));
     await writeWhole(join(workersPath(this.folder), `${info.name}.json`), JSON.stringify(info));
   }
 

@@ -22,6 +22,7 @@ import { gatewaySettings } from "./gateway-settings.js";
 import { GatewayTask } from "./gateway-task.js";
 import { mountSessionRoutes, sessionUrl } from "./session-routes.js";
 import { FunctionSource, QueueSource, type AgentEpisode } from "./session-source.js";
+import { withFolderLock, type FolderLock } from "../../models/files/index.js";
 import { SessionStore } from "./session-store.js";
 import { UpdateGate } from "./update-gate.js";
 
@@ -42,6 +43,8 @@ export interface GatewayTrainerOptions<Task = unknown>
   readonly microBatchTokens?: number;
   /** Folder for checkpoints; without it, nothing is saved. */
   readonly checkpointDir?: string;
+  /** Lock that the program holds on the run folder; without it, `train` locks `checkpointDir`. */
+  readonly lock?: FolderLock;
   /** Which sessions a tracker with `logRollout` receives. Default "none". */
   readonly rollouts?: RolloutMode;
   /** Receives warnings, and errors that clients see as status 500. */
@@ -132,10 +135,19 @@ export class GatewayTrainer<Task = unknown> {
 
   /**
    * Trains until the sessions or turns are complete or `signal` aborts, then closes the gateway. Can be called once.
-   * @throws AGENT_FAILED if the agent throws, what the algorithm throws (the last checkpoint remains), and INVALID_STATE if
-   * `checkpointDir` contains another run.
+   * @throws AGENT_FAILED if the agent throws, what the algorithm throws (the last checkpoint remains), INVALID_STATE if
+   * `checkpointDir` contains another run, and FOLDER_IN_USE while another process writes to it.
    */
   async train(callbacks: Omit<TrainCallbacks, "onWarmStart"> = {}): Promise<TrainResult> {
+    const { lock, checkpointDir } = this.options;
+    if (lock !== undefined) return this.trainLocked(callbacks, lock);
+    return withFolderLock(checkpointDir, async (taken) => this.trainLocked(callbacks, taken));
+  }
+
+  private async trainLocked(
+    callbacks: Omit<TrainCallbacks, "onWarmStart">,
+    lock: FolderLock | undefined,
+  ): Promise<TrainResult> {
     const { options, resumed, monitor } = this;
     const { checkpointDir } = options;
     const { signal } = callbacks;
@@ -152,7 +164,7 @@ export class GatewayTrainer<Task = unknown> {
         result = event;
         return callbacks.onUpdate?.(event);
       };
-      return await runTrainLoop(task, { ...callbacks, resumed, monitor, checkpointDir, saveSteps, onUpdate });
+      return await runTrainLoop(task, { ...callbacks, resumed, monitor, checkpointDir, lock, saveSteps, onUpdate });
     } catch (error) {
       // The loop saved a checkpoint before it threw.
       if (signal?.aborted !== true || error !== signal.reason) throw error;
@@ -254,7 +266,7 @@ export async function createGateway(options: Omit<GatewayTrainerOptions, "agent"
 
 /** Options that are not settings. */
 const OTHER_OPTIONS = [
-  ..."model modelName agent tasks sessionReward microBatchTokens checkpointDir rollouts onWarning".split(" "),
+  ..."model modelName agent tasks sessionReward microBatchTokens checkpointDir lock rollouts onWarning".split(" "),
   ..."host port apiKey maxRequests algorithm".split(" "),
   ...ALGORITHM_NAMES,
 ];

@@ -4,6 +4,7 @@ import { pick, type SettingTable } from "../../core/settings.js";
 import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
 import type { TrainResult } from "../../rl/train/train-loop.js";
 import type { TrainCallbacks } from "../../rl/train/trainer.js";
+import type { FolderLock } from "../../models/files/index.js";
 import { gatewaySettings } from "../gateway/gateway-settings.js";
 import { GatewayTrainer, type GatewayTrainerOptions } from "../gateway/gateway-trainer.js";
 import { EpisodeJudge } from "../judge/episode-judge.js";
@@ -15,7 +16,7 @@ import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
 import { ADAPTER_FOLDER, checkUnchanged, GATEWAY_ENV, type RunOptions } from "./run.js";
 import { takeControlRequests } from "./run-control.js";
-import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig } from "./run-folder.js";
+import { checkNewRunFolder, checkWritable, getCheckpointDir, openLocked, requireRunConfig } from "./run-folder.js";
 import { RunRecords } from "./run-records.js";
 import { completionSettings, resolveTrainConfig, trainSettingsOf, type TrainConfig } from "./run-settings.js";
 
@@ -73,8 +74,7 @@ export async function startGatewayRun(
   const named = algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) };
   const config = resolveTrainConfig({ ...named, env: GATEWAY_ENV });
   checkRunSize(config, options);
-  await checkNewRunFolder(folder);
-  return openRun(config, folder, hooks, false);
+  return openLocked(folder, checkNewRunFolder, async (lock) => openRun(config, lock, hooks, false));
 }
 
 /** Resumes a run from its newest checkpoint, or from its start if it has none. @throws as `resumeRun`, and as `createGateway`. */
@@ -90,16 +90,16 @@ export async function resumeGatewayRun(
   checkUnchanged(resolveTrainConfig(saved, { isResolved: true }), changes, folder);
   const config = resolveTrainConfig({ ...saved, ...changes }, { isResolved: true });
   checkRunSize(config);
-  await checkWritable(folder);
-  return openRun(config, folder, hooks, true);
+  return openLocked(folder, checkWritable, async (lock) => openRun(config, lock, hooks, true));
 }
 
 async function openRun(
   config: TrainConfig,
-  folder: string,
+  lock: FolderLock,
   { server, trackers = [], onDownload, onWarning = () => {}, onInfo }: GatewayRunHooks,
   isResumed: boolean,
 ): Promise<GatewayRun> {
+  const { folder } = lock;
   const { valueHead: kind, valueHeadDropout: dropout, completionLogSteps, numLoggedCompletions } = config;
   const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
   const memoryEstimate = await estimateRunMemory(config);
@@ -127,6 +127,7 @@ async function openRun(
       sessionReward: judge && (({ messages }) => judge.score(messages)),
       microBatchTokens: config.microBatchTokens,
       checkpointDir: getCheckpointDir(folder),
+      lock,
       onWarning: (message) => {
         records?.log.warning(message, "metrics");
         onWarning(message);
@@ -162,6 +163,7 @@ async function openRun(
       },
       saveAdapter: async () => {
         const path = join(folder, ADAPTER_FOLDER);
+        await lock.verify();
         await model.savePretrained(path);
         return path;
       },
@@ -170,6 +172,7 @@ async function openRun(
         await openRecords.close();
         await judge?.close();
         await model.close();
+        await lock.release();
       },
     };
   } catch (error) {

@@ -1,7 +1,7 @@
 import { access, constants, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
-import { readJson, readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
+import { FolderLock, readJson, readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
 import { checkFormatVersion } from "../../rl/train/check-format-version.js";
 import type { TrainOptions } from "./run-settings.js";
 
@@ -40,6 +40,27 @@ export async function checkNewRunFolder(folder: string): Promise<void> {
       `${folder} already contains a run. Resume it with --resume ${folder}, or choose another --output.`,
     );
   await checkWritable(folder);
+}
+
+/**
+ * Locks a run folder and checks it. Nothing remains of the lock if opening the run fails.
+ * @throws FOLDER_IN_USE, and what the check and opening the run throw.
+ */
+export async function openLocked<Result>(
+  folder: string,
+  check: (folder: string) => Promise<void>,
+  open: (lock: FolderLock) => Promise<Result>,
+): Promise<Result> {
+  await check(folder);
+  const lock = await FolderLock.acquire(folder);
+  try {
+    // Another process may have started a run before this one had the lock.
+    await check(folder);
+    return await open(lock);
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
 }
 
 /** Finds the settings of the run, of training or fine-tuning, that saved an adapter or a checkpoint. */

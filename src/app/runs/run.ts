@@ -3,7 +3,7 @@ import type { TextAgent } from "../../rl/agent/text-agent.js";
 import type { Env } from "../../envs/env.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { pick } from "../../core/settings.js";
-import type { DownloadProgress } from "../../models/files/index.js";
+import type { DownloadProgress, FolderLock } from "../../models/files/index.js";
 import type { TrackerSource } from "../../rl/tracking/index.js";
 import { EpisodeJudge } from "../judge/episode-judge.js";
 import { resolveWandbConfig } from "../tracking/index.js";
@@ -13,7 +13,14 @@ import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
 import { takeControlRequests } from "./run-control.js";
-import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
+import {
+  checkNewRunFolder,
+  checkWritable,
+  getCheckpointDir,
+  openLocked,
+  requireRunConfig,
+  writeRunConfig,
+} from "./run-folder.js";
 import { RunRecords } from "./run-records.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./run-settings.js";
 import { resolveWarmStart } from "./resolve-warm-start.js";
@@ -82,7 +89,7 @@ export interface Run {
 
 /**
  * Starts a run in a new folder. Nothing is written before the model and the environment are open.
- * @throws INVALID_ARGUMENT for invalid settings, INVALID_STATE for a folder that contains a run, FILE_WRITE_FAILED, and what
+ * @throws INVALID_ARGUMENT for invalid settings, INVALID_STATE for a folder that contains a run, FOLDER_IN_USE, FILE_WRITE_FAILED, and what
  * opening the model and the environment throws.
  */
 export async function startRun(options: TrainOptions, folder: string, runOptions: RunOptions = {}): Promise<Run> {
@@ -91,8 +98,7 @@ export async function startRun(options: TrainOptions, folder: string, runOptions
     algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) },
   );
   checkRunSize(config, options);
-  await checkNewRunFolder(folder);
-  return openRun(config, folder, runOptions, false);
+  return openLocked(folder, checkNewRunFolder, async (lock) => openRun(config, lock, runOptions, false));
 }
 
 /**
@@ -114,20 +120,23 @@ export async function resumeRun(
   checkUnchanged(resolveTrainConfig(saved, { isResolved: true }), changes, folder);
   const config = resolveTrainConfig({ ...saved, ...changes }, { isResolved: true });
   checkRunSize(config);
-  await checkWritable(folder);
-  return openRun(config, folder, runOptions, true);
+  return openLocked(folder, checkWritable, async (lock) => openRun(config, lock, runOptions, true));
 }
 
-/** Checks that a resumed run changes only CHANGEABLE_ON_RESUME. @throws INVALID_ARGUMENT */
-export function checkUnchanged(config: TrainConfig, changes: Partial<TrainOptions>, folder: string): void {
-  const changeable: readonly string[] = CHANGEABLE_ON_RESUME;
-  for (const name of Object.keys(changes) as (keyof TrainConfig)[]) {
+/** Checks that a resumed run changes only some settings. @throws INVALID_ARGUMENT */
+export function checkUnchanged<Config extends object>(
+  config: Config,
+  changes: Partial<Config>,
+  folder: string,
+  changeable: readonly string[] = CHANGEABLE_ON_RESUME,
+): void {
+  for (const name of Object.keys(changes) as (keyof Config & string)[]) {
     const [before, after] = [config[name], changes[name]].map((value) => JSON.stringify(value));
     if (before === after || changeable.includes(name)) continue;
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       `The run in ${folder} has ${name} ${before ?? "not set"}, which cannot change to ${after ?? "not set"} on resume. ` +
-        `Omit it, or start a new run in another folder. What can be changed: ${CHANGEABLE_ON_RESUME.join(", ")}.`,
+        `Omit it, or start a new run in another folder. What can be changed: ${changeable.join(", ")}.`,
     );
   }
 }
@@ -148,10 +157,11 @@ function checkGradientWorkers(config: TrainConfig, workers: WorkersAddress | und
 
 async function openRun(
   config: TrainConfig,
-  folder: string,
+  lock: FolderLock,
   { trackers = [], onDownload, onWarning = () => {}, onInfo, workers }: RunOptions,
   isResumed: boolean,
 ): Promise<Run> {
+  const { folder } = lock;
   const { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts } = config;
   const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
   const judge = EpisodeJudge.create(config, onWarning);
@@ -188,13 +198,13 @@ async function openRun(
     const { maxStaleness, envsPerJob, gradientWorkers } = config;
     const gradientTransport = gradientWorkers ? transport : undefined;
     const rolloutOptions = { transport, gradientTransport, maxStaleness, envsPerJob, onWarning: onTrainerWarning };
-    trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, ...rolloutOptions });
+    trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, lock, ...rolloutOptions });
     const resumedAt = isResumed ? await trainer.resume() : 0;
     const hasCheckpoint = trainer.restoredCheckpoint !== undefined;
     const resumed = { resumedAt: isResumed ? resumedAt : undefined, hasCheckpoint };
     records = await RunRecords.open(folder, config, { wandb, trackers, judge, onWarning, onInfo, ...resumed });
     const state = { isResumed, resumedAt, hasCheckpoint };
-    return new OpenRun(config, folder, agent, state, makeEnv, trainer, records, transport, judge);
+    return new OpenRun(config, lock, agent, state, makeEnv, trainer, records, transport, judge);
   } catch (error) {
     await trainer?.close();
     await transport?.close();
@@ -210,7 +220,7 @@ class OpenRun implements Run {
 
   constructor(
     private currentConfig: TrainConfig,
-    readonly folder: string,
+    private readonly lock: FolderLock,
     readonly agent: TextAgent,
     start: Pick<Run, "isResumed" | "resumedAt" | "hasCheckpoint">,
     readonly makeEnv: () => Promise<Env>,
@@ -224,6 +234,10 @@ class OpenRun implements Run {
 
   get config(): TrainConfig {
     return this.currentConfig;
+  }
+
+  get folder(): string {
+    return this.lock.folder;
   }
 
   get onlineSft(): boolean {
@@ -248,6 +262,7 @@ class OpenRun implements Run {
 
   async saveAdapter(): Promise<string> {
     const path = join(this.folder, ADAPTER_FOLDER);
+    await this.lock.verify();
     await this.agent.save(path);
     return path;
   }
@@ -258,6 +273,7 @@ class OpenRun implements Run {
     await this.records.close();
     await this.judge?.close();
     await this.agent.model.close();
+    await this.lock.release();
   }
 
   /** Carries out what was requested in the run folder. */

@@ -45,13 +45,17 @@ export const allSftRunSettings = { ...sftRunSettings, ...sftSettings } as const 
 export interface SftRunConfig extends Settings<typeof allSftRunSettings> {
   /** JSONL file of training examples. */
   readonly data: string;
+  /** Hashes of the contents of `data` and `evalData`, by which a resumed run recognizes them. */
+  readonly dataSha256?: string;
+  readonly evalDataSha256?: string;
 }
 
 export type SftRunOptions = Partial<SftRunConfig> & Pick<SftRunConfig, "data">;
 
 /** Resolves the settings of a run. @throws INVALID_ARGUMENT for unknown names and values out of range. */
-export function resolveSftRunConfig({ data, ...given }: SftRunOptions): SftRunConfig {
-  const config = { data, ...resolveSettings("A fine-tuning run", allSftRunSettings, given) };
+export function resolveSftRunConfig({ data, dataSha256, evalDataSha256, ...given }: SftRunOptions): SftRunConfig {
+  const hashes = { dataSha256, evalDataSha256 };
+  const config = { data, ...hashes, ...resolveSettings("A fine-tuning run", allSftRunSettings, given) };
   checkTuning(config);
   return config;
 }

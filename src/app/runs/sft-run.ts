@@ -1,14 +1,19 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { stream } from "../../core/random/streams.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import type { DownloadProgress } from "../../models/files/index.js";
+import type { DownloadProgress, FolderLock } from "../../models/files/index.js";
+import { toReadError } from "../../models/files/file-errors.js";
 import type { SftEvaluation, SftMetrics } from "../../rl/algorithms/sft/sft-learner.js";
 import { readExamples, type InvalidLine } from "../../rl/data/read-examples.js";
 import type { SftExample } from "../../rl/data/sft-example.js";
 import type { TrackerSource } from "../../rl/tracking/index.js";
 import { SftTrainer } from "../../rl/train/sft-trainer.js";
-import { join } from "node:path";
 import { openRunModel } from "./open-model.js";
-import { checkNewRunFolder, getCheckpointDir, requireRunConfig } from "./run-folder.js";
+import { checkUnchanged } from "./run.js";
+import { checkNewRunFolder, checkWritable, getCheckpointDir, openLocked, requireRunConfig } from "./run-folder.js";
 import { RunRecords } from "./run-records.js";
 import { resolveSftRunConfig, getSftConfig, type SftRunConfig, type SftRunOptions } from "./sft-run-settings.js";
 
@@ -51,25 +56,69 @@ export interface SftRun {
  * contains a run.
  */
 export async function startSftRun(options: SftRunOptions, folder: string, hooks: SftRunHooks = {}): Promise<SftRun> {
-  const config = resolveSftRunConfig(options);
-  await checkNewRunFolder(folder);
-  return openRun(config, folder, hooks, false);
+  const config = await hashData(resolveSftRunConfig(options));
+  return openLocked(folder, checkNewRunFolder, async (lock) => openRun(config, lock, hooks, false));
 }
 
+/** Settings that may change when a run is resumed; `data` and `evalData` name the same contents at another place. */
+export const SFT_CHANGEABLE_ON_RESUME = [
+  "data",
+  "evalData",
+  "device",
+  "threads",
+  "microBatchTokens",
+  "saveSteps",
+  "tracker",
+] as const;
+
 /**
- * Resumes a run from its newest checkpoint, or from its start if it has none.
- * @throws FILE_NOT_FOUND for a folder without a run, RUN_INCOMPATIBLE for a run of another version, and as `startSftRun`.
+ * Resumes a run from its newest checkpoint, or from its start if it has none. Only SFT_CHANGEABLE_ON_RESUME may change.
+ * @throws FILE_NOT_FOUND for a folder without a run and for missing data, RUN_INCOMPATIBLE for a run of another version and for
+ * changed data, INVALID_ARGUMENT for other changes, and as `startSftRun`.
  */
-export async function resumeSftRun(folder: string, hooks: SftRunHooks = {}): Promise<SftRun> {
-  return openRun(resolveSftRunConfig(await requireRunConfig<SftRunOptions>(folder)), folder, hooks, true);
+export async function resumeSftRun(
+  folder: string,
+  changes: Partial<SftRunOptions> = {},
+  hooks: SftRunHooks = {},
+): Promise<SftRun> {
+  const saved = await requireRunConfig<SftRunOptions>(folder);
+  if (saved.data === undefined)
+    throw invalidArgument(`The run in ${folder} is not one of sft. Resume it with the command that started it.`);
+  checkUnchanged(resolveSftRunConfig(saved), changes, folder, SFT_CHANGEABLE_ON_RESUME);
+  const config = await hashData(resolveSftRunConfig({ ...saved, ...changes }), saved, folder);
+  return openLocked(folder, checkWritable, async (lock) => openRun(config, lock, hooks, true));
+}
+
+/** Adds the hashes of the data, and compares them with those of the run to resume. @throws FILE_NOT_FOUND, RUN_INCOMPATIBLE */
+async function hashData(config: SftRunConfig, saved?: SftRunOptions, folder?: string): Promise<SftRunConfig> {
+  const hash = async (name: "data" | "evalData"): Promise<string | undefined> => {
+    const path = config[name];
+    if (path === undefined) return undefined;
+    const option = name === "data" ? "--data" : "--eval-data";
+    const content = await readFile(path).catch((error: unknown) => {
+      const { code, message } = toReadError(path, error);
+      const advice = saved === undefined ? "" : ` If it was moved, give its new path with ${option} FILE.`;
+      throw new LlamaGymError(code, message + advice, { cause: error });
+    });
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    const before = saved?.[`${name}Sha256`];
+    if (before === undefined || before === sha256) return sha256;
+    throw new LlamaGymError(
+      "RUN_INCOMPATIBLE",
+      `${path} has changed since the run in ${folder} started, so the run cannot be resumed on it. Restore the file, or give ` +
+        `${option} the path of an unchanged copy, or start a new run.`,
+    );
+  };
+  return { ...config, dataSha256: await hash("data"), evalDataSha256: await hash("evalData") };
 }
 
 async function openRun(
   config: SftRunConfig,
-  folder: string,
+  lock: FolderLock,
   { trackers = [], onDownload, onWarning = () => {} }: SftRunHooks,
   isResumed: boolean,
 ): Promise<SftRun> {
+  const { folder } = lock;
   const model = await openRunModel(config, { valueHead: "saved", onDownload });
   try {
     const { examples, evalExamples, invalidLines } = await readData(config, model);
@@ -90,17 +139,19 @@ async function openRun(
       invalidLines,
       train: async (callbacks) => {
         const { saveSteps, evalSteps } = config;
-        const options = { tracker: records.tracker, checkpointDir, saveSteps, evalSteps, ...callbacks };
+        const options = { tracker: records.tracker, checkpointDir, lock, saveSteps, evalSteps, ...callbacks };
         return (await records.watch(trainer.train(options))).isInterrupted;
       },
       saveResult: async () => {
         const path = join(folder, RESULT_FOLDER);
+        await lock.verify();
         await model.savePretrained(path);
         return path;
       },
       close: async () => {
         await records.close();
         await model.close();
+        await lock.release();
       },
     };
   } catch (error) {

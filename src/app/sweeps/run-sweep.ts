@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { LlamaGymError } from "../../core/errors.js";
-import { writeJson } from "../../models/files/index.js";
+import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
+import { writeJson, type FolderLock } from "../../models/files/index.js";
 import { createEnvFactory, requireTextEnv } from "../runs/make-text-agent.js";
-import { checkWritable } from "../runs/run-folder.js";
+import { checkWritable, openLocked } from "../runs/run-folder.js";
 import type { RunOptions } from "../runs/run.js";
 import type { TrainProgress } from "../../rl/train/train-loop.js";
 import { planSweep, type SweepPlan, type Trial } from "./sweep-plan.js";
@@ -59,7 +59,7 @@ export interface SweepResult {
  *
  * A trial with conflicting settings or a failing run is recorded as failed, and the sweep continues. @throws INVALID_ARGUMENT for
  * unknown settings, for a metric that updates do not record, and if no trial is valid; INVALID_STATE for the folder of another
- * sweep; FILE_WRITE_FAILED; and errors of opening the first run.
+ * sweep; FOLDER_IN_USE; FILE_WRITE_FAILED; and errors of opening the first run.
  */
 export async function runSweep(
   options: SweepOptions,
@@ -69,8 +69,23 @@ export async function runSweep(
   const config = resolveSweepConfig(await loadSweepAlgorithms(options));
   const plan = planSweep(config);
   await checkEnv(plan);
-  await checkWritable(folder);
-  const sweepFolder = await SweepFolder.open(folder, config, plan);
+  return openLocked(folder, checkWritable, async (lock) => {
+    try {
+      return await runLocked(config, plan, lock, callbacks);
+    } finally {
+      await lock.release();
+    }
+  });
+}
+
+async function runLocked(
+  config: SweepConfig,
+  plan: SweepPlan,
+  lock: FolderLock,
+  callbacks: SweepCallbacks,
+): Promise<SweepResult> {
+  const { folder } = lock;
+  const sweepFolder = await SweepFolder.open(lock, config, plan);
   callbacks.onPlan?.(plan, config);
   const isFinished = await runAllRungs(config, plan, sweepFolder, callbacks);
   await sweepFolder.write(isFinished);
@@ -164,11 +179,14 @@ async function runTrial(
   return true;
 }
 
+/** Errors of a run folder, which do not depend on the settings of a trial. */
+const FOLDER_ERRORS: ReadonlySet<string> = new Set<ErrorCode>(["FILE_WRITE_FAILED", "FOLDER_IN_USE"]);
+
 /** Returns the reason of a failure that concerns one trial; rethrows errors that would fail all trials. */
 function getTrialFailure(error: unknown, sweepFolder: SweepFolder): string {
   const isSetupError = error instanceof RunOpenError || error instanceof MissingMetricError;
   const reason = isSetupError ? error.reason : error;
-  if (reason instanceof LlamaGymError && reason.code === "FILE_WRITE_FAILED") throw reason;
+  if (reason instanceof LlamaGymError && FOLDER_ERRORS.has(reason.code)) throw reason;
   // Before the first result, the cause is rather the model or a name than the trial.
   if (isSetupError && sweepFolder.trials.every(({ runs }) => runs.length === 0)) throw reason;
   return reason instanceof LlamaGymError ? reason.message : String(reason);

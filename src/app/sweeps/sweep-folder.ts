@@ -3,7 +3,13 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { LlamaGymError } from "../../core/errors.js";
-import { checkSavable, readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
+import {
+  checkSavable,
+  readJsonIfExists,
+  writeJson,
+  type FolderLock,
+  type JsonObject,
+} from "../../models/files/index.js";
 import { checkFormatVersion } from "../../rl/train/check-format-version.js";
 import { readRunConfig } from "../runs/run-folder.js";
 import type { SweepPlan } from "./sweep-plan.js";
@@ -26,7 +32,7 @@ export async function readSweepOptions(folder: string): Promise<SweepOptions | u
 /** The settings and results in a sweep's folder. */
 export class SweepFolder {
   private constructor(
-    readonly path: string,
+    private readonly lock: FolderLock,
     private readonly config: SweepConfig,
     private readonly plan: SweepPlan,
     private readonly runs: Map<string, TrialRun>,
@@ -36,7 +42,8 @@ export class SweepFolder {
    * Opens the folder of a new sweep, or of the same sweep to resume it.
    * @throws INVALID_STATE if it contains other runs, FILE_CORRUPT, RUN_INCOMPATIBLE, FILE_WRITE_FAILED.
    */
-  static async open(path: string, config: SweepConfig, plan: SweepPlan): Promise<SweepFolder> {
+  static async open(lock: FolderLock, config: SweepConfig, plan: SweepPlan): Promise<SweepFolder> {
+    const { folder: path } = lock;
     const saved = await readSweepOptions(path);
     checkSavable(join(path, CONFIG_FILE), config);
     const requested = JSON.parse(JSON.stringify(config)) as JsonObject;
@@ -53,7 +60,11 @@ export class SweepFolder {
           "Choose another folder, or resume the sweep there with its settings.",
       );
     await writeJson(join(path, CONFIG_FILE), { version: SWEEP_VERSION, ...requested });
-    return new SweepFolder(path, config, plan, runs);
+    return new SweepFolder(lock, config, plan, runs);
+  }
+
+  get path(): string {
+    return this.lock.folder;
   }
 
   /** Returns the folder of a trial's run with a seed, relative to the sweep's. */
@@ -94,6 +105,7 @@ export class SweepFolder {
   /** Writes results.json: the trials so far, from best to worst. */
   async write(isFinished: boolean): Promise<void> {
     const { env, metric, goal, method } = this.config;
+    await this.lock.verify();
     await writeJson(join(this.path, RESULTS_FILE), {
       version: SWEEP_VERSION,
       env,

@@ -29,6 +29,8 @@ export interface OpenFile {
 /** A file that is only appended to; each call returns after the operating system has accepted the data. */
 export interface OpenAppendFile {
   append(data: string | Uint8Array): void;
+  /** Whether the file still has a name, and its path is taken: data of a deleted file is lost. */
+  isLinked(): boolean;
   truncate(size: number): void;
   close(): void;
 }
@@ -66,11 +68,15 @@ export interface FileSystem {
   rename(from: string, to: string): Promise<void>;
   copy(from: string, to: string): Promise<void>;
   symlink(target: string, path: string): Promise<void>;
+  /** Gives a file a second name; fails if the name exists. */
+  link(from: string, to: string): Promise<void>;
   /** Sets the time of the last change to now. */
   touch(path: string): Promise<void>;
   /** Removes a file or a folder with its contents; does nothing if it does not exist. */
   remove(path: string): Promise<void>;
   removeSync(path: string): void;
+  /** Removes a folder; fails if it is not empty. */
+  removeEmptyFolder(path: string): Promise<void>;
 }
 
 /** The machine and the process. */
@@ -87,11 +93,20 @@ export interface System {
   countCores(): number;
   /** Returns the memory of the machine, or of its container, in bytes. */
   memoryBytes(): number;
+  /** Identifies the start of the machine, where the system says; otherwise "". */
+  readonly bootId: string;
   isProcessRunning(pid: number): boolean;
+  /** Returns the time at which a process started, in a form to compare; "" where it is unknown, also of one that has ended. */
+  getProcessStart(pid: number): string;
   /** Whether a debugger may have stopped the process. */
   isDebuggerAttached(): boolean;
   /** Runs a synchronous handler when the process exits; returns a function that removes it. */
   onExit(handler: () => void): () => void;
+  /**
+   * Names work that is open, until the returned function is called. A process in which only such work is left, and nothing that
+   * could complete it, ends: it then writes the descriptions to standard error and exits with status 13.
+   */
+  watchOpenWork(describe: () => string): () => void;
 }
 
 /** Files of the package, and modules that it finds at run time. */

@@ -181,6 +181,18 @@ describe("Runtime", () => {
     });
   });
 
+  it("rejects all requests once its worker has ended, including pending ones", async () => {
+    const other = new Runtime({ device: "cpu", threads: 1 });
+    const own = await other.createSession(compile({ sum: add(x, y) }));
+    const feeds = { x: float32([1, 2], [1, 2]), y: float32([3, 4], [1, 2]) };
+    const pending = own.run(feeds);
+    const ended = { code: "RUNTIME_FAILED", message: "The compute worker ended with exit code 1." };
+    const { worker } = other as unknown as { readonly worker: { terminate(): Promise<void> } };
+    await Promise.allSettled([pending, worker.terminate()]);
+    await expect(own.run(feeds)).rejects.toMatchObject(ended);
+    await other.close();
+  });
+
   it("rejects all requests after close, including pending ones", async () => {
     const other = new Runtime({ device: "cpu", threads: 1 });
     const own = await other.createSession(compile({ sum: add(x, y) }));

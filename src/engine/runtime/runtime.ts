@@ -63,7 +63,7 @@ export class Runtime {
       data: this.guard,
       onMessage: (response) => this.handleResponse(response),
       onError: (error) => this.fail(`The compute worker failed: ${error.message}.`, error),
-      onExit: () => this.fail("The runtime was closed."),
+      onExit: (code) => this.fail(`The compute worker ended with exit code ${code}.`),
     });
     this.removeExitHandler = waitAtExit(this.guard);
   }

@@ -3,6 +3,7 @@ import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { CausalLM } from "../causal-lm.js";
 import { mergeAdapter } from "../adapters/merge-adapter.js";
 import { addAllChecksums } from "../files/checksums.js";
+import { FolderLock } from "../files/folder-lock.js";
 import { replaceFolder, writeFileAtomic } from "../files/write-file-atomic.js";
 import { saveModel, type SaveOptions } from "../save-model.js";
 import type { Tokenizer } from "../text/tokenizer.js";
@@ -52,12 +53,30 @@ interface ExportSource {
 
 /**
  * Exports a model to a folder, which appears once everything in it is written. @throws INVALID_ARGUMENT, INVALID_STATE
- * for a folder that is not empty, MODEL_UNSUPPORTED, TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
+ * for a folder that is not empty, FOLDER_IN_USE, MODEL_UNSUPPORTED, TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
  */
 export async function exportModel(source: ExportSource, folder: string, options: ExportOptions): Promise<void> {
-  const { overwrite = false, readme } = options;
+  const { overwrite = false } = options;
   const dtype = resolveExportDtype(options);
   await checkExportFolder(folder, overwrite);
+  const path = fs.resolve(folder);
+  // Next to the folder, which is replaced as a whole.
+  const lock = await FolderLock.acquire(path, fs.join(fs.dirname(path), `.${fs.basename(path)}.lock`));
+  try {
+    await checkExportFolder(folder, overwrite);
+    await writeExport(source, path, dtype, options);
+  } finally {
+    await lock.release();
+  }
+}
+
+async function writeExport(
+  source: ExportSource,
+  folder: string,
+  dtype: ExportDtype,
+  options: ExportOptions,
+): Promise<void> {
+  const { readme } = options;
   await replaceFolder(folder, async (staging) => {
     if (readme !== undefined) await writeFileAtomic(fs.join(staging, "README.md"), readme);
     await writeFormat(source, staging, dtype, options);

@@ -8,6 +8,7 @@ export {
   writeChecksums,
 } from "./checksums.js";
 export { replaceFolder, writeFileAtomic } from "./write-file-atomic.js";
+export { FolderLock, withFolderLock } from "./folder-lock.js";
 export * from "./gguf/index.js";
 export * from "./hub/index.js";
 export type { JsonObject, JsonValue } from "../../core/json.js";

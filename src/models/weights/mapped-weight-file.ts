@@ -1,5 +1,6 @@
 import { fs, system } from "#platform";
 import { getSystemErrorCode } from "../files/file-errors.js";
+import { getOwnerName, hasOwnerEnded } from "../files/temporary-path.js";
 import type { WeightLocation } from "../../engine/graph/index.js";
 import { releaseMemory } from "../../engine/runtime/release-memory.js";
 
@@ -36,7 +37,7 @@ export class MappedWeightFile {
     read: ReadTensorParts,
   ): Promise<MappedWeightFile | undefined> {
     await removeStaleFolders();
-    const folder = await fs.makeTempFolder(fs.join(system.tempFolder, `${FOLDER_PREFIX}${system.pid}-`));
+    const folder = await fs.makeTempFolder(fs.join(system.tempFolder, FOLDER_PREFIX + getOwnerName()));
     try {
       const locations = await writeParts(fs.join(folder, FILE_NAME), names, maxElements, read);
       return new MappedWeightFile(folder, locations);
@@ -89,8 +90,7 @@ async function writeParts(
 async function removeStaleFolders(): Promise<void> {
   const names = await fs.list(system.tempFolder).catch((): string[] => []);
   for (const name of names) {
-    const pid = Number(new RegExp(`^${FOLDER_PREFIX}(\\d+)-`).exec(name)?.[1]);
-    if (Number.isInteger(pid) && !system.isProcessRunning(pid))
+    if (name.startsWith(FOLDER_PREFIX) && hasOwnerEnded(name.slice(FOLDER_PREFIX.length)))
       await fs.remove(fs.join(system.tempFolder, name)).catch(() => {});
   }
 }

@@ -44,6 +44,7 @@ export class AppendFile {
     if (this.file === undefined)
       throw new LlamaGymError("INVALID_STATE", `${this.path} is closed: log before the tracker is closed.`);
     try {
+      if (!this.file.isLinked()) throw new Error("it was deleted or replaced while it was written");
       operation(this.file);
     } catch (error) {
       throw toWriteError(this.path, error);

@@ -1,6 +1,7 @@
 import { printWarning } from "../../core/terminal-text.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import { withFolderLock } from "../../models/files/index.js";
 import type { LearnerState, Metrics } from "../algorithms/learner.js";
 import { BatchSchedule } from "../algorithms/sft/batch-schedule.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "../algorithms/sft/settings.js";
@@ -22,7 +23,7 @@ export interface SftTrainerOptions extends SftOptions {
 /** Callbacks of `SftTrainer.train`. */
 export interface SftTrainOptions extends Pick<
   TrainLoopOptions,
-  "checkpointDir" | "saveSteps" | "evalSteps" | "tracker" | "signal"
+  "checkpointDir" | "lock" | "saveSteps" | "evalSteps" | "tracker" | "signal"
 > {
   /** Called after each update, and awaited. */
   readonly onStep?: (metrics: SftMetrics) => void | Promise<void>;
@@ -103,8 +104,14 @@ export class SftTrainer {
     return this.step;
   }
 
-  /** Makes the remaining updates. @throws INVALID_STATE without training examples, TRAINING_DIVERGED. */
-  async train({ onStep, onEvaluation, ...options }: SftTrainOptions = {}): Promise<TrainResult> {
+  /** Makes the remaining updates. @throws INVALID_STATE without training examples, FOLDER_IN_USE, TRAINING_DIVERGED. */
+  async train(options: SftTrainOptions = {}): Promise<TrainResult> {
+    const { lock, checkpointDir } = options;
+    if (lock !== undefined) return this.trainLocked(options);
+    return withFolderLock(checkpointDir, async (taken) => this.trainLocked({ ...options, lock: taken }));
+  }
+
+  private async trainLocked({ onStep, onEvaluation, ...options }: SftTrainOptions): Promise<TrainResult> {
     const task = this.requireTask();
     const { resumed } = this;
     if (resumed === undefined)

@@ -1,4 +1,5 @@
-import { yieldToEventLoop } from "#platform";
+import { system, yieldToEventLoop } from "#platform";
+import type { FolderLock } from "../../models/files/index.js";
 import type { Metrics } from "../algorithms/learner.js";
 import type { Tracker } from "../tracking/index.js";
 import type { BestEvaluation } from "./best-model.js";
@@ -38,6 +39,8 @@ export interface TrainLoopOptions {
   readonly completionLogSteps?: number;
   /** Completions logged at a time. Default 3. */
   readonly numLoggedCompletions?: number;
+  /** Lock on the folder of the run, which the loop checks before it logs or saves. */
+  readonly lock?: FolderLock;
   readonly tracker?: Tracker;
   readonly monitor?: TrainingMonitor;
   /** Called during rollouts and after each update. */
@@ -70,9 +73,11 @@ export async function runTrainLoop<Rollout, Batch>(
   options: TrainLoopOptions = {},
 ): Promise<TrainResult> {
   const loop = new TrainLoop(task, options);
+  const stopWatching = system.watchOpenWork(() => loop.describeWait());
   try {
     return await loop.run();
   } finally {
+    stopWatching();
     await task.close?.();
   }
 }
@@ -86,6 +91,7 @@ class TrainLoop<Rollout, Batch> {
   private isSaveRequested = false;
   /** Seconds spent on the recording of the last update. */
   private recordingSeconds = 0;
+  private stage: "rollout" | "update" | "evaluation" | "logging" | "checkpoint" = "rollout";
   /** Ends when the recording of the last update is written. */
   private recording: void | Promise<void> = undefined;
 
@@ -111,6 +117,17 @@ class TrainLoop<Rollout, Batch> {
     return { state, metrics, isInterrupted: this.progress < 1, latestCheckpoint };
   }
 
+  /** Says what training waits for, in a process that ends because nothing is left that could complete it. */
+  describeWait(): string {
+    const { stage, state, latestCheckpoint } = this;
+    const update = state.updates + (stage === "rollout" || stage === "update" ? 1 : 0);
+    const saved = latestCheckpoint === undefined ? "There is no checkpoint." : `Last checkpoint: ${latestCheckpoint}.`;
+    return (
+      `Training ended without a result: it was waiting for the ${stage} of update ${update}, which never completed. A promise ` +
+      `of an environment, a reward function, an agent or a callback probably never settles. ${saved}`
+    );
+  }
+
   private get progress(): number {
     return this.task.progress(this.state);
   }
@@ -120,12 +137,14 @@ class TrainLoop<Rollout, Batch> {
     const start = performance.now();
     const onProgress = (current: TrainerState) => options.onProgress?.(this.createEvent(current));
     let rollout: Rollout;
+    this.stage = "rollout";
     try {
       rollout = await task.collect(state, onProgress);
     } catch (error) {
       throw await this.saveAfterFailure(error);
     }
     const collectEnd = performance.now();
+    this.stage = "update";
     const batch = await task.prepare(rollout);
     const updateMetrics = await task.update(batch, progress);
     const end = performance.now();
@@ -140,6 +159,7 @@ class TrainLoop<Rollout, Batch> {
       step_time: seconds,
     };
     let failure: { readonly error: unknown } | undefined;
+    this.stage = "evaluation";
     try {
       await this.evaluateIfDue();
     } catch (error) {
@@ -153,6 +173,8 @@ class TrainLoop<Rollout, Batch> {
     const { monitor, tracker, completionLogSteps = 10, numLoggedCompletions = 3, onProgress, onUpdate } = this.options;
     const { updates } = this.state;
     monitor?.check(this.metrics);
+    this.stage = "logging";
+    await this.options.lock?.verify();
     await tracker?.log(updates, this.metrics);
     if ((updates - 1) % completionLogSteps === 0) {
       const completions = this.task.sampleCompletions?.(rollout, numLoggedCompletions);
@@ -211,6 +233,8 @@ class TrainLoop<Rollout, Batch> {
     const { checkpointDir } = this.options;
     await this.recording;
     if (checkpointDir === undefined || this.state.updates === this.savedUpdates) return;
+    this.stage = "checkpoint";
+    await this.options.lock?.verify();
     this.latestCheckpoint = await saveCheckpoint(checkpointDir, this.state, this.task, {
       ...options,
       previous: this.savedUpdates,

@@ -3,6 +3,7 @@ import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
 import { openEnv } from "../../envs/registry/open-env.js";
+import { withFolderLock, type FolderLock } from "../../models/files/index.js";
 import type { Agent } from "../agent/agent.js";
 import { toSftMetrics } from "../agent/demonstrations/warm-start.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
@@ -35,6 +36,8 @@ export interface TrainerOptions {
   readonly seed?: number;
   /** Folder for checkpoints; without it, nothing is saved. */
   readonly checkpointDir?: string;
+  /** Lock that the program holds on the run folder; without it, `train` locks `checkpointDir`. */
+  readonly lock?: FolderLock;
   /** Updates between checkpoints. Default 10. */
   readonly saveSteps?: number;
   /** Updates between greedy evaluations, which also follow the last update. Default: none. */
@@ -125,10 +128,19 @@ export class Trainer {
 
   /**
    * Trains until the episodes or turns are complete or `signal` aborts, then closes the environments. Can be called once.
-   * @throws what the agent, the environments and the algorithm throw (the last checkpoint remains), and INVALID_STATE if
-   * `checkpointDir` contains another run.
+   * @throws what the agent, the environments and the algorithm throw (the last checkpoint remains), INVALID_STATE if
+   * `checkpointDir` contains another run, and FOLDER_IN_USE while another process writes to it.
    */
-  async train({ onWarmStart, ...callbacks }: TrainCallbacks = {}): Promise<TrainResult> {
+  async train(callbacks: TrainCallbacks = {}): Promise<TrainResult> {
+    const { lock, checkpointDir } = this.options;
+    if (lock !== undefined) return this.trainLocked(callbacks, lock);
+    return withFolderLock(checkpointDir, async (taken) => this.trainLocked(callbacks, taken));
+  }
+
+  private async trainLocked(
+    { onWarmStart, ...callbacks }: TrainCallbacks,
+    lock: FolderLock | undefined,
+  ): Promise<TrainResult> {
     const { agent, checkpointDir, saveSteps, evalSteps, gradientTransport } = this.options;
     const { resumed, monitor } = this;
     if (resumed === undefined)
@@ -139,7 +151,7 @@ export class Trainer {
     if (gradientTransport !== undefined) learner.useGradientTransport?.(gradientTransport);
     const task = await this.openTask();
     this.isClosed = true;
-    const options = { resumed: this.resumed, monitor, checkpointDir, saveSteps, evalSteps };
+    const options = { resumed: this.resumed, monitor, checkpointDir, lock, saveSteps, evalSteps };
     const result = await runTrainLoop(task, { ...callbacks, ...options });
     const bestEvaluation = result.isInterrupted ? undefined : await this.bestModel?.load();
     return { ...result, bestEvaluation, isInterrupted: result.isInterrupted || !isWarmedUp };

@@ -106,7 +106,7 @@ async function openTarget(target: Damage["target"], scratch: string): Promise<{ 
   const options = { onWarning: (message: string) => warnings.push(message) };
   if (target === "train" || target === "sft") {
     const folder = join(scratch, target);
-    const run = await (target === "train" ? resumeRun(folder, {}, options) : resumeSftRun(folder, options));
+    const run = await (target === "train" ? resumeRun(folder, {}, options) : resumeSftRun(folder, {}, options));
     const { resumedAt } = run;
     await run.close();
     return { resumedAt, warnings: warnings.join("\n") };

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { defineSettings, number, pick, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { gatewaySettings } from "../../gateway/gateway-settings.js";
 import { gatewayRunSettingsOf, resumeGatewayRun, startGatewayRun, type GatewayRun } from "../../runs/gateway-run.js";
@@ -93,6 +94,7 @@ async function trainGateway(args: Args, reporter: Reporter): Promise<number> {
   downloads.end();
   const resumeCommand = formatCommandLine(`gateway --resume ${quoteArg(run.folder)}`);
   reporter.handleInterrupts(`Saving. Press Ctrl-C again to quit now; resume with: ${resumeCommand}`);
+  reporter.resumeCommand = resumeCommand;
   reporter.print(describeStart(run, "through a gateway"));
   reporter.print(describeGateway(run, apiKey));
   try {
@@ -112,7 +114,8 @@ async function trainGateway(args: Args, reporter: Reporter): Promise<number> {
     return result.isInterrupted ? SIGINT_EXIT_CODE : 0;
   } catch (error) {
     report.end();
-    reporter.info(`The run is saved in ${run.folder}. Resume from its last checkpoint with: ${resumeCommand}`);
+    if (existsSync(run.folder))
+      reporter.info(`The run is saved in ${run.folder}. Resume from its last checkpoint with: ${resumeCommand}`);
     throw error;
   } finally {
     await run.close();

@@ -1,12 +1,20 @@
 import { defineSettings, pick, text, type GivenSettings } from "../../../core/settings.js";
-import { resumeSftRun, startSftRun, type SftRun } from "../../runs/sft-run.js";
+import {
+  resumeSftRun,
+  SFT_CHANGEABLE_ON_RESUME,
+  startSftRun,
+  type SftRun,
+  type SftRunHooks,
+} from "../../runs/sft-run.js";
 import { allSftRunSettings, type SftRunOptions } from "../../runs/sft-run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { reportDownloads } from "../display/report-downloads.js";
 import { SftProgress } from "../display/report-training.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
+import { checkResumeOptions } from "../options/check-resume-options.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { defineCommand } from "../options/define-command.js";
+import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
@@ -23,7 +31,10 @@ const commandOptions = defineSettings(
       defaultText: "runs/sft-TIME",
       description: "Run folder: settings, metrics, checkpoints and the result.",
     }),
-    resume: text({ valueName: "folder", description: "Resume the run in this folder." }),
+    resume: text({
+      valueName: "folder",
+      description: `Resume the run in this folder. Only these settings may change: ${SFT_CHANGEABLE_ON_RESUME.map(toOptionName).join(", ")}; the files of data and evalData may have moved, but not changed.`,
+    }),
   },
   "Run",
 );
@@ -53,14 +64,21 @@ async function fineTune(args: Args, reporter: Reporter): Promise<number> {
   const run =
     args.resume === undefined
       ? await startSftRun(explicitOptions(args), args.output ?? timestampedFolder("sft"), hooks)
-      : await resumeSftRun(args.resume, hooks);
+      : await resumeExistingRun(args, args.resume, hooks);
   downloads.end();
   reporter.handleInterrupts("Finishing this update, then saving. Press Ctrl-C again to quit now.");
+  reporter.resumeCommand = formatCommandLine(`sft --resume ${quoteArg(run.folder)}`);
   try {
     return await runTraining(run, reporter);
   } finally {
     await run.close();
   }
+}
+
+async function resumeExistingRun(args: Args, folder: string, hooks: SftRunHooks): Promise<SftRun> {
+  const { resume: _, ...changes } = args;
+  checkResumeOptions(changes, SFT_CHANGEABLE_ON_RESUME);
+  return resumeSftRun(folder, changes, hooks);
 }
 
 function explicitOptions(args: Args): SftRunOptions {

@@ -111,6 +111,7 @@ async function sweep(
   reporter.handleInterrupts(
     `Finishing this update, then saving. Press Ctrl-C again to quit now and lose it; resume with: ${resumeCommand}`,
   );
+  reporter.resumeCommand = resumeCommand;
   try {
     const result = await runSweep(sweepOptions, folder, { ...report.callbacks, signal: reporter.signal });
     report.end();

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { boolean, defineSettings, pick, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { formatNumber } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
@@ -14,6 +15,7 @@ import { reportDownloads } from "../display/report-downloads.js";
 import { reportEpisodes } from "../display/report-episodes.js";
 import { TrainingReport } from "../display/report-training.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
+import { checkResumeOptions } from "../options/check-resume-options.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { timestampedFolder } from "../options/default-output.js";
@@ -136,11 +138,13 @@ async function train(args: Args, name: string | undefined, reporter: Reporter): 
   reporter.handleInterrupts(
     `Finishing this update, then saving. Press Ctrl-C again to quit now and lose it; resume with: ${resumeCommand}`,
   );
+  reporter.resumeCommand = resumeCommand;
   try {
     await runTraining(run, reporter, report, resumeCommand);
   } catch (error) {
     report.end();
-    reporter.info(`The run is saved in ${run.folder}. Resume from its last checkpoint with: ${resumeCommand}`);
+    if (existsSync(run.folder))
+      reporter.info(`The run is saved in ${run.folder}. Resume from its last checkpoint with: ${resumeCommand}`);
     throw error;
   } finally {
     report.end();
@@ -163,13 +167,7 @@ async function resumeExistingRun(
   runOptions: RunOptions,
 ): Promise<Run> {
   const { resume: _, dashboard: _dashboard, redis: _redis, workersFolder: _folder, ...changes } = args;
-  const changeable: readonly string[] = CHANGEABLE_ON_RESUME;
-  const disallowed = Object.keys(changes).find((option) => !changeable.includes(option));
-  if (name !== undefined || disallowed !== undefined)
-    throw new UsageError(
-      `A resumed run keeps its ${name === undefined ? `--${toOptionName(disallowed!)}` : "environment"}. Leave ` +
-        `${name === undefined ? "it" : `"${name}"`} out; --resume can be combined with ${changeable.map((option) => `--${toOptionName(option)}`).join(", ")}.`,
-    );
+  checkResumeOptions(changes, CHANGEABLE_ON_RESUME, name);
   return resumeRun(folder, changes as Partial<TrainOptions>, runOptions);
 }
 

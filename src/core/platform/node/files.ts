@@ -73,6 +73,8 @@ function openAppend(path: string, mode: "create" | "append"): OpenAppendFile {
   const descriptor = fs.openSync(path, mode === "create" ? "ax" : "a");
   return {
     append: (data) => fs.appendFileSync(descriptor, data),
+    // Not by inode numbers, which change on some network file systems.
+    isLinked: () => fs.fstatSync(descriptor).nlink > 0 && fs.existsSync(path),
     truncate: (size) => fs.ftruncateSync(descriptor, size),
     close: () => fs.closeSync(descriptor),
   };
@@ -122,7 +124,9 @@ export const nodeFileSystem: FileSystem = {
   rename: disk.rename,
   copy: disk.copyFile,
   symlink: (target, path) => disk.symlink(target, path),
+  link: disk.link,
   touch: (path) => disk.utimes(path, new Date(), new Date()),
   remove: (path) => disk.rm(path, { recursive: true, force: true }),
+  removeEmptyFolder: (path) => disk.rmdir(path),
   removeSync: (path) => fs.rmSync(path, { recursive: true, force: true }),
 };

@@ -19,6 +19,7 @@ import type {
 } from "../ports.js";
 import { LlamaGymError } from "../../errors.js";
 import { nodeFileSystem } from "./files.js";
+import { getProcessStart, isProcessRunning, readBootId } from "./processes.js";
 
 export const fs: FileSystem = nodeFileSystem;
 
@@ -38,13 +39,26 @@ function runExitHandlers(): void {
   for (const handler of exitHandlers) handler();
 }
 
-function isProcessRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
+/** Node's status of a process whose event loop is empty while a top-level await is pending. */
+const UNSETTLED_EXIT_CODE = 13;
+
+const openWork = new Set<() => string>();
+
+function watchOpenWork(describe: () => string): () => void {
+  if (openWork.size === 0) process.on("beforeExit", reportOpenWork);
+  openWork.add(describe);
+  return () => {
+    openWork.delete(describe);
+    if (openWork.size === 0) process.off("beforeExit", reportOpenWork);
+  };
+}
+
+function reportOpenWork(): void {
+  // The innermost work says what it waited for; what contains it, how to continue.
+  for (const describe of [...openWork].reverse()) process.stderr.write(`${describe()}\n`);
+  openWork.clear();
+  process.off("beforeExit", reportOpenWork);
+  process.exitCode = UNSETTLED_EXIT_CODE;
 }
 
 function countCores(): number {
@@ -71,9 +85,12 @@ export const system: System = {
     const limit = process.constrainedMemory();
     return limit > 0 ? Math.min(totalmem(), limit) : totalmem();
   },
+  bootId: readBootId(),
   isProcessRunning,
+  getProcessStart,
   isDebuggerAttached: () => inspectorUrl() !== undefined,
   onExit,
+  watchOpenWork,
 };
 
 const WORKER_FILE = "dist/engine/runtime/worker.js";

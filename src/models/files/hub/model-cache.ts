@@ -1,6 +1,7 @@
 import { fs } from "#platform";
 import { writeFileAtomic } from "../write-file-atomic.js";
 import { getSystemErrorCode, toWriteError } from "../file-errors.js";
+import { getTemporaryPath, removeAbandonedFiles } from "../temporary-path.js";
 import { isCommitHash } from "./repository.js";
 
 /**
@@ -65,9 +66,10 @@ export class ModelCache {
   async link(commit: string, path: string, hash: string): Promise<void> {
     const pointer = this.snapshotPath(commit, path);
     const blob = this.blobPath(hash);
-    const temporary = `${pointer}.${crypto.randomUUID().slice(0, 8)}.tmp`;
+    const temporary = getTemporaryPath(pointer);
     try {
       await fs.makeFolder(fs.dirname(pointer));
+      await removeAbandonedFiles(fs.dirname(pointer), pointer);
       try {
         await fs.symlink(fs.relative(fs.dirname(pointer), blob), temporary);
       } catch (error) {

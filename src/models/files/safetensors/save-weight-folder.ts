@@ -2,6 +2,7 @@ import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { toWriteError } from "../file-errors.js";
 import { writeJson } from "../json-file.js";
+import { getTemporaryPath, removeAbandonedFiles } from "../temporary-path.js";
 import { WEIGHTS_INDEX_NAME, WEIGHTS_NAME } from "./open-weight-folder.js";
 import { getSavedByteLength, writeSafetensors, type TensorToSave } from "./write-safetensors.js";
 import { countElements } from "../../../core/count-elements.js";
@@ -41,7 +42,9 @@ export async function saveWeightFolder(
   let staging: string | undefined;
   try {
     await fs.makeFolder(folder);
-    staging = await fs.makeTempFolder(fs.join(folder, ".saving-"));
+    await removeAbandonedFiles(folder);
+    staging = getTemporaryPath(fs.join(folder, "weights"));
+    await fs.makeFolder(staging);
     const names = await writeShards(staging, assignShards(tensors, maxShardBytes), tensors);
     for (const name of names) await fs.rename(fs.join(staging, name), fs.join(folder, name));
     await removeStaleFiles(folder, new Set(names));

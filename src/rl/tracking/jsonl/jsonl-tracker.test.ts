@@ -1,4 +1,4 @@
-import { appendFile, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -34,6 +34,21 @@ describe("openJsonlTracker", () => {
     expect(await read("deeper/metrics.jsonl")).toBe('{"step":7,"kl":null,"loss":null}\n');
     await tracker.close();
     expect(() => tracker.log(8, {})).toThrow("is closed");
+  });
+
+  it("fails once its file or folder is deleted or moved", async () => {
+    for (const change of [
+      async (name: string) => rm(join(folder, name, "metrics.jsonl")),
+      async (name: string) => rm(join(folder, name), { recursive: true }),
+      async (name: string) => rename(join(folder, name), join(folder, `${name}-moved`)),
+    ]) {
+      const name = crypto.randomUUID();
+      const tracker = await openJsonlTracker(join(folder, name));
+      await tracker.log(1, {});
+      await change(name);
+      expect(() => tracker.log(2, {})).toThrow(/could not be written: it was deleted or replaced/);
+      await tracker.close();
+    }
   });
 
   it("resumes from a checkpoint and discards later lines", async () => {

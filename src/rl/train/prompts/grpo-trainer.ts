@@ -4,7 +4,7 @@ import { LlamaGymError } from "../../../core/errors.js";
 import { stream } from "../../../core/random/streams.js";
 import { openTrainable } from "../../../generation/auto-model.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
-import { readJson, writeJson } from "../../../models/files/index.js";
+import { readJson, withFolderLock, writeJson, type FolderLock } from "../../../models/files/index.js";
 import { createLearner } from "../../algorithms/create-learner.js";
 import { isTruncatedSampling } from "../../rollout/rollout-settings.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
@@ -87,7 +87,8 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
    * Trains for maxSteps updates or numTrainEpochs epochs. Checks the dataset, the prompts' lengths and the output folder before
    * the first completion is sampled.
    * @throws INVALID_ARGUMENT for resumeFromCheckpoint without outputDir; INVALID_STATE while `train` is running, for a model
-   * without trainable parameters, and for an output folder that contains another run; FILE_CORRUPT, INVALID_ARGUMENT or
+   * without trainable parameters, and for an output folder that contains another run; FOLDER_IN_USE while another process writes
+   * to it; FILE_CORRUPT, INVALID_ARGUMENT or
    * CONTEXT_OVERFLOW for invalid rows; REWARD_FAILED; TRAINING_DIVERGED.
    */
   async train(options: PromptTrainOptions = {}): Promise<PromptTrainResult> {
@@ -104,7 +105,9 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
       const rows = await loadPromptDataset(this.options.trainDataset, model, this.algorithmConfig.maxCompletionLength);
       const learner = await this.createLearner(model);
       try {
-        return await this.run(this.createTask(model, rows, learner), options);
+        return await withFolderLock(outputDir, async (lock) =>
+          this.run(this.createTask(model, rows, learner), options, lock),
+        );
       } finally {
         await learner.release();
       }
@@ -135,6 +138,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
   private async run(
     task: PromptTask,
     { resumeFromCheckpoint = false, onStep, signal }: PromptTrainOptions,
+    lock: FolderLock | undefined,
   ): Promise<PromptTrainResult> {
     const { outputDir, saveSteps, completionLogSteps, numLoggedCompletions } = this.config;
     const checkpointDir = outputDir === undefined ? undefined : fs.join(outputDir, CHECKPOINTS_FOLDER);
@@ -151,6 +155,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
       const { state, metrics, isInterrupted } = await runTrainLoop(task, {
         resumed,
         checkpointDir,
+        lock,
         saveSteps,
         completionLogSteps,
         numLoggedCompletions,

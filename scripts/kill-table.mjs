@@ -1,0 +1,233 @@
+// Kills every command that writes at random moments, runs it again, and compares with an uninterrupted run; then starts pairs of
+// processes on one folder. Prints a table and exits with 1 if anything differs.
+// usage: npm run build && node scripts/kill-table.mjs [--kills 300] [--pairs 100] [--jobs 2] [--seed 1]
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: "string", default: "300" },
+    pairs: { type: "string", default: "100" },
+    jobs: { type: "string", default: "2" },
+    seed: { type: "string", default: "1" },
+  },
+});
+const [kills, pairs, jobs] = [values.kills, values.pairs, values.jobs].map(Number);
+const bin = fileURLToPath(new URL("../dist/app/cli/bin.js", import.meta.url));
+const root = mkdtempSync(join(tmpdir(), "kill-table-"));
+
+/** A small linear congruential generator: the moments of the kills repeat with the seed, the machine's speed does not. */
+let randomState = Number(values.seed) >>> 0;
+const random = () => (randomState = (Math.imul(randomState, 1664525) + 1013904223) >>> 0) / 2 ** 32;
+
+/** Runs a command, which is killed after some milliseconds; returns its status, or null after a kill. */
+function run(args, killAfterMs = 120_000) {
+  return new Promise((resolve) => {
+    const env = { ...process.env, LLAMAGYM_WORKER_LEASE_MS: "1000" };
+    const child = spawn(process.execPath, [bin, ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
+    let err = "";
+    child.stderr.on("data", (data) => (err += data));
+    const timer = setTimeout(() => child.kill("SIGKILL"), killAfterMs);
+    child.once("close", (status) => {
+      clearTimeout(timer);
+      resolve({ status, err });
+    });
+  });
+}
+
+const TRAIN =
+  "--turns 64 --batch-size 16 --num-envs 4 --save-steps 1 --action-mode choices --device cpu --threads 1 --seed 3";
+const train = ["train", "blackjack", ...TRAIN.split(" ")];
+const hasRun = (folder) => existsSync(join(folder, "config.json"));
+const data = join(root, "data.jsonl");
+const adapter = join(root, "base", "adapter");
+
+/** Numbers of metrics.jsonl apart from measured times. */
+function readMetrics(folder) {
+  const lines = readFileSync(join(folder, "metrics.jsonl"), "utf8").trim().split("\n");
+  const isMeasured = (name) => /time|second|_per_/.test(name);
+  return lines.map((line) => JSON.stringify(Object.entries(JSON.parse(line)).filter(([name]) => !isMeasured(name))));
+}
+
+/** Contents of a file, or of all files below a folder, as one hash. */
+function hashFiles(path) {
+  const hash = createHash("sha256");
+  const add = (each) => {
+    if (!statSync(each).isDirectory()) return hash.update(each.slice(path.length)).update(readFileSync(each));
+    for (const name of readdirSync(each).sort()) add(join(each, name));
+  };
+  add(path);
+  return hash.digest("hex");
+}
+
+const trainResult = (out) => [...readMetrics(out), hashFiles(join(out, "adapter"))];
+const sweepResult = (out) =>
+  readdirSync(join(out, "runs"))
+    .sort()
+    .flatMap((name) => trainResult(join(out, "runs", name)))
+    .concat(readFileSync(join(out, "best.json"), "utf8"));
+const isFilled = (out) => existsSync(out) && readdirSync(out).length > 0;
+
+/** Commands: how they start, how they run again after a kill, and what of their output is compared. */
+const COMMANDS = {
+  train: {
+    start: (out) => [...train, "--output", out],
+    again: (out) => (hasRun(out) ? ["train", "--resume", out] : [...train, "--output", out]),
+    result: trainResult,
+  },
+  sft: {
+    start: (out) => ["sft", "-d", data, "--max-steps", "12", "--save-steps", "1", "--threads", "1", "-o", out],
+    again: (out) => (hasRun(out) ? ["sft", "--resume", out] : COMMANDS.sft.start(out)),
+    result: (out) => [...readMetrics(out), hashFiles(join(out, "model"))],
+  },
+  sweep: {
+    start: (out) => ["sweep", ...train.slice(1, -2), "-s", "learningRate=1e-3,3e-3", "--output", out],
+    again: (out) => COMMANDS.sweep.start(out),
+    result: sweepResult,
+  },
+  export: {
+    start: (out) => ["export", adapter, "--format", "gguf", "--output", out],
+    again: (out) => (isFilled(out) ? ["--version"] : COMMANDS.export.start(out)),
+    result: (out) =>
+      readdirSync(out)
+        .filter((name) => name !== "README.md" && name !== "Modelfile")
+        .map((name) => hashFiles(join(out, name))),
+  },
+  merge: {
+    start: (out) => ["merge", adapter, "--output", out],
+    again: (out) => (isFilled(out) ? ["--version"] : COMMANDS.merge.start(out)),
+    result: (out) => [hashFiles(join(out, "model.safetensors")), readFileSync(join(out, "config.json"), "utf8")],
+  },
+  demos: {
+    start: (out) => ["demos", "blackjack", "--episodes", "2000", "--output", `${out}.jsonl`],
+    again: (out) => COMMANDS.demos.start(out),
+    result: (out) => [hashFiles(`${out}.jsonl`)],
+  },
+  gateway: {
+    start: (out) => ["gateway", "--turns", "100", "--port", "0", "--threads", "1", "-o", out],
+    again: (out) => (hasRun(out) ? ["gateway", "--port", "0", "--resume", out] : COMMANDS.gateway.start(out)),
+    // It waits for sessions, so the second run ends by SIGTERM.
+    isServer: true,
+  },
+};
+
+/** Names that no killed process may leave for the next one. */
+function findLeftovers(folder) {
+  return readdirSync(folder, { recursive: true }).filter((name) => /\.partial(\/|$)|\.lock/.test(name));
+}
+
+const reference = (name, out) => JSON.stringify(COMMANDS[name].result(out));
+const references = {};
+
+/** Runs a server until it waits for sessions, then ends it. */
+async function runServer(args) {
+  const child = spawn(process.execPath, [bin, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  let err = "";
+  child.stderr.on("data", (text) => (err += text));
+  child.stdout.on("data", (text) => String(text).includes("Gateway:") && child.kill("SIGTERM"));
+  const status = await new Promise((resolve) => child.once("close", resolve));
+  return { status: status === 130 ? 0 : status, err };
+}
+
+let numFolders = 0;
+async function killOnce(name, durationMs) {
+  const { start, again, isServer } = COMMANDS[name];
+  const parent = join(root, `${name}-${numFolders++}`);
+  mkdirSync(parent);
+  const out = join(parent, "out");
+  const first = await run(start(out), random() * durationMs);
+  const { status, err } = await (isServer ? runServer(again(out)) : run(again(out)));
+  const faults = [];
+  if (status !== 0) faults.push(`status ${status}: ${err.trim().split("\n").at(-1)}`);
+  else if (!isServer && reference(name, out) !== references[name]) faults.push("another result");
+  const leftovers = findLeftovers(parent);
+  if (leftovers.length > 0) faults.push(`left ${leftovers.join(", ")}`);
+  for (const fault of faults) console.log(`${name}: ${fault} (${parent})`);
+  if (faults.length === 0) rmSync(parent, { recursive: true });
+  return { isKilled: first.status === null, isGood: faults.length === 0 };
+}
+
+/** Starts a pair of processes on one folder: exactly one trains, the other one refuses by name. */
+async function pairOnce(isResumed) {
+  const out = join(root, `pair-${numFolders++}`);
+  if (isResumed) await run([...train, "--output", out], random() * references.trainMs);
+  const outcomes = await Promise.all([1, 2].map(() => run(COMMANDS.train.again(out))));
+  const refused = outcomes.filter(({ err }) => /FOLDER_IN_USE|already contains a run/.test(err));
+  const isGood =
+    outcomes.filter(({ status }) => status === 0).length === 1 &&
+    refused.length === 1 &&
+    reference("train", out) === references.train &&
+    findLeftovers(out).length === 0;
+  if (isGood) rmSync(out, { recursive: true });
+  else
+    console.log(
+      `pair: ${outcomes.map(({ status, err }) => `${status} ${err.trim().split("\n").at(-1)}`).join(" | ")} (${out})`,
+    );
+  return { isGood };
+}
+
+/** Does tasks, some at a time. */
+async function runAll(tasks) {
+  const results = [];
+  const queue = [...tasks];
+  await Promise.all(
+    Array.from({ length: jobs }, async () => {
+      for (let task = queue.shift(); task !== undefined; task = queue.shift()) results.push(await task());
+    }),
+  );
+  return results;
+}
+
+const lines = ["14 or 20?", "6 or 7?"].map((prompt) => JSON.stringify({ prompt, completion: "stay" }));
+writeFileSync(data, `${lines.join("\n")}\n`);
+await run([...train, "--output", join(root, "base")]);
+const rows = [];
+const names = Object.keys(COMMANDS);
+for (const [i, name] of names.entries()) {
+  const out = join(root, `whole-${name}`);
+  const start = performance.now();
+  const { status, err } = await (COMMANDS[name].isServer
+    ? runServer(COMMANDS[name].start(out))
+    : run(COMMANDS[name].start(out)));
+  if (status !== 0) throw new Error(`${name} failed: ${err}`);
+  // Two jobs at a time take longer than one.
+  const durationMs = (performance.now() - start) * Math.sqrt(jobs);
+  if (!COMMANDS[name].isServer) references[name] = reference(name, out);
+  references[`${name}Ms`] = durationMs;
+  const count = Math.floor(kills / names.length) + (i < kills % names.length ? 1 : 0);
+  const results = await runAll(Array.from({ length: count }, () => () => killOnce(name, durationMs)));
+  rows.push([
+    name,
+    results.length,
+    results.filter((each) => each.isKilled).length,
+    results.filter((each) => each.isGood).length,
+  ]);
+  console.log(`${name}: ${rows.at(-1).slice(1).join(" ")}`);
+}
+const pairResults = [];
+for (let i = 0; i < pairs; i++) {
+  pairResults.push(await pairOnce(i % 2 === 1));
+  if (i % 10 === 9) console.log(`pairs: ${i + 1}`);
+}
+rows.push(["pairs of train", pairResults.length, "", pairResults.filter((each) => each.isGood).length]);
+
+console.log("\ncommand          attempts   killed     good");
+for (const [name, ...numbers] of rows)
+  console.log(name.padEnd(16) + numbers.map((value) => String(value).padStart(9)).join(""));
+const isGood = rows.every(([, attempts, , good]) => attempts === good);
+if (isGood) rmSync(root, { recursive: true });
+process.exitCode = isGood ? 0 : 1;

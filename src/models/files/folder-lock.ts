@@ -1,0 +1,84 @@
+import { fs, system } from "#platform";
+import { LlamaGymError } from "../../core/errors.js";
+import { FileLock, type LockOwner } from "./file-lock.js";
+
+/** Name of the lock file in a folder that a process writes to. */
+export const LOCK_FILE = ".lock";
+
+/** The right to write to a folder, which one process has at a time. */
+export class FolderLock {
+  private constructor(
+    readonly folder: string,
+    private readonly lock: FileLock,
+    /** Folders that the lock created, the innermost first: they are removed with it if nothing was written. */
+    private readonly created: readonly string[],
+  ) {}
+
+  /**
+   * Makes this process the only one that writes to a folder, until `release` or its end. Creates the folder.
+   * @throws FOLDER_IN_USE while another process or run holds it, FILE_WRITE_FAILED.
+   */
+  static async acquire(folder: string, lockFile = fs.join(folder, LOCK_FILE)): Promise<FolderLock> {
+    const created = await listMissingFolders(fs.resolve(fs.dirname(lockFile)));
+    const lock = await FileLock.tryAcquire(lockFile);
+    if (lock instanceof FileLock) return new FolderLock(folder, lock, created);
+    throw new LlamaGymError("FOLDER_IN_USE", describeHolder(folder, lockFile, lock));
+  }
+
+  /** Checks that the folder is still the one that was locked. @throws FILE_WRITE_FAILED if it was deleted, moved or replaced. */
+  async verify(): Promise<void> {
+    const { folder } = this;
+    if (await this.lock.isHeld()) return;
+    const problem = (await fs.exists(folder))
+      ? `its lock file ${this.lock.path} was deleted or replaced`
+      : "it is missing";
+    throw new LlamaGymError(
+      "FILE_WRITE_FAILED",
+      `${folder} was deleted, moved or replaced while this process was writing to it: ${problem}. Nothing more is written. ` +
+        "If it was moved, resume the run where it is now.",
+    );
+  }
+
+  async release(): Promise<void> {
+    if (!(await this.lock.release())) return;
+    for (const folder of this.created) {
+      const isRemoved = await fs.removeEmptyFolder(folder).then(
+        () => true,
+        () => false,
+      );
+      if (!isRemoved) return;
+    }
+  }
+}
+
+async function listMissingFolders(path: string): Promise<string[]> {
+  if ((await fs.exists(path)) || fs.dirname(path) === path) return [];
+  return [path, ...(await listMissingFolders(fs.dirname(path)))];
+}
+
+function describeHolder(folder: string, lockFile: string, owner: LockOwner | undefined): string {
+  if (owner === undefined)
+    return `${folder} is in use: ${lockFile} is unreadable. Delete that file if no process writes to the folder.`;
+  const { pid, host, since } = owner;
+  if (host === system.hostname && pid === system.pid)
+    return `${folder} is in use by this process since ${since}. Close that run first, or choose another folder.`;
+  const advice =
+    host === system.hostname
+      ? "Wait for it or stop it, or choose another folder."
+      : `Stop it there, or choose another folder. If that process no longer exists, delete ${lockFile}.`;
+  return `${folder} is in use by process ${pid} on ${host} since ${since}. ${advice}`;
+}
+
+/** Does some work while this process is the only one that writes to a folder. @throws as `FolderLock.acquire`. */
+export async function withFolderLock<Result>(
+  folder: string | undefined,
+  work: (lock: FolderLock | undefined) => Promise<Result>,
+): Promise<Result> {
+  if (folder === undefined) return work(undefined);
+  const lock = await FolderLock.acquire(folder);
+  try {
+    return await work(lock);
+  } finally {
+    await lock.release();
+  }
+}
