@@ -26,6 +26,7 @@ describe("npm run fuzz", () => {
     ["hub", 4],
     ["kills", 1],
     ["checkpoints", 12],
+    ["sampler", 60],
   ])(
     "%s: each of %i mutants is accepted or refused with a code",
     async (name, count) => {

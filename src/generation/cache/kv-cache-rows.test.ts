@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CausalLM } from "../../models/causal-lm.js";
 import { RunningSequence } from "../sampling/running-sequence.js";
+import { cacheShape, copyCacheRows, KvCache, type CacheCopy } from "./kv-cache.js";
 import { KvCacheRows, type CacheRow } from "./kv-cache-rows.js";
 
 let model: CausalLM;
@@ -128,4 +129,36 @@ it("invalidates tokens cached after another prefix", async () => {
   await rows.admit([next], 0);
   expect(next.unprocessedTokens).toHaveLength(11);
   rows.clear();
+});
+
+it("restores no more of a stashed row than a prompt shares with it, which is all that shorter rows have room for", async () => {
+  const rows = new KvCacheRows(model);
+  const many = Array.from({ length: 16 }, (_, i) => sequenceFor([...prompt(i, 20), ...prompt(3 * i, 20)]));
+  await rows.admit(many, 0);
+  for (const [i, sequence] of many.entries()) await process(rows, sequence, i + 1);
+  for (const sequence of many) rows.release(rowOf(rows, sequence));
+  const [short, running] = [sequenceFor([7, 7, 7]), sequenceFor([8, 8, 8])];
+  await rows.admit([short, running], 0);
+  await process(rows, short, 100);
+  await process(rows, running, 200);
+  for (let step = 0; step < 9; step++) await rows.compactWhenIdle();
+  expect([rows.cache!.rows, rows.cache!.capacity]).toEqual([2, 32]);
+  rows.release(rowOf(rows, short));
+
+  const part = sequenceFor(many[5].prompt.slice(0, 25));
+  await rows.admit([part], 0);
+  expect(part.unprocessedTokens).toHaveLength(1);
+  expect(await markOf(rows, part)).toBe(6);
+  expect(await markOf(rows, running)).toBe(200);
+  rows.clear();
+});
+
+it("writes only to tokens of the row", () => {
+  const cache = new KvCache(model.runtime, cacheShape(model.config), 2, 32);
+  const copy = (...copies: CacheCopy[]) => copyCacheRows(cacheShape(model.config), cache, cache, copies);
+  const outside = { code: "INVALID_STATE", message: expect.stringContaining("2 rows of 32 tokens") as string };
+  expect(() => copy({ fromRow: 0, toRow: 1, tokenCount: 32 })).not.toThrow();
+  expect(() => copy({ fromRow: 0, toRow: 0, toToken: 1, tokenCount: 32 })).toThrow(expect.objectContaining(outside));
+  expect(() => copy({ fromRow: 2, toRow: 0, tokenCount: 1 })).toThrow(expect.objectContaining(outside));
+  cache.free();
 });

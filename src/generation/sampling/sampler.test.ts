@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { expectClose, PLAIN, prompt, request, trainerLogProbs, whole } from "../../../test/support/sampler.js";
+import { expectClose, GREEDY, PLAIN, prompt, request, trainerLogProbs, whole } from "../../../test/support/sampler.js";
 import { writeRandomModel } from "../../../test/support/random-model.js";
 import { CausalLM } from "../../models/causal-lm.js";
 import { ScoringGraph } from "../../models/graphs/training-graph.js";
@@ -41,6 +41,46 @@ describe("Sampler", () => {
     expect((await late).tokens).toEqual(expected.tokens);
     expect((await joined).tokens).toHaveLength(8);
     expect((await Promise.all(rest)).map(({ tokens }) => tokens.length)).toEqual(rest.map((_, i) => 1 + (i % 9)));
+    await sampler.release();
+  });
+
+  it("samples the same tokens after the row of a shorter prompt was taken by a part of a stashed one", async () => {
+    const sampler = await Sampler.create(model);
+    const long = Array.from({ length: 16 }, (_, i) => prompt(100 + i, 40));
+    const greedy = (tokens: readonly number[], maxNewTokens: number) =>
+      sampler.sample(request(tokens, 0, { sampling: GREEDY, maxNewTokens }));
+    const expected = (await greedy(prompt(60, 6), 24)).tokens;
+    await Promise.all(long.map((tokens) => greedy(tokens, 1)));
+    const [first, second] = [greedy(prompt(50, 5), 12), greedy(prompt(60, 6), 24)];
+    await first;
+    await greedy(long[5].slice(0, 25), 1);
+    expect((await second).tokens).toEqual(expected);
+    await sampler.release();
+  });
+
+  it("rejects every sequence when a request to the worker fails, also those that are about to get a row", async () => {
+    const sampler = await Sampler.create(model);
+    await sampler.sample(request(prompt(1, 40), 1));
+    const fail = vi.spyOn(model.runtime, "sequence").mockRejectedValueOnce(new Error("the worker failed"));
+    const outcomes = await Promise.allSettled([2, 3, 4].map((seed) => sampler.sample(request(prompt(seed, 60), seed))));
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    fail.mockRestore();
+    expect((await sampler.sample(request(prompt(5, 6), 5))).tokens).toHaveLength(8);
+    await sampler.release();
+  });
+
+  it("ends only the sequence whose callback throws", async () => {
+    const sampler = await Sampler.create(model);
+    const thrown = new Error("the reader is gone");
+    const onToken = () => {
+      throw thrown;
+    };
+    const [failed, other] = await Promise.allSettled([
+      sampler.sample(request(prompt(1, 5), 1, { onToken })),
+      sampler.sample(request(prompt(2, 5), 2)),
+    ]);
+    expect(failed).toEqual({ status: "rejected", reason: thrown });
+    expect(other).toMatchObject({ status: "fulfilled", value: { tokens: { length: 8 } } });
     await sampler.release();
   });
 

@@ -235,10 +235,14 @@ class TrainLoop<Rollout, Batch> {
     if (checkpointDir === undefined || this.state.updates === this.savedUpdates) return;
     this.stage = "checkpoint";
     await this.options.lock?.verify();
-    this.latestCheckpoint = await saveCheckpoint(checkpointDir, this.state, this.task, {
-      ...options,
-      previous: this.savedUpdates,
-    });
+    const { savedUpdates: previous } = this;
+    this.latestCheckpoint = await saveCheckpoint(checkpointDir, this.state, this.task, { ...options, previous }).catch(
+      async (error: unknown) => {
+        // A folder that is deleted during the save is the cause of whatever error its files gave.
+        await this.options.lock?.verify();
+        throw error;
+      },
+    );
     this.savedUpdates = this.state.updates;
   }
 

@@ -3,6 +3,7 @@ import { checkpoints } from "./checkpoints.js";
 import { hub } from "./hub.js";
 import { kills } from "./kills.js";
 import { readers } from "./readers.js";
+import { sampler } from "./sampler.js";
 import { schemas } from "./schemas.js";
 import { specifications } from "./specifications.js";
 import { templates } from "./templates.js";
@@ -16,4 +17,5 @@ export const drivers: Readonly<Record<string, Driver>> = {
   hub,
   kills,
   checkpoints,
+  sampler,
 };

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { gzip as compress, gzipSync } from "node:zlib";
+import { printWarning } from "../../terminal-text.js";
 import type {
   Assets,
   ComputeWorker,
@@ -55,7 +56,7 @@ function watchOpenWork(describe: () => string): () => void {
 
 function reportOpenWork(): void {
   // The innermost work says what it waited for; what contains it, how to continue.
-  for (const describe of [...openWork].reverse()) process.stderr.write(`${describe()}\n`);
+  for (const describe of [...openWork].reverse()) printWarning(describe());
   openWork.clear();
   process.off("beforeExit", reportOpenWork);
   process.exitCode = UNSETTLED_EXIT_CODE;
