@@ -146,7 +146,7 @@ class Schedule {
 
   private async act(kind: number): Promise<void> {
     const { random, world } = this;
-    if (kind < 13) return this.start();
+    if (kind < 12) return this.start();
     if (kind < 14) return this.fillAndEmpty();
     if (kind < 16) for (let i = 0, count = 2 + random.integers(20); i < count; i++) this.start();
     else if (kind < 17) for (let i = 0, count = random.integers(12); i < count; i++) await nextTurn();
@@ -166,12 +166,12 @@ class Schedule {
     const long = Array.from({ length: 3 + random.integers(20) }, () => this.tokens(20 + random.integers(100)));
     for (const prompt of long) this.start(prompt, 1 + random.integers(2));
     await Promise.all(this.running);
-    for (let i = 0, count = 1 + random.integers(3); i < count; i++)
-      this.start(this.tokens(1 + random.integers(30)), 10 + random.integers(30));
-    await this.waitForTokens(8 + random.integers(20));
+    for (let i = 0, count = 2 + random.integers(4); i < count; i++)
+      this.start(this.tokens(1 + random.integers(12)), 4 + random.integers(40));
     for (let i = 0, count = 1 + random.integers(4); i < count; i++) {
+      await this.waitForTokens(10 + random.integers(40));
       const prompt = random.choice(long);
-      this.start(prompt.slice(0, Math.ceil(prompt.length * (0.3 + 0.7 * random.random()))));
+      this.start(prompt.slice(0, Math.ceil(prompt.length * (0.4 + 0.6 * random.random()))), 1 + random.integers(8));
     }
   }
 
