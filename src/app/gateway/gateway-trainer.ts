@@ -1,3 +1,4 @@
+import { printWarning } from "../../core/terminal-text.js";
 import { resolveSettings, type Settings } from "../../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -47,7 +48,7 @@ export interface GatewayTrainerOptions<Task = unknown>
   readonly lock?: FolderLock;
   /** Which sessions a tracker with `logRollout` receives. Default "none". */
   readonly rollouts?: RolloutMode;
-  /** Receives warnings, and errors that clients see as status 500. */
+  /** Receives warnings, and errors that clients see as status 500; by default they are printed. */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -78,7 +79,7 @@ export class GatewayTrainer<Task = unknown> {
 
   /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
   constructor(private readonly options: GatewayTrainerOptions<Task>) {
-    const { model, modelName = "llamagym", agent, tasks, sessionReward, onWarning = () => {} } = options;
+    const { model, modelName = "llamagym", agent, tasks, sessionReward, onWarning = printWarning } = options;
     this.settings = resolveSettings("A GatewayTrainer", gatewaySettings, withoutOthers(options));
     const { episodes, turns } = this.settings;
     if (episodes === undefined && turns === undefined)

@@ -111,7 +111,7 @@ export async function saveCheckpoint(
 export async function restoreLatestCheckpoint(
   dir: string | undefined,
   openTask: () => MaybePromise<CheckpointedTask>,
-  onWarning: (message: string) => void = () => {},
+  onWarning: (message: string) => void,
 ): Promise<ResumedRun | undefined> {
   const names = dir === undefined ? [] : await listCheckpoints(dir);
   let damage: unknown;

@@ -1,4 +1,5 @@
 import { checkSettings } from "../../core/settings.js";
+import { printWarning } from "../../core/terminal-text.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
@@ -48,7 +49,7 @@ export interface TrainerOptions {
   readonly loadBestModelAtEnd?: boolean;
   /** Which episodes a tracker with `logRollout` receives. Default "none". */
   readonly rollouts?: RolloutMode;
-  /** Receives warnings that do not stop the run. */
+  /** Receives warnings that do not stop the run; by default they are printed. */
   readonly onWarning?: (message: string) => void;
   /** Warns when the policy's entropy falls below this many nats; 0 disables the warning. Default 0.01. */
   readonly entropyFloor?: number;
@@ -91,6 +92,7 @@ export class Trainer {
   private task: RolloutTask | undefined;
   private resumed: ResumedRun | undefined;
   private isClosed = false;
+  private readonly onWarning: (message: string) => void;
   private readonly monitor: TrainingMonitor;
   private readonly bestModel: BestModel | undefined;
 
@@ -102,7 +104,8 @@ export class Trainer {
         "INVALID_ARGUMENT",
         "The Trainer needs the length of the run: set `episodes` or `turns`.",
       );
-    const { entropyFloor = ENTROPY_FLOOR, onWarning = () => {} } = options;
+    const { entropyFloor = ENTROPY_FLOOR, onWarning = printWarning } = options;
+    this.onWarning = onWarning;
     checkEvaluationSettings(options);
     const { agent, checkpointDir, loadBestModelAtEnd = false } = options;
     if (loadBestModelAtEnd && checkpointDir === undefined)
@@ -116,9 +119,9 @@ export class Trainer {
    * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, and RUN_INCOMPATIBLE for a checkpoint of another version or number of environments.
    */
   async resume(): Promise<number> {
-    const { checkpointDir, onWarning } = this.options;
+    const { checkpointDir } = this.options;
     try {
-      this.resumed = await restoreLatestCheckpoint(checkpointDir, async () => this.openTask(), onWarning);
+      this.resumed = await restoreLatestCheckpoint(checkpointDir, async () => this.openTask(), this.onWarning);
     } catch (error) {
       await this.close();
       throw error;
@@ -219,7 +222,6 @@ export class Trainer {
       numEnvs = trainerSettings.numEnvs.default,
       seed = 0,
       rollouts = "none",
-      onWarning = () => {},
       transport,
       maxStaleness = trainerSettings.maxStaleness.default,
       envsPerJob = trainerSettings.envsPerJob.default,
@@ -234,7 +236,7 @@ export class Trainer {
       seed,
       rollouts,
       progress: (state) => progressFraction(this.options, state),
-      onWarning,
+      onWarning: this.onWarning,
       transport,
       maxStaleness,
       envsPerJob,
