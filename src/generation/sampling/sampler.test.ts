@@ -44,17 +44,21 @@ describe("Sampler", () => {
     await sampler.release();
   });
 
-  it("samples the same tokens after the row of a shorter prompt was taken by a part of a stashed one", async () => {
+  it.each([
+    ["first", 0],
+    ["last", 1],
+  ])("samples the same tokens after a part of a stashed row was restored to the %s row", async (_, ended) => {
     const sampler = await Sampler.create(model);
-    const long = Array.from({ length: 16 }, (_, i) => prompt(100 + i, 40));
     const greedy = (tokens: readonly number[], maxNewTokens: number) =>
       sampler.sample(request(tokens, 0, { sampling: GREEDY, maxNewTokens }));
-    const expected = (await greedy(prompt(60, 6), 24)).tokens;
+    const short = [prompt(50, 5), prompt(60, 6)];
+    const long = Array.from({ length: 16 }, (_, i) => prompt(100 + i, 40));
+    const expected = await Promise.all([...short.map((tokens) => greedy(tokens, 24)), greedy(long[5].slice(0, 25), 1)]);
     await Promise.all(long.map((tokens) => greedy(tokens, 1)));
-    const [first, second] = [greedy(prompt(50, 5), 12), greedy(prompt(60, 6), 24)];
-    await first;
-    await greedy(long[5].slice(0, 25), 1);
-    expect((await second).tokens).toEqual(expected);
+    const running = short.map((tokens, i) => greedy(tokens, i === ended ? 12 : 24));
+    await running[ended];
+    expect((await greedy(long[5].slice(0, 25), 1)).tokens).toEqual(expected[2].tokens);
+    expect((await running[1 - ended]).tokens).toEqual(expected[1 - ended].tokens);
     await sampler.release();
   });
 
