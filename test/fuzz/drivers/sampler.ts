@@ -323,8 +323,10 @@ class Schedule {
 }
 
 function compare(what: string, task: Task, ours: readonly number[], expected: readonly number[]): void {
+  // A temperature below 1 multiplies the logits, and with them their rounding.
+  const tolerance = TOLERANCE / (task.options.sampling.temperature || 1);
   const isClose = (value: number, i: number) =>
-    Object.is(value, expected[i]) || Math.abs(value - expected[i]) <= TOLERANCE * Math.max(1, Math.abs(expected[i]));
+    Object.is(value, expected[i]) || Math.abs(value - expected[i]) <= tolerance * Math.max(1, Math.abs(expected[i]));
   if (ours.length === expected.length && ours.every(isClose)) return;
   throw new Error(`${describeTask(task)}: ${what} ${ours.join()}, alone ${expected.join()}`);
 }
