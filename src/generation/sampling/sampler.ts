@@ -159,9 +159,11 @@ export class Sampler {
       this.prefixCache.clear();
     }
     const { tokens: prefix } = this.prefixCache;
-    const admitted = this.waiting
-      .filter((sequence) => this.fitsPrefix(sequence))
-      .slice(0, this.maxNumSequences - activeCount);
+    const admitted: RunningSequence[] = [];
+    for (const sequence of this.waiting) {
+      if (activeCount + admitted.length >= this.maxNumSequences) break;
+      if (this.fitsPrefix(sequence)) admitted.push(sequence);
+    }
     await this.cacheRows.admit(admitted, prefix.length);
     // Removed only now, so that each sequence is in a list that `failAll` reads when a request to the worker fails.
     for (const sequence of admitted) this.waiting.splice(this.waiting.indexOf(sequence), 1);
