@@ -136,12 +136,12 @@ async function runWithWorkers(args, killAfterMs) {
   const first = killAfterMs === undefined ? undefined : run(worker, killAfterMs);
   const trained = run(args);
   const killed = await first;
-  let second;
-  const ended = run(worker, undefined, (_, child) => (second = child));
+  // It answers SIGTERM once it is ready, which its first line says.
+  let setReady;
+  const ready = new Promise((resolve) => (setReady = resolve));
+  const ended = run(worker, undefined, (_, child) => setReady(child));
   const { status, err } = await trained;
-  // It answers SIGTERM once it is ready.
-  while (second === undefined) await new Promise((resolve) => setTimeout(resolve, 50));
-  second.kill("SIGTERM");
+  (await ready).kill("SIGTERM");
   await ended;
   return { status, err, isKilled: killed?.isKilled === true };
 }

@@ -116,13 +116,13 @@ describe("a run folder", { timeout: 120_000 }, () => {
 describe("processes that are killed", { timeout: 300_000 }, () => {
   it("leave nothing behind that the next one does not finish to the same result", async () => {
     const script = fileURLToPath(new URL("../scripts/kill-table.mjs", import.meta.url));
-    const child = spawn(process.execPath, [script, "--kills", "7", "--pairs", "1"], {
+    const child = spawn(process.execPath, [script, "--kills", "8", "--pairs", "1"], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     let out = "";
     child.stdout.on("data", (data) => (out += String(data)));
     const status = await new Promise((done) => child.once("close", done));
-    expect(out).toMatch(/gateway +1 .*\npairs of train +1 +1\n$/);
+    expect(out).toMatch(/worker +1 .*\npairs of train +1 +1\n$/);
     expect(status).toBe(0);
   });
 });
