@@ -19,7 +19,7 @@ export type { DownloadProgress } from "./models/files/index.js";
 export * from "./generation/index.js";
 export type { SamplingParams } from "./engine/runtime/kernels/sampling.js";
 export type { PeftOptions } from "./models/adapters/get-peft-model.js";
-export type { LoraConfig } from "./models/adapters/lora-config.js";
+export type { LoraConfig } from "./models/files/index.js";
 export * from "./models/registry/index.js";
 export type { ExportDtype, ExportFormat, ExportOptions } from "./models/export/export-model.js";
 export type { SaveOptions } from "./models/save-model.js";

@@ -7,7 +7,8 @@ import { Runtime, type SessionOptions } from "../engine/runtime/runtime.js";
 import type { Session } from "../engine/runtime/session.js";
 import type { BufferView } from "../engine/runtime/buffer-view.js";
 import { findLayer, HEAD_MODULE, linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
-import { loraBName, type LoraConfig, type LoraModule } from "./adapters/lora-config.js";
+import type { LoraConfig } from "./files/index.js";
+import { loraBName, type LoraModule } from "./adapters/lora-module.js";
 import type { ParameterBuffer } from "./weights/parameter-buffer.js";
 import {
   ModelParameterScope,

@@ -1,6 +1,6 @@
 import { invalidArgument } from "../core/errors.js";
 import { boolean, choice, defineSettings, integer, number, text, type Settings } from "../core/settings.js";
-import type { LoraConfig } from "./adapters/lora-config.js";
+import type { LoraConfig } from "./files/index.js";
 import { checkBackwardPrecision } from "./causal-lm.js";
 import { EMBEDDED_MODEL } from "./embedded-model.js";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { JOB_LOG_FILE, type JobLogLine } from "../../src/app/distributed/job-log.js";
+import { JOB_LOG_FILE, type JobLogLine } from "../../src/app/distributed/job-log-line.js";
 import type { WorkerQueue, WorkSession } from "../../src/app/distributed/job-queue.js";
 import { openTransport, openWorkerQueue, type WorkersAddress } from "../../src/app/distributed/open-transport.js";
 import { runWorker } from "../../src/app/distributed/rollout-worker.js";

@@ -1,9 +1,9 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import { Hono, type MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import { invalidArgument } from "../../core/errors.js";
 import { STREAM_END } from "./event-stream.js";
 import { refuseCaller } from "../../core/platform/node/http/check-caller.js";
+import { isSameSecret } from "../../core/platform/node/http/is-same-secret.js";
 import { listenWithApp } from "./listen.js";
 import { DEFAULT_TIMEOUT_MS } from "./mount-chat-routes.js";
 import { formatOpenAiError } from "./openai-error.js";
@@ -106,12 +106,10 @@ const checkCaller: MiddlewareHandler = async (context, next) => {
 };
 
 function checkApiKey(apiKey: string): MiddlewareHandler {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  const expected = digest(apiKey);
   return async (context, next) => {
     const bearer = /^Bearer (.+)$/i.exec(context.req.header("authorization") ?? "")?.[1];
     const given = bearer ?? context.req.header("x-api-key") ?? "";
-    if (!timingSafeEqual(digest(given), expected))
+    if (!isSameSecret(given, apiKey))
       throw new RequestError(401, "The API key is missing or wrong.", { code: "invalid_api_key" });
     await next();
   };
