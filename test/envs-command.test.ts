@@ -135,11 +135,12 @@ describe("llamagym play", () => {
   });
 
   it("plays a text world by commands and by their numbers", async () => {
-    const { status, out } = await run(["play", "text-world", "--seed", "1"], ["look", "0", "/actions"]);
+    const { status, out } = await run(["play", "text-world", "--seed", "1"], ["look", "/actions", "0"]);
     expect(status).toBe(0);
-    const first = /^0 {2}(.+)$/m.exec(out)?.[1];
-    expect(first).toBeDefined();
-    expect(out).toContain("> look");
+    const [list, afterList] = out.split(/^0 {2}/m);
+    expect(list).toContain("> look");
+    const [first] = afterList.split("\n");
+    expect(afterList.split(/^> /m)[1].split("\n")[0]).toBe(first);
   });
 
   it("shows the text interface with --text, and takes numbers as continuous actions", async () => {

@@ -125,7 +125,7 @@ export class RunRows {
     const parsed = configSchema.safeParse(saved ?? {});
     const config = parsed.data ?? {};
     if (saved === undefined && problems.length === 0) problems.push("There is no config.json.");
-    if (parsed.error !== undefined) problems.push(`config.json: ${z.prettifyError(parsed.error).split("\n")[0]}`);
+    if (parsed.error !== undefined) problems.push(`config.json: ${errorMessage(parsed.error)}`);
     else if (saved !== undefined && config.version !== CONFIG_VERSION)
       problems.push(
         `config.json has version ${JSON.stringify(config.version) ?? "none"}, not ${CONFIG_VERSION}: what is readable is shown.`,

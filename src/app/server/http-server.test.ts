@@ -97,7 +97,7 @@ describe("a server of models", () => {
         ...CHAT,
         messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "file:///etc/passwd" } }] }],
       },
-      { param: "messages[0].content" },
+      { param: "messages[0].content[0].type" },
     ],
     [
       "a prompt beyond the context",

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { settingField } from "./setting-field.js";
 import { generationSettings } from "../../generation/generation-options.js";
 import { suggestNames } from "../../core/suggest.js";
+import { findIssue } from "../../core/schema-issue.js";
 import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
@@ -52,12 +53,8 @@ export function parseBody<Schema extends z.ZodObject>(schema: Schema, body: unkn
     const advice = suggestNames(name, Object.keys(schema.shape));
     throw new RequestError(400, `Unknown field "${name}". ${advice}`, { code: "unknown_parameter", param: name });
   }
-  const param = issue.path.reduce<string>(
-    (path, part) =>
-      typeof part === "number" ? `${path}[${part}]` : path === "" ? String(part) : `${path}.${String(part)}`,
-    "",
-  );
-  throw invalidField(param === "" ? "body" : param, issue.message);
+  const { path, message } = findIssue(result.error.issues);
+  throw invalidField(path === "" ? "body" : path, message);
 }
 
 /** An error about a field of the request. */

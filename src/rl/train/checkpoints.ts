@@ -3,6 +3,7 @@ import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { isAllFinite } from "../../core/finite.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
+import { describeIssue } from "../../core/schema-issue.js";
 import {
   addAllChecksums,
   CHECKSUMS_NAME,
@@ -158,10 +159,8 @@ async function readCheckpoint(folder: string): Promise<ReadCheckpoint> {
   return { trainer: data.trainer, state: { optimizer, frozenStates, state: data.task } };
 }
 
-const corruptStateError = (path: string, error: z.ZodError): LlamaGymError => {
-  const [{ path: location, message }] = error.issues;
-  return new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${location.join(".")} is invalid (${message}).`);
-};
+const corruptStateError = (path: string, error: z.ZodError): LlamaGymError =>
+  new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${describeIssue(error.issues)}.`);
 
 /** Returns the newest complete checkpoint of a run. */
 export async function findLatestCheckpoint(dir: string): Promise<string | undefined> {
