@@ -30,7 +30,8 @@ const numberSettings = defineSettings({
   topP: number({
     min: MIN_POSITIVE,
     max: 1,
-    description: "Sample from the most probable tokens up to this cumulative probability.",
+    allowsZero: true,
+    description: "Sample from the most probable tokens up to this cumulative probability. 0 keeps one token.",
   }),
   minP: number({
     min: MIN_POSITIVE,
@@ -197,11 +198,13 @@ function checkConstraintOptions(options: GenerationOptions): void {
     );
 }
 
-/** Reads a number of generation_config.json: `max_new_tokens` for `maxNewTokens`. */
-function readConfigNumber(name: NumericOption, config: Readonly<Record<string, unknown>>): number | undefined {
+/** Reads a number of generation_config.json: `max_new_tokens` for `maxNewTokens`. @throws FILE_CORRUPT for one out of range. */
+export function readConfigNumber(name: NumericOption, config: Readonly<Record<string, unknown>>): number | undefined {
   const key = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const value = name === "seed" ? undefined : config[key];
   if (value === undefined || value === null) return undefined;
+  // vLLM's value for no limit, which files for it have.
+  if (name === "topK" && value === -1) return 0;
   try {
     checkSetting(`\`${key}\``, value, numberSettings[name]);
   } catch (error) {

@@ -80,7 +80,7 @@ export const messagesBody = z.strictObject({
   output_config: z.looseObject({ format: outputFormat.nullish() }).nullish(),
   temperature: settingField({ ...generationSettings.temperature, max: 1 }).nullish(),
   top_p: samplingFields.top_p,
-  top_k: settingField(generationSettings.topK).nullish(),
+  top_k: samplingFields.top_k,
   stop_sequences: z.array(z.string().min(1)).max(16).nullish(),
   stream: z.boolean().nullish(),
   thinking: z.object({ type: z.literal("disabled", "is not supported") }).nullish(),

@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
-import { resolveOptions } from "../../generation/generation-options.js";
+import { readConfigNumber, resolveOptions } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
 import type { ChatMessage, RenderedText } from "../../models/text/index.js";
@@ -75,8 +75,8 @@ export class ModelChatEngine implements ChatEngine {
     const { generationConfig } = model.causalLM.source;
     const options = {
       ...given,
-      temperature: given.temperature ?? (generationConfig.temperature as number | undefined) ?? 1,
-      topK: given.topK ?? (generationConfig.top_k as number | undefined) ?? 0,
+      temperature: given.temperature ?? readConfigNumber("temperature", generationConfig) ?? 1,
+      topK: given.topK ?? readConfigNumber("topK", generationConfig) ?? 0,
       seed: request.seed,
       maxNewTokens: request.maxNewTokens,
     };

@@ -20,6 +20,7 @@ import {
   maxTokensField,
   parseBody,
   readSampling,
+  readSeed,
   samplingFields,
   seedField,
   stopField,
@@ -147,7 +148,7 @@ function toChatRequest(body: ChatBody): ChatRequest {
     sampling: readSampling(body),
     maxNewTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
     stop: toStopStrings(body.stop),
-    seed: body.seed ?? undefined,
+    seed: readSeed(body.seed),
     n: body.n ?? 1,
     topLogProbs: body.logprobs === true ? (body.top_logprobs ?? 0) : undefined,
   };

@@ -12,6 +12,7 @@ import {
   maxTokensField,
   parseBody,
   readSampling,
+  readSeed,
   samplingFields,
   seedField,
   stopField,
@@ -115,7 +116,7 @@ function toRequest(body: CompletionBody, input: Prompt): ChatRequest {
     sampling: readSampling(body),
     maxNewTokens: body.max_tokens ?? DEFAULT_MAX_TOKENS,
     stop: toStopStrings(body.stop),
-    seed: body.seed ?? undefined,
+    seed: readSeed(body.seed),
     n: body.n ?? 1,
     topLogProbs: body.logprobs ?? undefined,
   };

@@ -14,6 +14,7 @@ import {
   maxTokensField,
   parseBody,
   readSampling,
+  readSeed,
   samplingFields,
   seedField,
   textContent,
@@ -136,7 +137,7 @@ function toChatRequest(body: ResponseBody): ChatRequest {
     jsonSchema: readFormat(body.text?.format),
     sampling: readSampling(body),
     maxNewTokens: body.max_output_tokens ?? undefined,
-    seed: body.seed ?? undefined,
+    seed: readSeed(body.seed),
   };
 }
 

@@ -98,7 +98,11 @@ export const MAX_TOP_LOG_PROBS = 20;
 /** Maximum number of tools of a request, as in OpenAI's API. */
 export const MAX_TOOLS = 128;
 
-export const seedField = settingField(generationSettings.seed).nullish();
+export const seedField = settingField({ ...generationSettings.seed, min: -1 }).nullish();
+
+/** Returns the seed of a request; undefined for -1, with which clients of llama.cpp and vLLM ask for a random one. */
+export const readSeed = (seed: z.infer<typeof seedField>): number | undefined =>
+  seed === -1 ? undefined : (seed ?? undefined);
 
 /** A penalty that is not computed here; only its neutral value is accepted. */
 export const noPenalty = z.literal(0, "is not supported; use repetition_penalty").nullish();

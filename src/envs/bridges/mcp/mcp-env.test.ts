@@ -163,8 +163,8 @@ describe("an MCP server over stdio as an environment", () => {
     ["deep-schema", [/the inputSchema of "deep" has more than 64 levels/], []],
   ])("leaves out tools that cannot be called, with a warning: %s", async (mode, problems, added) => {
     const warn = vi.spyOn(console, "warn").mockReturnValue();
-    const whole = (await open()).text!.systemPrompt;
-    const { systemPrompt } = (await open({}, mode)).text!;
+    const whole = (await open()).text.systemPrompt;
+    const { systemPrompt } = (await open({}, mode)).text;
     expect(warn.mock.calls.map(String)).toEqual(problems.map((problem) => expect.stringMatching(problem) as unknown));
     const namesOf = (prompt: string) => Array.from(prompt.matchAll(/^{"name":"(\w+)"/gm), ([, name]) => name);
     expect(namesOf(systemPrompt)).toEqual([...added, ...namesOf(whole)]);
