@@ -94,6 +94,10 @@ export class Session implements ChatEngine {
     return this.context.engine.tokenBytes(token);
   }
 
+  async countPromptTokens(request: ChatRequest): Promise<number> {
+    return this.context.engine.countPromptTokens(request);
+  }
+
   /**
    * Samples completions with the gateway's temperature, and records them.
    * @throws RequestError 409 after the end of the session, and what the engine throws.

@@ -47,6 +47,8 @@ export interface ChatRequest {
   readonly distributions?: DistributionCache;
   /** Ends the completion with "aborted". */
   readonly signal?: AbortSignal;
+  /** Called with the number of the prompt's tokens before anything is sampled. */
+  readonly onPrompt?: (tokenCount: number) => void;
 }
 
 /** A call of a tool. */
@@ -109,6 +111,8 @@ export interface ChatEngine {
    * long, TEMPLATE_FAILED for messages that the chat template rejects.
    */
   generate(request: ChatRequest, onDelta?: (delta: ChatDelta) => void): Promise<ChatResult>;
+  /** Returns the number of tokens of a request's prompt. @throws as `generate` does, but for CONTEXT_OVERFLOW. */
+  countPromptTokens(request: ChatRequest): Promise<number>;
   /** Returns the UTF-8 bytes of a token, for log-probabilities. */
   tokenBytes(token: number): Uint8Array;
 }

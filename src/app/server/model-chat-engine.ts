@@ -58,14 +58,22 @@ export class ModelChatEngine implements ChatEngine {
     const signals = [request.signal, failure?.signal].filter((each) => each !== undefined);
     const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
     const plan = await this.plan({ ...request, signal });
+    request.onPrompt?.(plan.promptTokens.length);
     const samplers = Array.from({ length: count }, (_, index) => new ChoiceSampler(plan, index, onDelta));
     try {
       const choices = await Promise.all(samplers.map((sampler) => sampler.run()));
-      return { promptTokens: plan.promptTokens, cachedPromptTokens: samplers[0].cachedTokens, choices };
+      const { promptTokens } = plan;
+      // The tokens with which a format begins are reused as those of the prompt are, and do not belong to it.
+      const cachedPromptTokens = Math.min(samplers[0].cachedTokens, promptTokens.length);
+      return { promptTokens, cachedPromptTokens, choices };
     } finally {
       // If one choice fails, the others end too.
       failure?.abort();
     }
+  }
+
+  async countPromptTokens(request: ChatRequest): Promise<number> {
+    return (await this.encode(request)).tokens.length;
   }
 
   private async plan(request: ChatRequest): Promise<ChoicePlan> {

@@ -18,7 +18,7 @@ import {
   nameToolResults,
   parseArguments,
   maxTokensField,
-  parseBody,
+  parseVendorBody,
   readSampling,
   readSeed,
   samplingFields,
@@ -110,12 +110,13 @@ type ChatBody = z.infer<typeof chatBody>;
 export const openAiChat: WireFormat = {
   path: "/chat/completions",
   parse(body) {
-    const parsed = parseBody(chatBody, body);
+    const { parsed, ignoredFields } = parseVendorBody(chatBody, body);
     const hasLogProbs = parsed.logprobs === true;
     const base = { id: createId("chatcmpl-"), created: unixTime() };
     return {
       model: parsed.model,
       isStream: parsed.stream === true,
+      ignoredFields,
       requests: [toChatRequest(parsed)],
       respond: (results, engine) => ({
         ...base,
@@ -174,8 +175,8 @@ function toTemplateMessage(
     ...(typeof reasoning === "string" && { reasoning_content: reasoning }),
     ...(calls &&
       calls.length > 0 && {
-        tool_calls: calls.map(({ id, function: { name, arguments: args } }, i) =>
-          toTemplateCall(id, name, parseArguments(args, `messages[${index}].tool_calls[${i}].function.arguments`)),
+        tool_calls: calls.map(({ id, function: { name, arguments: args } }) =>
+          toTemplateCall(id, name, parseArguments(args)),
         ),
       }),
   };

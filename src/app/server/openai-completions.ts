@@ -10,7 +10,7 @@ import {
   MAX_TOP_LOG_PROBS,
   noPenalty,
   maxTokensField,
-  parseBody,
+  parseVendorBody,
   readSampling,
   readSeed,
   samplingFields,
@@ -61,7 +61,7 @@ const DEFAULT_MAX_TOKENS = 16;
 export const openAiCompletions: WireFormat = {
   path: "/completions",
   parse(body) {
-    const parsed = parseBody(completionBody, body);
+    const { parsed, ignoredFields } = parseVendorBody(completionBody, body);
     const base = { id: createId("cmpl-"), object: "text_completion", created: unixTime() };
     const format = (results: readonly ChatResult[], engine: ChatEngine) =>
       results.flatMap(({ choices, promptTokens }, i) =>
@@ -73,6 +73,7 @@ export const openAiCompletions: WireFormat = {
     return {
       model: parsed.model,
       isStream: parsed.stream === true,
+      ignoredFields,
       requests: listPrompts(parsed.prompt).map((input) => toRequest(parsed, input)),
       respond: (results, engine) => ({
         ...base,

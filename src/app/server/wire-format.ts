@@ -2,6 +2,7 @@ import * as z from "zod";
 import { settingField } from "./setting-field.js";
 import { generationSettings } from "../../generation/generation-options.js";
 import { suggestNames } from "../../core/suggest.js";
+import { asJsonObject, isJsonObject } from "../../core/json.js";
 import { findIssue } from "../../core/schema-issue.js";
 import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { ChatMessage } from "../../models/text/index.js";
@@ -16,7 +17,8 @@ export interface ServerEvent {
 
 /** Writes a streamed response as events. */
 export interface StreamEncoder {
-  start(): readonly ServerEvent[];
+  /** Called once the prompts are tokenized, with their number of tokens. */
+  start(promptTokens: number): readonly ServerEvent[];
   /** `request` is the index of the prompt. */
   delta(delta: ChatDelta, request: number): readonly ServerEvent[];
   end(results: readonly ChatResult[]): readonly ServerEvent[];
@@ -28,6 +30,8 @@ export interface WireRequest {
   readonly isStream: boolean;
   /** One for each prompt. */
   readonly requests: readonly ChatRequest[];
+  /** Fields that the request has and that change nothing here. */
+  readonly ignoredFields: readonly string[];
   /** Returns the body of a response that is not streamed. */
   respond(results: readonly ChatResult[], engine: ChatEngine): object;
   stream(engine: ChatEngine): StreamEncoder;
@@ -41,6 +45,22 @@ export interface WireFormat {
   formatError(error: RequestError): object;
   /** The event that reports an error after a stream has begun. */
   errorEvent(error: RequestError): ServerEvent;
+}
+
+/**
+ * Checks the body of a vendor's API, which gets new optional fields every week: unknown fields are ignored, and named in
+ * `ignoredFields`. @throws RequestError with the first field that is wrong.
+ */
+export function parseVendorBody<Schema extends z.ZodObject>(
+  schema: Schema,
+  body: unknown,
+): { readonly parsed: z.infer<Schema>; readonly ignoredFields: readonly string[] } {
+  const known = new Set(Object.keys(schema.shape));
+  const fields = Object.entries(asJsonObject(body) ?? {});
+  // A field that is null asks for nothing.
+  const unknown = fields.filter(([name, value]) => !known.has(name) && value !== null).map(([name]) => name);
+  const given = isJsonObject(body) ? Object.fromEntries(fields.filter(([name]) => known.has(name))) : body;
+  return { parsed: parseBody(schema, given), ignoredFields: unknown };
 }
 
 /** Checks a request's body. @throws RequestError with the first field that is wrong, or unknown. */
@@ -146,15 +166,17 @@ export function toTemplateCall(id: string, name: string, args: unknown): Record<
   return { id, type: "function", function: { name, arguments: args } };
 }
 
-/** Parses the arguments of an earlier tool call. @throws RequestError if they are not a JSON object. */
-export function parseArguments(text: string, param: string): unknown {
+/**
+ * Parses the arguments of an earlier tool call. Models write broken calls, which agents send back with the error that they got; what is
+ * not a JSON object stays the text that it is.
+ */
+export function parseArguments(text: string): unknown {
   try {
     const value: unknown = text === "" ? {} : JSON.parse(text);
-    if (isSchema(value)) return value;
+    return isSchema(value) ? value : text;
   } catch {
-    // The error below says the same.
+    return text;
   }
-  throw invalidField(param, "must be a JSON object as text");
 }
 
 /** Adds the names of the called tools to their results, which some templates need. */
