@@ -108,7 +108,7 @@ export class Session implements ChatEngine {
     try {
       return await gate.run(async () => {
         distributions.keepVersion(engine.model.causalLM.parametersVersion);
-        const promptTokens = this.tree.promptTokens(request);
+        const promptTokens = await this.tree.promptTokens(request);
         const completion: ChatRequest = {
           ...request,
           promptTokens,

@@ -80,7 +80,7 @@ export class CompletionSampler {
     const [stop = ""] = endToken === undefined ? this.settings.stop : [];
     const { tokenizer } = this.model;
     // The stop string may be a special token.
-    const literals = tokenizer.splitSpecialTokens ? Array.from({ length: text.length }, (_, i) => i) : [];
+    const literals = tokenizer.splitSpecialTokens ? Array.from({ length: text.length }, (_, i) => i) : undefined;
     const tokens = tokenizer.encodeContinuation({ text: text + stop, literals }, prompt.at(-1));
     return endToken === undefined ? tokens : [...tokens, endToken];
   }
