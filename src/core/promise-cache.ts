@@ -20,3 +20,19 @@ export function getOrCreatePromise<Key, Value>(
   });
   return created;
 }
+
+/** A value that is created at the first call of `get`; a failed creation is tried again at the next. */
+export class LazyPromise<Value> {
+  private readonly cache = new Map<undefined, Promise<Value>>();
+
+  constructor(private readonly create: () => Promise<Value>) {}
+
+  get(): Promise<Value> {
+    return getOrCreatePromise(this.cache, undefined, this.create);
+  }
+
+  /** Returns the value if it was asked for. */
+  peek(): Promise<Value> | undefined {
+    return this.cache.get(undefined);
+  }
+}

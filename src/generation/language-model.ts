@@ -4,6 +4,7 @@ import type { ExportOptions } from "../models/export/export-model.js";
 import { mergeAdapter } from "../models/adapters/merge-adapter.js";
 import { addChecksums } from "../models/files/index.js";
 import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
+import { getOrCreatePromise } from "../core/promise-cache.js";
 import { RandomStream } from "../core/random/random-stream.js";
 import { runStepsWithPauses } from "../core/steps.js";
 import type { Tokenizer } from "../models/text/index.js";
@@ -229,14 +230,11 @@ export class LanguageModel {
   async sampler({ adapter = true }: { adapter?: boolean } = {}): Promise<Sampler> {
     if (this.closed) throw new LlamaGymError("INVALID_STATE", "This model is closed.");
     const usesAdapter = adapter || this.causalLM.adapter === undefined;
-    let sampler = this.samplers.get(usesAdapter);
-    if (sampler === undefined) {
+    return getOrCreatePromise(this.samplers, usesAdapter, () => {
       const options = { ...this.options, adapter: usesAdapter };
       const other = this.samplers.get(!usesAdapter);
-      sampler = other?.then((found) => found.withAdapter(options)) ?? Sampler.create(this.causalLM, options);
-      this.samplers.set(usesAdapter, sampler);
-    }
-    return sampler;
+      return other?.then((found) => found.withAdapter(options)) ?? Sampler.create(this.causalLM, options);
+    });
   }
 
   /** Returns a completer over `sampler`. */
