@@ -73,7 +73,7 @@ export class GatewayTrainer<Task = unknown> {
   private readonly monitor: TrainingMonitor;
   private readonly onWarning: (message: string) => void;
   private server: RunningServer | undefined;
-  private learner: Promise<Learner> | undefined;
+  private learner: Learner | undefined;
   private task: GatewayTask | undefined;
   private resumed: ResumedRun | undefined;
 
@@ -210,7 +210,7 @@ export class GatewayTrainer<Task = unknown> {
     this.store.close();
     await this.server?.close(0);
     this.server = undefined;
-    await (await this.learner)?.release();
+    await this.learner?.release();
     this.learner = undefined;
   }
 
@@ -226,7 +226,7 @@ export class GatewayTrainer<Task = unknown> {
     const { model, agent, microBatchTokens, rollouts = "none" } = this.options;
     const { algorithm, ppo, grpo, rloo, reinforce } = this.options;
     const { temperature, maxCompletionLength, seed, numSessions, episodes, turns } = this.settings;
-    this.learner = createLearner(model.causalLM, {
+    this.learner = await createLearner(model.causalLM, {
       algorithm,
       ppo,
       grpo,
@@ -241,7 +241,7 @@ export class GatewayTrainer<Task = unknown> {
     const source = agent === undefined ? this.queue : this.functionSource(agent);
     this.task = new GatewayTask({
       model,
-      learner: await this.learner,
+      learner: this.learner,
       source,
       store: this.store,
       gate: this.gate,

@@ -1,3 +1,4 @@
+import { getOrCreatePromise } from "../../core/promise-cache.js";
 import type { DistributionCache } from "../../generation/cache/distribution-cache.js";
 import type { LruCache } from "../../generation/cache/lru-cache.js";
 import { LlamaGymError } from "../../core/errors.js";
@@ -108,7 +109,7 @@ export class Session implements ChatEngine {
     try {
       return await gate.run(async () => {
         distributions.keepVersion(engine.model.causalLM.parametersVersion);
-        const promptTokens = this.tree.promptTokens(request);
+        const promptTokens = await this.tree.promptTokens(request);
         const completion: ChatRequest = {
           ...request,
           promptTokens,
@@ -117,7 +118,7 @@ export class Session implements ChatEngine {
         };
         const result = await (greedy === undefined || onDelta !== undefined
           ? engine.generate({ ...completion, seed, distributions }, onDelta)
-          : greedy.getOrCreate(JSON.stringify({ ...completion, input: undefined, signal: undefined }), () =>
+          : getOrCreatePromise(greedy, JSON.stringify({ ...completion, input: undefined, signal: undefined }), () =>
               engine.generate({ ...completion, signal: undefined }),
             ));
         if (!this.isEnded) this.record(request, result, updates());

@@ -81,7 +81,7 @@ describe("ModelChatEngine", () => {
   });
 
   it("continues given tokens exactly", async () => {
-    const promptTokens = [...engine.renderPrompt({ input: QUESTION }), 7, 8, 9];
+    const promptTokens = [...(await engine.renderPrompt({ input: QUESTION })), 7, 8, 9];
     const result = await engine.generate({ input: QUESTION, promptTokens, maxNewTokens: 2, seed: 1 });
     expect(result.promptTokens).toEqual(promptTokens);
   });
@@ -121,7 +121,7 @@ describe("ModelChatEngine", () => {
     expect((await engine.generate({ input: QUESTION, maxNewTokens: 1 })).choices[0].tokens).toHaveLength(1);
     await compiled;
     isCompiled = true;
-    expect(turnsOfEventLoop).toBeGreaterThan(100);
+    expect(turnsOfEventLoop).toBeGreaterThan(10);
     const { choices } = await engine.generate({ input: QUESTION, jsonSchema: JSON_OBJECT_SCHEMA, maxNewTokens: 40 });
     expect(JSON.parse(choices[0].text)).toBeTypeOf("object");
   });

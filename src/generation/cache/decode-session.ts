@@ -1,3 +1,4 @@
+import { LazyPromise } from "../../core/promise-cache.js";
 import { compile, type Node } from "../../engine/graph/index.js";
 import { decodeGraph } from "../../models/graphs/decode-graph.js";
 import { FrozenStates } from "../../models/graphs/frozen-states.js";
@@ -27,7 +28,7 @@ export interface DecodeOutputs {
 /** An inference session of a model's decode graph, for prompts and single tokens. */
 export class DecodeSession {
   private readonly shape;
-  private fromStates: Promise<DecodeSession> | undefined;
+  private readonly fromStates = new LazyPromise(() => DecodeSession.create(this.model, true));
   private emptyCache: BufferView;
   /** By whether the adapter is used. */
   private readonly parameters = new Map<boolean, IoBinding>();
@@ -62,8 +63,8 @@ export class DecodeSession {
   }
 
   /** Returns the session that starts from kept states of the frozen layers. */
-  async startingFromStates(): Promise<DecodeSession> {
-    return (this.fromStates ??= DecodeSession.create(this.model, true));
+  startingFromStates(): Promise<DecodeSession> {
+    return this.fromStates.get();
   }
 
   /** Prepares the requests of a step; send them before requests that use its outputs. */
@@ -89,7 +90,7 @@ export class DecodeSession {
     for (const binding of [...this.parameters.values(), this.inputs?.binding, this.outputs?.binding]) {
       if (binding !== undefined) runtime.unbind(binding);
     }
-    await (await this.fromStates)?.release();
+    await (await this.fromStates.peek())?.release();
     await this.session.release();
   }
 

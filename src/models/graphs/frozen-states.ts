@@ -86,7 +86,13 @@ export class FrozenStates {
     const cache = caches.get(model) ?? new FrozenStates(model, layers, maxStates);
     caches.set(model, cache);
     cache.users++;
-    cache.session = await cache.pendingSession;
+    try {
+      cache.session = await cache.pendingSession;
+    } catch (error) {
+      // The next call tries again.
+      if (caches.get(model) === cache) caches.delete(model);
+      throw error;
+    }
     return cache;
   }
 

@@ -18,6 +18,16 @@ const settings: CompletionSettings = {
 const prompts = [1, 2, 3, 4].map((last) => [5, 6, 7, last]);
 
 describe("CompletionSampler", () => {
+  it("scores the candidates of a prompt again after a failure", async () => {
+    const model = await models.open({});
+    const sampler = new CompletionSampler(model, { ...settings, scoring: "sum" });
+    const sample = () =>
+      sampler.sample({ prompt: prompts[0], constraint: { choices: ["a", "b"] }, random: new RandomStream(1) });
+    vi.spyOn(model, "completer").mockRejectedValueOnce(new Error("out of memory"));
+    await expect(sample()).rejects.toThrow("out of memory");
+    await expect(sample()).resolves.toMatchObject({ finishReason: "stop" });
+  });
+
   it.each([
     ["a small vocabulary", 320],
     ["a large vocabulary", 5000],

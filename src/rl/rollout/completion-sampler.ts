@@ -1,3 +1,4 @@
+import { getOrCreatePromise } from "../../core/promise-cache.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { sampleIndex } from "../../core/random/sample-index.js";
 import { DistributionCache, MAX_SMALL_VOCABULARY } from "../../generation/cache/distribution-cache.js";
@@ -80,7 +81,7 @@ export class CompletionSampler {
     const [stop = ""] = endToken === undefined ? this.settings.stop : [];
     const { tokenizer } = this.model;
     // The stop string may be a special token.
-    const literals = tokenizer.splitSpecialTokens ? Array.from({ length: text.length }, (_, i) => i) : [];
+    const literals = tokenizer.splitSpecialTokens ? Array.from({ length: text.length }, (_, i) => i) : undefined;
     const tokens = tokenizer.encodeContinuation({ text: text + stop, literals }, prompt.at(-1));
     return endToken === undefined ? tokens : [...tokens, endToken];
   }
@@ -179,8 +180,10 @@ export class CompletionSampler {
     const sequences = choices.map((choice) =>
       tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens }),
     );
-    const logProbSums = await this.candidateScores.getOrCreate(`${prompt.join()};${choices.join("\u0000")}`, () =>
-      this.scoreCandidates(prompt, sequences),
+    const logProbSums = await getOrCreatePromise(
+      this.candidateScores,
+      `${prompt.join()};${choices.join("\u0000")}`,
+      () => this.scoreCandidates(prompt, sequences),
     );
     const lengths = choices.map((choice, i) => this.scoringLength(choice, sequences[i]));
     const weights = lengths.map((length) => 1 / length / (temperature || 1));
