@@ -2,6 +2,7 @@ import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import type { ExportOptions } from "../models/export/export-model.js";
 import { mergeAdapter } from "../models/adapters/merge-adapter.js";
+import { FrozenStates } from "../models/graphs/frozen-states.js";
 import { addChecksums } from "../models/files/index.js";
 import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
 import { RandomStream } from "../core/random/random-stream.js";
@@ -56,6 +57,8 @@ export class LanguageModel {
     readonly causalLM: CausalLM,
     private readonly textTokenizer: Tokenizer | undefined,
     private readonly options: LanguageModelOptions = {},
+    /** The states of frozen layers, which samplers and learners of this model share; undefined without frozen layers. */
+    readonly frozenStates = FrozenStates.create(causalLM),
   ) {
     this.constraintCompiler = new ConstraintCompiler({
       tokenizer: () => this.tokenizer,
@@ -94,7 +97,8 @@ export class LanguageModel {
 
   /** Returns the same model with another tokenizer. */
   withTokenizer(tokenizer: Tokenizer): LanguageModel {
-    return tokenizer === this.textTokenizer ? this : new LanguageModel(this.causalLM, tokenizer, this.options);
+    const { causalLM, options, frozenStates } = this;
+    return tokenizer === this.textTokenizer ? this : new LanguageModel(causalLM, tokenizer, options, frozenStates);
   }
 
   /**
@@ -228,7 +232,7 @@ export class LanguageModel {
     const usesAdapter = adapter || this.causalLM.adapter === undefined;
     let sampler = this.samplers.get(usesAdapter);
     if (sampler === undefined) {
-      const options = { ...this.options, adapter: usesAdapter };
+      const options = { ...this.options, adapter: usesAdapter, frozenStates: this.frozenStates };
       const other = this.samplers.get(!usesAdapter);
       sampler = other?.then((found) => found.withAdapter(options)) ?? Sampler.create(this.causalLM, options);
       this.samplers.set(usesAdapter, sampler);

@@ -226,7 +226,7 @@ export class GatewayTrainer<Task = unknown> {
     const { model, agent, microBatchTokens, rollouts = "none" } = this.options;
     const { algorithm, ppo, grpo, rloo, reinforce } = this.options;
     const { temperature, maxCompletionLength, seed, numSessions, episodes, turns } = this.settings;
-    this.learner = createLearner(model.causalLM, {
+    this.learner = createLearner(model, {
       algorithm,
       ppo,
       grpo,

@@ -255,7 +255,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   /** Returns the algorithm's learner, creating it at the first call. */
   async getLearner(): Promise<Learner> {
     const { completion } = this.settings;
-    this.learner ??= createLearner(this.model.causalLM, {
+    this.learner ??= createLearner(this.model, {
       ...this.options,
       maxCompletionLength: completion.maxNewTokens,
       temperature: completion.sampling.temperature,
