@@ -245,6 +245,20 @@ export class LanguageModel {
     return new Completer(await this.sampler(options), this.textTokenizer);
   }
 
+  /**
+   * Runs work that leaves no trace in later results: what it computed is not reused, so that these are the same to the last bit as
+   * without it.
+   */
+  async runIsolated<Result>(work: () => Promise<Result>): Promise<Result> {
+    const stateCount = this.frozenStates?.count;
+    try {
+      return await work();
+    } finally {
+      this.causalLM.clearCaches();
+      if (stateCount !== undefined) this.frozenStates!.truncate(stateCount);
+    }
+  }
+
   /** Closes the runtime and the files of this model and of all models that share its weights. */
   async close(): Promise<void> {
     if (this.closed) return;

@@ -30,7 +30,7 @@ export class Sampler {
   private readonly cacheRows: KvCacheRows;
   private readonly prefixCache: PrefixCache;
   private activeLoop: Promise<void> | undefined;
-  private parametersVersion: number;
+  private cacheVersion: number;
   private readonly maxNumSequences: number;
   private readonly adapter: boolean;
   /** Sequences that may grow longer than this do not share a prefix, because their rotary frequencies change. */
@@ -46,7 +46,7 @@ export class Sampler {
     this.maxNumSequences = maxNumSequences;
     this.adapter = adapter;
     this.maxSharedLength = fixedFrequencyLength(model.config.ropes);
-    this.parametersVersion = model.parametersVersion;
+    this.cacheVersion = model.cacheVersion;
     this.prefixCache = new PrefixCache(model, session, adapter);
     this.cacheRows = new KvCacheRows(model);
   }
@@ -140,7 +140,7 @@ export class Sampler {
   private invalidate(): void {
     this.cacheRows.clear();
     this.prefixCache.clear();
-    this.parametersVersion = this.model.parametersVersion;
+    this.cacheVersion = this.model.cacheVersion;
   }
 
   /** Assigns rows to waiting sequences. The shared prefix may change only while no row is active. */
@@ -149,9 +149,9 @@ export class Sampler {
     if (this.waiting.length === 0) return;
     const { activeCount } = this.cacheRows;
     // Running sequences finish with the keys and values of the old parameters; new ones wait for them.
-    if (activeCount > 0 && this.parametersVersion !== this.model.parametersVersion) return;
+    if (activeCount > 0 && this.cacheVersion !== this.model.cacheVersion) return;
     if (activeCount === 0) {
-      if (this.parametersVersion !== this.model.parametersVersion) this.invalidate();
+      if (this.cacheVersion !== this.model.cacheVersion) this.invalidate();
       const prompts = this.waiting
         .slice(0, this.maxNumSequences)
         .map((sequence) =>

@@ -96,6 +96,19 @@ export class FrozenStates {
     return this.slots.size;
   }
 
+  /** Number of slots in use, for `truncate`. */
+  get count(): number {
+    return this.slotCount;
+  }
+
+  /** Discards the states that were added since there were `count` slots. */
+  truncate(count: number): void {
+    if (count >= this.slotCount) return;
+    for (const [key, slot] of this.slots) if (slot >= count) this.slots.delete(key);
+    for (const [regime, slot] of this.roots) if (slot >= count) this.roots.delete(regime);
+    this.slotCount = count;
+  }
+
   /** Discards all states; memory is kept for the next ones. */
   clear(): void {
     this.slots.clear();
@@ -161,7 +174,7 @@ export class FrozenStates {
     const slots = this.findSlots(packed);
     const kept = this.load(slots, slots.length);
     requests.push(...kept.requests);
-    if (this.slotCount > this.maxSlots) this.truncate(this.maxSlots);
+    this.truncate(this.maxSlots);
     return { requests, states: kept.states };
   }
 
@@ -280,13 +293,6 @@ export class FrozenStates {
     const root = this.roots.get(regime) ?? this.slotCount++;
     this.roots.set(regime, root);
     return root;
-  }
-
-  /** Forgets the slots from `count` on. */
-  private truncate(count: number): void {
-    for (const [key, slot] of this.slots) if (slot >= count) this.slots.delete(key);
-    for (const [regime, slot] of this.roots) if (slot >= count) this.roots.delete(regime);
-    this.slotCount = count;
   }
 
   /** Returns a buffer of at least `count` states. */
