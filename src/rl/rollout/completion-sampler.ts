@@ -83,6 +83,14 @@ export class CompletionSampler {
     return this.cache.getOrCompute(key, () => this.sampleTokens(request), isComplete);
   }
 
+  /** Returns a given text as an unconstrained completion, with the log-probabilities of its tokens at temperature 1. */
+  async score(prompt: readonly number[], text: string): Promise<TurnCompletion> {
+    const tokens = this.encode(text, { prompt }) ?? [];
+    const completer = await this.model.completer();
+    const [logProbs] = await completer.score(prompt, [tokens]);
+    return { tokens, logProbs, text, finishReason: "stop", allowedTokens: undefined };
+  }
+
   /** Returns the end token that the chat template appends to a completion; undefined if a stop string ends completions. */
   private endOfTurnToken(): number | undefined {
     const { tokenizer } = this.model;
