@@ -2,6 +2,7 @@ import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import type { ExportOptions } from "../models/export/export-model.js";
 import { mergeAdapter } from "../models/adapters/merge-adapter.js";
+import { FrozenStates } from "../models/graphs/frozen-states.js";
 import { addChecksums } from "../models/files/index.js";
 import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
 import { getOrCreatePromise } from "../core/promise-cache.js";
@@ -58,6 +59,8 @@ export class LanguageModel {
     readonly causalLM: CausalLM,
     private readonly textTokenizer: Tokenizer | undefined,
     private readonly options: LanguageModelOptions = {},
+    /** The states of frozen layers, which samplers and learners of this model share; undefined without frozen layers. */
+    readonly frozenStates = FrozenStates.create(causalLM),
   ) {
     this.constraintCompiler = new ConstraintCompiler({
       tokenizer: () => this.tokenizer,
@@ -96,7 +99,8 @@ export class LanguageModel {
 
   /** Returns the same model with another tokenizer. */
   withTokenizer(tokenizer: Tokenizer): LanguageModel {
-    return tokenizer === this.textTokenizer ? this : new LanguageModel(this.causalLM, tokenizer, this.options);
+    const { causalLM, options, frozenStates } = this;
+    return tokenizer === this.textTokenizer ? this : new LanguageModel(causalLM, tokenizer, options, frozenStates);
   }
 
   /**
@@ -231,7 +235,7 @@ export class LanguageModel {
     if (this.closed) throw new LlamaGymError("INVALID_STATE", "This model is closed.");
     const usesAdapter = adapter || this.causalLM.adapter === undefined;
     return getOrCreatePromise(this.samplers, usesAdapter, () => {
-      const options = { ...this.options, adapter: usesAdapter };
+      const options = { ...this.options, adapter: usesAdapter, frozenStates: this.frozenStates };
       const other = this.samplers.get(!usesAdapter);
       return other?.then((found) => found.withAdapter(options)) ?? Sampler.create(this.causalLM, options);
     });
@@ -240,6 +244,20 @@ export class LanguageModel {
   /** Returns a completer over `sampler`. */
   async completer(options: { adapter?: boolean } = {}): Promise<Completer> {
     return new Completer(await this.sampler(options), this.textTokenizer);
+  }
+
+  /**
+   * Runs work that leaves no trace in later results: what it computed is not reused, so that these are the same to the last bit as
+   * without it.
+   */
+  async runIsolated<Result>(work: () => Promise<Result>): Promise<Result> {
+    const stateCount = this.frozenStates?.count;
+    try {
+      return await work();
+    } finally {
+      this.causalLM.clearCaches();
+      if (stateCount !== undefined) this.frozenStates!.truncate(stateCount);
+    }
   }
 
   /** Closes the runtime and the files of this model and of all models that share its weights. */

@@ -41,20 +41,21 @@ describe("a failure that passes", () => {
 
   it("does not end decoding from states for good, nor keep the session from being released", async () => {
     const trained = await getPeftModel(model.causalLM, { r: 2, layersToTransform: [1] });
-    const session = await DecodeSession.create(trained);
+    const session = await DecodeSession.create(trained, FrozenStates.create(trained));
     vi.spyOn(trained, "createSession").mockRejectedValueOnce(new Error("out of memory"));
-    await expect(session.startingFromStates()).rejects.toThrow("out of memory");
-    await expect(session.startingFromStates()).resolves.toBeInstanceOf(DecodeSession);
+    await expect(session.openFromStates()).rejects.toThrow("out of memory");
+    await session.openFromStates();
+    expect(session.fromStates).toBeInstanceOf(DecodeSession);
     await session.release();
   });
 
   it("does not end the use of frozen states for good", async () => {
     const trained = await getPeftModel(model.causalLM, { r: 2, layersToTransform: [1] });
     vi.spyOn(trained, "createSession").mockRejectedValueOnce(new Error("out of memory"));
-    await expect(FrozenStates.create(trained)).rejects.toThrow("out of memory");
-    const states = await FrozenStates.create(trained);
-    expect(states).toBeInstanceOf(FrozenStates);
-    await states?.release();
+    const states = FrozenStates.create(trained)!;
+    await expect(states.open()).rejects.toThrow("out of memory");
+    await states.open();
+    await states.release();
   });
 
   it("does not make a file that was missing fail when it exists", async () => {

@@ -182,7 +182,7 @@ function describeAlgorithm(config: TrainConfig): RunSetup["algorithm"] {
 function openGradientGraphs(model: CausalLM, settings: NonNullable<RunSetup["algorithm"]>): MicroBatchGraphs {
   const { algorithm } = configureAlgorithm(settings);
   // Kept states of frozen layers would depend on the jobs before.
-  return new MicroBatchGraphs(model, algorithm.microBatchLoss!, { keepsFrozenStates: false });
+  return new MicroBatchGraphs(model, algorithm.microBatchLoss!);
 }
 
 function parseSetup(text: string): RunSetup {

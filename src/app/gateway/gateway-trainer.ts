@@ -4,7 +4,7 @@ import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
 import { LruCache, sizeByKey } from "../../generation/cache/lru-cache.js";
-import { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { ALGORITHM_NAMES, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
 import { createLearner } from "../../rl/algorithms/create-learner.js";
@@ -96,7 +96,7 @@ export class GatewayTrainer<Task = unknown> {
       seed,
       temperature,
       maxCompletionLength,
-      distributions: new DistributionCache(),
+      cache: new CompletionCache(),
       updates: () => this.updates,
       sessionReward,
       sessionTimeoutMs: sessionTimeoutSeconds * 1000,
@@ -189,17 +189,18 @@ export class GatewayTrainer<Task = unknown> {
   }: GatewayEvaluateOptions<Task>): Promise<Pick<EvalResult, "episodes" | "meanReturn" | "standardError">> {
     if (agent === undefined) throw invalidArgument("The evaluation needs an `agent` that plays its sessions.");
     const { store, server } = this;
+    const { model } = this.options;
     const { count } = store;
     await this.listen();
     store.greedy = new LruCache(MAX_GREEDY_COMPLETIONS, sizeByKey);
     try {
       const seeds = stream(seed, "evaluationStarts");
       const specs = Array.from({ length: episodes }, () => ({ seed: seeds.integers(0, 2 ** 31) }));
-      const { finishedEpisodes } = await this.functionSource(agent).collectEpisodes(specs);
+      const { finishedEpisodes } = await model.runIsolated(() => this.functionSource(agent).collectEpisodes(specs));
       return { episodes, ...computeMeanAndError(finishedEpisodes.map((episode) => episode.return)) };
     } finally {
       store.greedy = undefined;
-      // The seeds of later sessions do not depend on evaluations.
+      // Like the caches, the seeds of later sessions do not depend on evaluations.
       store.count = count;
       if (server === undefined) await this.close();
     }
@@ -226,7 +227,7 @@ export class GatewayTrainer<Task = unknown> {
     const { model, agent, microBatchTokens, rollouts = "none" } = this.options;
     const { algorithm, ppo, grpo, rloo, reinforce } = this.options;
     const { temperature, maxCompletionLength, seed, numSessions, episodes, turns } = this.settings;
-    this.learner = await createLearner(model.causalLM, {
+    this.learner = await createLearner(model, {
       algorithm,
       ppo,
       grpo,

@@ -1,5 +1,5 @@
 import { getOrCreatePromise } from "../../core/promise-cache.js";
-import type { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import type { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { LruCache } from "../../generation/cache/lru-cache.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -30,7 +30,7 @@ export interface SessionContext {
   readonly temperature: number;
   readonly maxCompletionLength: number;
   /** Next-token distributions of recurring prompts. */
-  readonly distributions: DistributionCache;
+  readonly cache: CompletionCache;
   /** Greedy completions so far, of an evaluation; undefined where completions are sampled. */
   readonly greedy?: LruCache<Promise<ChatResult>>;
   /** Returns the number of updates so far. */
@@ -103,12 +103,12 @@ export class Session implements ChatEngine {
     this.checkOpen("complete anything");
     if (this.turns >= MAX_TURNS)
       throw new RequestError(409, `The session has ${MAX_TURNS} completions, the most that one may have. End it.`);
-    const { engine, gate, temperature, maxCompletionLength, distributions, greedy, updates } = this.context;
+    const { engine, gate, temperature, maxCompletionLength, cache, greedy, updates } = this.context;
     const seed = this.random.integers(0, 2 ** 31);
     this.pending++;
     try {
       return await gate.run(async () => {
-        distributions.keepVersion(engine.model.causalLM.parametersVersion);
+        cache.keepVersion(engine.model.causalLM.cacheVersion);
         const promptTokens = await this.tree.promptTokens(request);
         const completion: ChatRequest = {
           ...request,
@@ -117,7 +117,7 @@ export class Session implements ChatEngine {
           maxNewTokens: Math.min(request.maxNewTokens ?? Infinity, maxCompletionLength),
         };
         const result = await (greedy === undefined || onDelta !== undefined
-          ? engine.generate({ ...completion, seed, distributions }, onDelta)
+          ? engine.generate({ ...completion, seed, cache }, onDelta)
           : getOrCreatePromise(greedy, JSON.stringify({ ...completion, input: undefined, signal: undefined }), () =>
               engine.generate({ ...completion, signal: undefined }),
             ));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
-import { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { ChatDelta, FunctionTool } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
@@ -66,16 +66,19 @@ describe("ModelChatEngine", () => {
   });
 
   it("samples the same tokens from cached distributions", async () => {
-    const distributions = new DistributionCache();
+    const completionCache = new CompletionCache();
     for (const request of [{}, { tools: [HIT, BET], toolChoice: "required" }] as const) {
-      const complete = async (cache?: DistributionCache) => {
-        const options = { input: QUESTION, ...request, seed: 4, n: 4, maxNewTokens: 60, distributions: cache };
+      const complete = async (cache?: CompletionCache) => {
+        const options = { input: QUESTION, ...request, seed: 4, n: 4, maxNewTokens: 60, cache };
         const { choices } = await engine.generate(options);
         return choices.map(({ tokens, logProbs, allowedTokens }) => ({ tokens, logProbs, allowedTokens }));
       };
       const sampled = await complete();
-      const first = await complete(distributions);
-      expect(await complete(distributions)).toEqual(first);
+      const first = await complete(completionCache);
+      const run = vi.spyOn(engine.model.causalLM.runtime, "sequence");
+      expect(await complete(completionCache)).toEqual(first);
+      expect(run).not.toHaveBeenCalled();
+      run.mockRestore();
       expect(first.map(({ tokens }) => tokens)).toEqual(sampled.map(({ tokens }) => tokens));
     }
   });

@@ -118,7 +118,7 @@ export class ModelChatEngine implements ChatEngine {
       mustCall,
       parallelToolCalls,
       format,
-      distributions: request.distributions,
+      cache: request.cache,
       signal: request.signal,
     };
   }

@@ -260,7 +260,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   private async createLearner(): Promise<Learner> {
     const { completion } = this.settings;
-    const learner = await createLearner(this.model.causalLM, {
+    const learner = await createLearner(this.model, {
       ...this.options,
       maxCompletionLength: completion.maxNewTokens,
       temperature: completion.sampling.temperature,

@@ -90,7 +90,7 @@ export class JobRunner {
   private async runAlone({ slots, firstSlot, work }: RolloutJob): Promise<RolloutJobResult> {
     const { newEpisode, settings, model, onWarning } = this.options;
     // Cached results may come from other batches.
-    model.markParametersChanged();
+    model.clearCaches();
     const envs = await this.takeEnvs(slots);
     try {
       const envSlots = slots.map(({ state, firstSeed, record }, i) => {

@@ -106,7 +106,7 @@ async function record(
   await env.close();
   const textEnv = asTextEnv(env, id);
   const run = async (policyFactory: PolicyFactory, numEnvs: number) =>
-    recordDemonstrations(makeEnv, policyFactory, { episodes, seed, numEnvs });
+    recordDemonstrations(makeEnv, policyFactory, { episodes, seed, numEnvs, onWarning: reporter.warn });
   if (policy !== "agent") return { env, recorded: await run(policy === "expert" ? expertPolicy : randomPolicy, 1) };
   const { temperature = 1 } = args;
   const isGreedy = temperature === 0;

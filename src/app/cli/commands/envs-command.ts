@@ -1,3 +1,4 @@
+import { EpisodeRunner } from "../../../rl/rollout/episode-runner.js";
 import { boolean, integer, list, text, type GivenSettings } from "../../../core/settings.js";
 import { Console } from "node:console";
 import { once } from "node:events";
@@ -85,7 +86,9 @@ function listEnvs(json: boolean): string {
 async function describeEnv(name: string, args: Args): Promise<string> {
   const env = await openNamedEnv(name, args);
   try {
-    const { observation, info } = await env.reset({ seed: 1 });
+    const runner = new EpisodeRunner(env);
+    await runner.reset(1);
+    const { observation, info } = runner;
     const { text, spec } = env;
     const id = spec?.id ?? name;
     const { summary = "", knownReturns: { random, best } = {} } = spec ?? {};

@@ -10,6 +10,7 @@ import { envOptions, openNamedEnv, resolveEnvId } from "../options/env-options.j
 import { generationSettings } from "../../../generation/generation-options.js";
 import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
+import { closeEnvs } from "../../../rl/rollout/open-envs.js";
 import type { Reporter } from "../reporter.js";
 
 /** Step limit of an agent's episode in an environment without one. */
@@ -81,7 +82,7 @@ export const playCommand = defineCommand({
       if (args.agent === true) await playWithAgent(env, await resolveEnvId(name, args), args, reporter);
       else await playAtKeyboard(env, args, reporter);
     } finally {
-      await env.close();
+      await closeEnvs([env], reporter.warn);
     }
     return 0;
   },

@@ -183,7 +183,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     const { temperature, topK, topP, minP, repetitionPenalty, trainedDistribution, seed, microBatchTokens } =
       this.config;
     const sampling = { temperature, topK, topP, minP, repetitionPenalty };
-    return createLearner(model.causalLM, {
+    return createLearner(model, {
       [this.algorithm]: { ...this.algorithmConfig, ...this.getRewardWeights() },
       temperature,
       isTruncatedSampling: isTruncatedSampling({ sampling, trainedDistribution }),
