@@ -1,5 +1,6 @@
 import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/demonstration-trainer.js";
-import { resolveOnlineSft } from "../../rl/agent/demonstrations/online-sft-settings.js";
+import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
+import { agentSettings, textAgentSettings } from "../../rl/agent/agent-settings.js";
 import { randomAction } from "../../rl/agent/random-action.js";
 import { TextAgent } from "../../rl/agent/text-agent.js";
 import { openEnv } from "../../envs/index.js";
@@ -8,6 +9,8 @@ import type { Env } from "../../envs/env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { TextInterface } from "../../envs/text-interface.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { selectSettings } from "../../core/settings.js";
+import { policySamplingSettings } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { EpisodeJudge } from "../judge/episode-judge.js";
 import { JudgedEnv } from "../judge/judged-env.js";
@@ -53,20 +56,7 @@ export function makeTextAgent(
   env: TextEnv,
   config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentDemonstrationOptions, "sftWarmStart">,
 ): TextAgent {
-  const {
-    maxCompletionLength,
-    temperature,
-    topK,
-    topP,
-    minP,
-    actionMode,
-    actionRegex,
-    actionScoring,
-    seed,
-    microBatchTokens,
-  } = config;
-  const { historyTurns, contextOverflow, maxContextLength, completionPrefix, spreadSparseRewards } = config;
-  const { callTimeoutSeconds } = config;
+  const { maxCompletionLength, maxContextLength, actionMode, actionScoring } = config;
   const context = Math.min(maxContextLength ?? Infinity, model.causalLM.config.maxPositions);
   if (maxCompletionLength >= context)
     throw invalidArgument(
@@ -74,22 +64,11 @@ export function makeTextAgent(
     );
   const { invalidActionRetries: retries, invalidActionPenalty: penalty } = config;
   return new TextAgent(model, env.text, {
-    generation: { maxNewTokens: maxCompletionLength, temperature, topK, topP, minP },
-    trainedDistribution: config.trainedDistribution,
-    historyTurns,
-    contextOverflow,
-    maxContextLength,
-    completionPrefix,
-    spreadSparseRewards,
-    callTimeoutSeconds,
-    actionMode,
-    actionRegex,
+    ...selectSettings({ ...agentSettings, ...textAgentSettings, ...onlineSftSettings }, config),
     actionScoring: actionMode === "scored" ? actionScoring : undefined,
-    seed,
-    microBatchTokens,
+    generation: { ...selectSettings(policySamplingSettings, config), maxNewTokens: maxCompletionLength },
     invalidAction: { retries, penalty, fallback: randomAction(env) },
     sftWarmStart: config.sftWarmStart,
-    ...resolveOnlineSft(config),
     ...configureAlgorithm(config),
   });
 }

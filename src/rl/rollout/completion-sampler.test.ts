@@ -12,7 +12,7 @@ const settings: CompletionSettings = {
   trainedDistribution: "full",
   maxNewTokens: 4,
   stop: [],
-  scoring: undefined,
+  actionScoring: undefined,
   ignoreEos: false,
 };
 const prompts = [1, 2, 3, 4].map((last) => [5, 6, 7, last]);

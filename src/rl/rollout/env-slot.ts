@@ -8,17 +8,16 @@ import type { RandomState, RandomStream } from "../../core/random/random-stream.
 import { checkObservation, checkResetResult, checkStepResult } from "./validate-env-output.js";
 import type { PromptBuilderState } from "./prompt-builder.js";
 import type { Episode } from "./episode.js";
-import { envTimeoutError } from "./open-envs.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
 import type { EpisodeSummary, Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
-import { withTimeout } from "./with-timeout.js";
+import { limitCall, type CallLimit } from "./with-timeout.js";
 
 export interface EnvSlotOptions<Observation = unknown, Action = unknown> {
   /** Creates an episode that uses `random`. */
   readonly newEpisode: () => Episode<Observation, Action>;
   readonly random: RandomStream;
-  readonly settings: Pick<RolloutSettings, "spreadSparseRewards" | "callTimeoutSeconds">;
+  readonly settings: Pick<RolloutSettings, "spreadSparseRewards"> & CallLimit;
   /** Position among the slots of a run, for messages. */
   readonly index: number;
   /** Seed of the environment for the first episode that is started without one. */
@@ -207,9 +206,9 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     method: "reset" | "step" | "render",
     call: () => MaybePromise<Result>,
   ): Promise<Result> {
-    const { callTimeoutSeconds: seconds } = this.options.settings;
+    const subject = () => `\`${method}\` of ${this.location}`;
     try {
-      return await withTimeout(call, seconds, () => envTimeoutError(`\`${method}\` of ${this.location}`, seconds));
+      return await limitCall(this.options.settings, call, { subject, code: "ENV_FAILED" });
     } catch (error) {
       if (error instanceof LlamaGymError) throw error;
       throw new LlamaGymError("ENV_FAILED", `${this.env.toString()} threw in ${method}: ${errorMessage(error)}`, {

@@ -39,18 +39,19 @@ const commandOptions = defineSettings(
     minReturn: number({ description: "Leave out episodes with a lower return." }),
     seed: integer({ min: 0, default: 0, description: "Seed; the same seed gives the same file." }),
   },
-  "Demonstrations",
+  { group: "Demonstrations", common: true },
 );
 
 /** Options of --policy agent. */
 const agentOnlyOptions = {
+  ...agentOptions,
   temperature: number({
     ...generationSettings.temperature,
     group: "With --policy agent",
+    common: true,
     default: 1,
     description: "Sampling temperature of the agent's completions; 0 is greedy.",
   }),
-  ...agentOptions,
 };
 
 const options = { ...commandOptions, ...envOptions, ...agentOnlyOptions };
@@ -69,7 +70,7 @@ export const demosCommand = defineCommand({
   ],
   positionals: [{ name: "ENV", description: "Environment, such as blackjack or FrozenLake-v1.", required: true }],
   options,
-  commonOptions: [...Object.keys(commandOptions), ...Object.keys(envOptions), "model", "adapter", "temperature"],
+  showsCommonOptions: true,
   describeDefaults: (table, values) => describeAgentDefaults(table, values),
   run: async (args, reporter, [name]) => recordToFile(args, name, reporter),
 });
@@ -110,7 +111,7 @@ async function record(
   if (policy !== "agent") return { env, recorded: await run(policy === "expert" ? expertPolicy : randomPolicy, 1) };
   const { temperature = 1 } = args;
   const isGreedy = temperature === 0;
-  const { agent } = await openAgent(args, id, textEnv, reporter, { seed, temperature: isGreedy ? 1 : temperature });
+  const { agent } = await openAgent({ ...args, temperature }, id, textEnv, reporter);
   try {
     return { env, recorded: await run(agentPolicy(agent, isGreedy ? "eval" : "train"), AGENT_NUM_ENVS) };
   } finally {

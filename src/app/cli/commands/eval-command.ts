@@ -13,6 +13,7 @@ import { defineCommand } from "../options/define-command.js";
 import { envOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { readRubric } from "../options/read-rubric.js";
 import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
+import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
 const DEFAULT_EPISODES = 1000;
@@ -31,7 +32,7 @@ const commandOptions = defineSettings(
     sample: boolean({ description: "Sample completions as in training instead of decoding greedily." }),
     json: boolean({ description: "Print one JSON object." }),
   },
-  "Evaluation",
+  { group: "Evaluation", common: true },
 );
 
 const options = { ...commandOptions, ...envOptions, ...agentOptions, ...judgeSettings };
@@ -47,20 +48,15 @@ export const evalCommand = defineCommand({
   ],
   positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: true }],
   options,
-  commonOptions: [
-    ...Object.keys(commandOptions),
-    ...Object.keys(envOptions),
-    "model",
-    "adapter",
-    "device",
-    "actionMode",
-  ],
+  showsCommonOptions: true,
   describeDefaults: (table, values) => describeAgentDefaults(table, values),
   run: async (args, reporter, [name]) =>
     evaluateModel({ ...args, ...(await readRubric(args.judgeRubric)) }, await resolveEnvId(name, args), reporter),
 });
 
 async function evaluateModel(args: Args, env: string, reporter: Reporter): Promise<number> {
+  if (args.temperature !== undefined && args.sample !== true)
+    throw new UsageError("--temperature requires --sample; without it, the evaluation is greedy.");
   const judge = EpisodeJudge.create(args, reporter.warn);
   const { maxEpisodeSteps } = args;
   const makeEnv = createEnvFactory({ env, envOptions: readEnvOptions(args), maxEpisodeSteps }, judge);

@@ -21,10 +21,11 @@ const commandOptions = defineSettings(
     text: boolean({ description: "Show the text that a language model reads instead of the rendered state." }),
     agent: boolean({ description: "Let a language model play." }),
   },
-  "Play",
+  { group: "Play", common: true },
 );
 
 const agentOnlyOptions = {
+  ...agentOptions,
   ...defineSettings(
     {
       episodes: integer({ min: 1, default: 1, description: "Number of episodes." }),
@@ -34,9 +35,8 @@ const agentOnlyOptions = {
         description: "Sampling temperature of the completions; 0 is greedy.",
       }),
     },
-    "With --agent",
+    { group: "With --agent", common: true },
   ),
-  ...agentOptions,
 };
 
 const options = { ...commandOptions, ...envOptions, ...agentOnlyOptions };
@@ -64,15 +64,7 @@ export const playCommand = defineCommand({
     },
   ],
   options,
-  commonOptions: [
-    ...Object.keys(commandOptions),
-    ...Object.keys(envOptions),
-    "episodes",
-    "temperature",
-    "model",
-    "adapter",
-    "actionMode",
-  ],
+  showsCommonOptions: true,
   describeDefaults: (table, values) => describeAgentDefaults(table, values),
   run: async (args, reporter, [name]) => {
     checkAgentOptions(args);
@@ -108,7 +100,7 @@ async function playWithAgent(env: Env, name: string, args: Args, reporter: Repor
   const limitedEnv = hasLimit ? env : new TimeLimit(env, { maxEpisodeSteps: DEFAULT_MAX_STEPS });
   const { episodes = 1, temperature, seed, text = false } = args;
   const isGreedy = temperature === 0;
-  const { agent } = await openAgent(args, name, asTextEnv(env, name), reporter, isGreedy ? {} : { temperature });
+  const { agent } = await openAgent(args, name, asTextEnv(env, name), reporter);
   try {
     reporter.print(`${env.text?.systemPrompt}\n`);
     const player = new AgentEpisodePlayer(limitedEnv, agent, {

@@ -1,14 +1,16 @@
 import { resolve } from "node:path";
-import { defineSettings, integer, list, text, type GivenSettings } from "../../../core/settings.js";
+import { defineSettings, list, text, type GivenSettings } from "../../../core/settings.js";
 import { loadEnvModule, openEnv, registry, resolveReference, type Env, type EnvOptions } from "../../../envs/index.js";
 import "../../../text-world/index.js";
+import { envSettings } from "../../runs/run-env.js";
 import { UsageError } from "./usage-error.js";
 
-/** Options of all commands that create an environment. */
-export const envOptions = defineSettings(
+/** Options that name an environment and its own options. */
+export const envSourceOptions = defineSettings(
   {
     option: list({
       short: "o",
+      common: true,
       valueName: "name=value",
       description: "Option of the environment, such as isSlippery=false. May be repeated.",
     }),
@@ -25,10 +27,12 @@ export const envOptions = defineSettings(
       description:
         "Reward function of an mcp: environment, exported by a JavaScript file; result for that of the server; none for 0.",
     }),
-    maxEpisodeSteps: integer({ min: 1, description: "Step limit of an episode, in place of the registered one." }),
   },
-  "Environment",
+  { group: "Environment" },
 );
+
+/** Options of all commands that create an environment. */
+export const envOptions = { ...envSourceOptions, ...envSettings };
 
 type EnvArgs = Partial<GivenSettings<typeof envOptions>>;
 
