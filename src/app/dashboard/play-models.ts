@@ -5,9 +5,9 @@ import type { Env } from "../../envs/index.js";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import { selectSettings } from "../../core/settings.js";
 import { baseModelSettings } from "../../models/model-settings.js";
-import { envSettings } from "../runs/run-env.js";
+import { envSettings, RunEnv } from "../runs/run-env.js";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
-import { createEnvFactory, makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
+import { makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
 import { findNamedFile, isModelPath } from "../runs/find-named-file.js";
 import { agentRunSettings, resolveTrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import type { PlayModel } from "./api.js";
@@ -98,7 +98,8 @@ export class PlayModels {
     const config = resolveTrainConfig({ ...selectSettings(takenSettings, saved), env, envOptions });
     const subfolder = checkpoint === "adapter" ? checkpoint : join("checkpoints", checkpoint);
     const folder = await this.checkedFolder(run, subfolder);
-    const makeEnv = createEnvFactory(config);
+    const runEnv = new RunEnv(config);
+    const makeEnv = async () => runEnv.open();
     const textEnv = await requireTextEnv(makeEnv, env);
     // The threads that the model starts inherit the priority.
     setPriority(constants.priority.PRIORITY_LOW);

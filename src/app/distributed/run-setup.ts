@@ -15,7 +15,8 @@ import {
 import { JobRunner } from "../../rl/rollout/rollout-job.js";
 import { configureAlgorithm } from "../runs/algorithm-settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
-import { createEnvFactory, makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
+import { makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
+import { RunEnv } from "../runs/run-env.js";
 import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import { PACKAGE_VERSION } from "./package-version.js";
 import { sha256 } from "./encoding.js";
@@ -23,10 +24,8 @@ import { sha256 } from "./encoding.js";
 /** What a worker needs to take part in a run; plain data without paths and credentials. */
 const setupSchema = z.object({
   version: z.string(),
-  env: z.string(),
-  envOptions: z.record(z.string(), z.unknown()),
-  /** Settings of the model, the environment, the agent and the rollouts. */
-  settings: z.record(z.string(), z.unknown()),
+  /** The environment, and the settings of the model, the agent and the rollouts. */
+  settings: z.looseObject({ env: z.string(), envOptions: z.record(z.string(), z.unknown()) }),
   adapter: z.record(z.string(), z.unknown()).nullable(),
   valueHead: z.object({ kind: z.enum(["linear", "mlp"]), dropout: z.number() }).nullable(),
   /** The algorithm with its settings, where workers compute gradients. */
@@ -39,16 +38,13 @@ const setupSchema = z.object({
 });
 type RunSetup = z.infer<typeof setupSchema>;
 
-const workerSettings = { ...baseModelSettings, ...selectScope(runSettings, "env", "agent", "rollouts") };
+const workerSettings = { ...baseModelSettings, ...selectScope(runSettings, "agent", "rollouts") };
 
 /** Returns the setup of a run for its workers. */
 export async function createSetup(config: TrainConfig, { causalLM }: LanguageModel): Promise<string> {
-  const { env, envOptions } = config;
   const setup: RunSetup = {
     version: PACKAGE_VERSION,
-    env,
-    envOptions: { ...envOptions },
-    settings: { ...selectSettings(workerSettings, config) },
+    settings: { ...new RunEnv(config).toJson(), ...selectSettings(workerSettings, config) },
     algorithm: config.gradientWorkers ? describeAlgorithm(config) : null,
     adapter: causalLM.adapter === undefined ? null : { ...causalLM.adapter.config },
     valueHead: causalLM.valueHead ?? null,
@@ -96,11 +92,12 @@ export async function openSetup(
   onWarning: (message: string) => void,
 ): Promise<OpenedRun> {
   const setup = parseSetup(text);
-  const { env, adapter, valueHead } = setup;
+  const { adapter, valueHead } = setup;
   const config = resolveWorkerConfig(setup);
   checkNames(config, files);
-  const createEnv = createEnvFactory(config);
-  const textEnv = await requireTextEnv(createEnv, env);
+  const env = new RunEnv(config);
+  const createEnv = async () => env.open();
+  const textEnv = await requireTextEnv(createEnv, env.id);
   const { device, threads } = files;
   const { model: name, quantize, ...options } = selectSettings(baseModelSettings, config);
   const model = await openTrainable(files.model ?? name, {
@@ -146,10 +143,10 @@ export async function openSetup(
 }
 
 /** @throws RUN_INCOMPATIBLE for settings that this version does not have, or that are out of range. */
-function resolveWorkerConfig({ env, envOptions, settings }: RunSetup): TrainConfig {
+function resolveWorkerConfig({ settings }: RunSetup): TrainConfig {
   try {
     // Workers need no value head for an algorithm: the setup says which one the model has.
-    const options = { ...(settings as Partial<TrainOptions>), env, envOptions, algorithm: "reinforce" };
+    const options = { ...(settings as TrainOptions), algorithm: "reinforce" };
     return resolveTrainConfig(options, { isResolved: true });
   } catch (error) {
     throw unreadableSetup(error);

@@ -3,8 +3,6 @@ import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-sett
 import { agentSettings, textAgentSettings } from "../../rl/agent/agent-settings.js";
 import { randomAction } from "../../rl/agent/random-action.js";
 import { TextAgent } from "../../rl/agent/text-agent.js";
-import { openEnv } from "../../envs/index.js";
-import "../../text-world/index.js";
 import type { Env } from "../../envs/env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { TextInterface } from "../../envs/text-interface.js";
@@ -12,26 +10,12 @@ import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
 import { policySamplingSettings } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import type { EpisodeJudge } from "../judge/episode-judge.js";
-import { JudgedEnv } from "../judge/judged-env.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
 import type { TrainConfig } from "./run-settings.js";
 
 /** The parts of an environment that a TextAgent needs. */
 export interface TextEnv extends Pick<Env, "actionSpace"> {
   readonly text: TextInterface<unknown, unknown>;
-}
-
-/** Returns a function that opens a run's environments with its step limit and, with one, the rewards of a judge. */
-export function createEnvFactory(
-  { env, envOptions, maxEpisodeSteps }: Pick<TrainConfig, "env" | "envOptions" | "maxEpisodeSteps">,
-  judge?: EpisodeJudge,
-): () => Promise<Env> {
-  const stepLimit = maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps };
-  return async () => {
-    const opened = await openEnv(env, { ...envOptions, ...stepLimit });
-    return judge === undefined ? opened : new JudgedEnv(opened, judge);
-  };
 }
 
 /** Opens an environment to read its text interface. @throws as `asTextEnv` */

@@ -6,8 +6,9 @@ import { filterSettings, selectSettings, type SettingTable } from "../../core/se
 import type { DownloadProgress, FolderLock } from "../../models/files/index.js";
 import type { TrackerSource } from "../../rl/tracking/index.js";
 import { EpisodeJudge } from "../judge/episode-judge.js";
+import { withJudge } from "../judge/judged-env.js";
 import { resolveWandbConfig } from "../tracking/index.js";
-import { createEnvFactory, makeTextAgent, requireTextEnv } from "./make-text-agent.js";
+import { makeTextAgent, requireTextEnv } from "./make-text-agent.js";
 import { checkRunSize } from "./check-run-size.js";
 import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
@@ -21,6 +22,7 @@ import {
   requireRunConfig,
   writeRunConfig,
 } from "./run-folder.js";
+import { RunEnv } from "./run-env.js";
 import { RunRecords } from "./run-records.js";
 import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "./run-settings.js";
 import { resolveWarmStart } from "./resolve-warm-start.js";
@@ -156,9 +158,10 @@ async function openRun(
   if (judge !== undefined && workers !== undefined)
     throw invalidArgument("A judge scores in this process: leave it out, or collect rollouts without workers.");
   if (config.gradientWorkers) checkGradientWorkers(config, workers);
-  const makeEnv = createEnvFactory(config, judge);
-  const textEnv = await requireTextEnv(makeEnv, config.env);
-  const sftWarmStart = await resolveWarmStart(config);
+  const env = new RunEnv(config);
+  const makeEnv = async () => withJudge(await env.open(), judge);
+  const textEnv = await requireTextEnv(makeEnv, env.id);
+  const sftWarmStart = await resolveWarmStart(config, env);
   const memoryEstimate = await estimateRunMemory(config);
   if (memoryEstimate?.warning !== undefined) onWarning(memoryEstimate.warning);
   else if (memoryEstimate !== undefined) onInfo?.(memoryEstimate.text);

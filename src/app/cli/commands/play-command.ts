@@ -6,7 +6,7 @@ import { AgentEpisodePlayer } from "../interactive/agent-episode-player.js";
 import { InteractiveEpisode } from "../interactive/interactive-episode.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { defineCommand } from "../options/define-command.js";
-import { envOptions, openNamedEnv, resolveEnvId } from "../options/env-options.js";
+import { envOptions, resolveRunEnv } from "../options/env-options.js";
 import { generationSettings } from "../../../generation/generation-options.js";
 import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
@@ -68,9 +68,10 @@ export const playCommand = defineCommand({
   describeDefaults: (table, values) => describeAgentDefaults(table, values),
   run: async (args, reporter, [name]) => {
     checkAgentOptions(args);
-    const env = await openNamedEnv(name, args);
+    const runEnv = await resolveRunEnv(name, args);
+    const env = await runEnv.open();
     try {
-      if (args.agent === true) await playWithAgent(env, await resolveEnvId(name, args), args, reporter);
+      if (args.agent === true) await playWithAgent(env, runEnv.id, args, reporter);
       else await playAtKeyboard(env, args, reporter);
     } finally {
       await env.close();

@@ -13,6 +13,7 @@ import { evaluate } from "../../../rl/train/evaluate.js";
 import { resolveWorkers } from "../../distributed/open-transport.js";
 import { listChangeable, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
 import { findAlgorithm } from "../../runs/load-algorithm.js";
+import { RunEnv } from "../../runs/run-env.js";
 import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
 import { runSettings, trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
@@ -26,7 +27,7 @@ import { checkResumeOptions } from "../options/check-resume-options.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { timestampedFolder } from "../options/default-output.js";
-import { envSourceOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { envSourceOptions, formatEnvArgs, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
 import { readRubric } from "../options/read-rubric.js";
 import { toOptionName } from "../options/option-names.js";
@@ -223,18 +224,13 @@ async function runTraining(run: Run, reporter: Reporter, report: TrainingReport,
 async function printComparison(run: Run, before: readonly PolicyReturn[], reporter: Reporter): Promise<void> {
   const evaluated = [...before, ...(await evaluateAgent(run, "after training", "eval", reporter))];
   if (evaluated.length === 0) return;
-  const { env, envOptions: envOptionValues, maxEpisodeSteps } = run.config;
-  reporter.print(formatReturnsTable([...listReferencePolicies(env, envOptionValues, maxEpisodeSteps), ...evaluated]));
+  reporter.print(formatReturnsTable([...listReferencePolicies(new RunEnv(run.config)), ...evaluated]));
 }
 
 /** Names the commands that play and evaluate the result. */
 function describeResult({ config }: Run, adapter: string): string {
-  const envArgs = Object.entries(config.envOptions).map(
-    ([name, value]) => ` -o ${quoteArg(`${name}=${JSON.stringify(value)}`)}`,
-  );
-  const limitArg = config.maxEpisodeSteps === undefined ? "" : ` --max-episode-steps ${config.maxEpisodeSteps}`;
   const checkpointArg = ` --${config.tuning === "lora" ? "adapter" : "model"} ${quoteArg(adapter)}`;
-  const target = `${quoteArg(config.env)}${envArgs.join("")}${limitArg}${checkpointArg}`;
+  const target = `${formatEnvArgs(new RunEnv(config))}${checkpointArg}`;
   return [
     `Saved ${adapter}.`,
     `Watch it play: ${formatCommandLine(`play ${target} --agent`)}`,
