@@ -67,11 +67,12 @@ const output = { showText: false, print, printRendering: print, info: print };
 const programs: Record<string, (makeEnv: () => FailingEnv) => Promise<unknown>> = {
   training: (env) => new Trainer({ agent: createAgent(), env, numEnvs: 1, turns: 8 }).train(),
   evaluation: (makeEnv) => evaluate(createAgent(), makeEnv, { episodes: 1 }),
-  demonstrations: (makeEnv) => recordDemonstrations(makeEnv, randomPolicy, { episodes: 1, callTimeoutSeconds: 0.05 }),
+  demonstrations: (makeEnv) =>
+    recordDemonstrations(makeEnv, randomPolicy, { episodes: 1, settings: { callTimeoutSeconds: 0.05 } }),
   "play with an agent": (makeEnv) =>
     new AgentEpisodePlayer(makeEnv(), createAgent(), { ...output, episodes: 1, mode: "train", seed: 1 }).run(),
   "play at the keyboard": async (makeEnv) => {
-    const episode = new InteractiveEpisode(makeEnv(), { ...output, callTimeoutSeconds: 0.05 });
+    const episode = new InteractiveEpisode(makeEnv(), { ...output, settings: { callTimeoutSeconds: 0.05 } });
     await episode.reset(1);
     await episode.handleLine("go");
   },

@@ -104,6 +104,7 @@ export {
   TransformObservation,
   type TransformObservationOptions,
 } from "./wrappers/observation.js";
+export { FrameStackText } from "./wrappers/frame-stack-text.js";
 export { NormalizeObservation } from "./wrappers/normalize-observation.js";
 export {
   NormalizeReward,

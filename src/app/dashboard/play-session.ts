@@ -79,9 +79,9 @@ export class PlaySession {
 
   private async openRunner(): Promise<EpisodeRunner> {
     const { makeEnv, agent } = this.player;
-    const { callTimeoutSeconds } = agent.settings;
-    const [env] = await openEnvs(makeEnv, 1, callTimeoutSeconds);
-    return new EpisodeRunner(env, { callTimeoutSeconds });
+    const { settings } = agent;
+    const [env] = await openEnvs(makeEnv, 1, settings);
+    return new EpisodeRunner(env, { settings });
   }
 
   private async describe(runner: EpisodeRunner): Promise<PlayState> {

@@ -1,6 +1,7 @@
 import { getOrCreatePromise } from "../../core/promise-cache.js";
 import type { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { LruCache } from "../../generation/cache/lru-cache.js";
+import { UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
@@ -17,9 +18,6 @@ import type { UpdateGate } from "./update-gate.js";
 
 /** Completions of a session; an agent that loops is stopped here, before its records fill the memory. */
 const MAX_TURNS = 10_000;
-
-/** The trained distribution is the model's own. */
-const UNFILTERED = { topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
 
 /** What all sessions of a gateway share. */
 export interface SessionContext {
@@ -113,7 +111,8 @@ export class Session implements ChatEngine {
         const completion: ChatRequest = {
           ...request,
           promptTokens,
-          sampling: { ...UNFILTERED, temperature: greedy === undefined ? temperature : 0 },
+          // The trained distribution is the model's own.
+          sampling: { ...UNFILTERED_SAMPLING, temperature: greedy === undefined ? temperature : 0 },
           maxNewTokens: Math.min(request.maxNewTokens ?? Infinity, maxCompletionLength),
         };
         const result = await (greedy === undefined || onDelta !== undefined

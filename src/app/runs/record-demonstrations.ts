@@ -13,7 +13,7 @@ import { stream } from "../../core/random/streams.js";
 import { printWarning } from "../../core/terminal-text.js";
 import { EpisodeRunner, type EpisodeRunnerOptions } from "../../rl/rollout/episode-runner.js";
 import { closeEnvs, openEnvs } from "../../rl/rollout/open-envs.js";
-import { DEFAULT_CALL_TIMEOUT_SECONDS } from "../../rl/rollout/with-timeout.js";
+import { DEFAULT_CALL_LIMIT } from "../../rl/rollout/with-timeout.js";
 
 /** An action and the completion that expresses it. */
 export interface PolicyAction {
@@ -28,7 +28,7 @@ export type EpisodePolicy = (observation: unknown, info: Info) => MaybePromise<P
 export type PolicyFactory = (env: Env) => (random: RandomStream) => EpisodePolicy;
 
 /** Options of `recordDemonstrations`. */
-export interface RecordDemonstrationsOptions extends Pick<EpisodeRunnerOptions, "callTimeoutSeconds"> {
+export interface RecordDemonstrationsOptions extends Pick<EpisodeRunnerOptions, "settings"> {
   readonly episodes: number;
   /** Seeds environments and policies. Default 0. */
   readonly seed?: number;
@@ -55,7 +55,7 @@ export async function recordDemonstrations(
     episodes,
     seed = 0,
     numEnvs = 1,
-    callTimeoutSeconds = DEFAULT_CALL_TIMEOUT_SECONDS,
+    settings = DEFAULT_CALL_LIMIT,
     onEpisode = () => {},
     onWarning = printWarning,
     signal,
@@ -66,10 +66,10 @@ export async function recordDemonstrations(
   let nextEpisode = 0;
   let numRecorded = 0;
   const recordEpisodes = async () => {
-    const envs = await openEnvs(makeEnv, 1, callTimeoutSeconds);
+    const envs = await openEnvs(makeEnv, 1, settings);
     try {
       const [env] = envs;
-      const runner = new EpisodeRunner(env, { callTimeoutSeconds });
+      const runner = new EpisodeRunner(env, { settings });
       const newPolicy = policyFactory(env);
       while (nextEpisode < episodes) {
         if (signal?.aborted === true) break;

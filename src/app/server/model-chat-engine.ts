@@ -2,7 +2,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import { getOrCreatePromise } from "../../core/promise-cache.js";
 import { runStepsWithPauses, type Steps } from "../../core/steps.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
-import { readConfigNumber, resolveOptions } from "../../generation/generation-options.js";
+import { readConfigNumber, resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
 import type { ChatMessage, RenderedText } from "../../models/text/index.js";
@@ -83,7 +83,7 @@ export class ModelChatEngine implements ChatEngine {
       maxNewTokens: request.maxNewTokens,
     };
     const { sampling } = resolveOptions(options, generationConfig);
-    const constrainedSampling = { ...sampling, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1, ...given };
+    const constrainedSampling = { ...sampling, ...UNFILTERED_SAMPLING, ...given };
     const { maxPositions } = model.causalLM.config;
     const maxNewTokens = request.maxNewTokens ?? maxPositions;
     const prompt = await this.encode(request);

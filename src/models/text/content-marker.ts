@@ -86,7 +86,7 @@ function unusedCharacters(texts: readonly string[]): Record<"one" | "two", Itera
 
 function nextUnused(available: Record<"one" | "two", Iterator<string>>, character: string): string {
   const { value, done } = available[character.length === 1 ? "one" : "two"].next();
-  if (done !== true) return value as string;
+  if (done !== true) return value;
   throw new LlamaGymError(
     "TEMPLATE_FAILED",
     "The conversation contains all private-use characters, of which rendering needs some. Remove them.",

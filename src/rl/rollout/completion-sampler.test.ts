@@ -12,22 +12,12 @@ const settings: CompletionSettings = {
   trainedDistribution: "full",
   maxNewTokens: 4,
   stop: [],
-  scoring: undefined,
+  actionScoring: undefined,
   ignoreEos: false,
 };
 const prompts = [1, 2, 3, 4].map((last) => [5, 6, 7, last]);
 
 describe("CompletionSampler", () => {
-  it("scores the candidates of a prompt again after a failure", async () => {
-    const model = await models.open({});
-    const sampler = new CompletionSampler(model, { ...settings, scoring: "sum" });
-    const sample = () =>
-      sampler.sample({ prompt: prompts[0], constraint: { choices: ["a", "b"] }, random: new RandomStream(1) });
-    vi.spyOn(model, "completer").mockRejectedValueOnce(new Error("out of memory"));
-    await expect(sample()).rejects.toThrow("out of memory");
-    await expect(sample()).resolves.toMatchObject({ finishReason: "stop" });
-  });
-
   it.each([
     ["a small vocabulary", 320],
     ["a large vocabulary", 5000],
@@ -86,7 +76,7 @@ describe("CompletionSampler", () => {
 
   it("does not keep a result that failed", async () => {
     const model = await models.open({ config: { vocab_size: 320 }, scale: 1.5 });
-    const sampler = new CompletionSampler(model, { ...settings, scoring: "sum" });
+    const sampler = new CompletionSampler(model, { ...settings, actionScoring: "sum" });
     const request = { prompt: prompts[0], constraint: choices, random: new RandomStream(1) };
     const completer = vi.spyOn(model, "completer").mockRejectedValueOnce(new Error("no memory"));
     await expect(sampler.sample(request)).rejects.toThrow("no memory");

@@ -75,7 +75,7 @@ export class CompletionSampler {
   async sample(request: TurnRequest): Promise<TurnCompletion> {
     this.cache.keepVersion(this.model.causalLM.cacheVersion);
     const { prompt, constraint } = request;
-    if (this.settings.scoring !== undefined && constraint !== undefined && "choices" in constraint)
+    if (this.settings.actionScoring !== undefined && constraint !== undefined && "choices" in constraint)
       return this.sampleCandidate(request, constraint.choices);
     if (this.settings.sampling.temperature > 0) return this.sampleTokens(request);
     const key = `greedy;${prompt.join()};${constraint === undefined ? "" : constraintKey(constraint)}`;
@@ -176,8 +176,8 @@ export class CompletionSampler {
   }
 
   private scoringLength(choice: string, tokens: readonly number[]): number {
-    if (this.settings.scoring === "token") return tokens.length;
-    return this.settings.scoring === "word" ? Math.max(1, choice.trim().split(/\s+/).length) : 1;
+    if (this.settings.actionScoring === "token") return tokens.length;
+    return this.settings.actionScoring === "word" ? Math.max(1, choice.trim().split(/\s+/).length) : 1;
   }
 
   private hasSmallDistributions(constraint: OutputConstraint | undefined): boolean {

@@ -10,12 +10,13 @@ import { EpisodeRunner } from "./episode-runner.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
 import type { EpisodeSummary, Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
+import type { CallLimit } from "./with-timeout.js";
 
 export interface EnvSlotOptions<Observation = unknown, Action = unknown> {
   /** Creates an episode that uses `random`. */
   readonly newEpisode: () => Episode<Observation, Action>;
   readonly random: RandomStream;
-  readonly settings: Pick<RolloutSettings, "spreadSparseRewards" | "callTimeoutSeconds">;
+  readonly settings: Pick<RolloutSettings, "spreadSparseRewards"> & CallLimit;
   /** Position among the slots of a run, for messages. */
   readonly index: number;
   /** Seed of the environment for the first episode that is started without one. */
@@ -58,7 +59,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     private readonly options: EnvSlotOptions<Observation, Action>,
   ) {
     const { settings, index } = options;
-    this.runner = new EpisodeRunner(env, { callTimeoutSeconds: settings.callTimeoutSeconds, index });
+    this.runner = new EpisodeRunner(env, { settings, index });
     this.firstSeed = options.firstSeed;
     this.record = options.record ?? false;
   }

@@ -2,13 +2,12 @@ import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, StepResult } from "../../envs/env.js";
 import type { Info } from "../../envs/info.js";
-import { envTimeoutError } from "./open-envs.js";
 import { checkObservation, checkResetResult, checkStepResult } from "./validate-env-output.js";
-import { DEFAULT_CALL_TIMEOUT_SECONDS, withTimeout } from "./with-timeout.js";
+import { DEFAULT_CALL_LIMIT, limitCall, type CallLimit } from "./with-timeout.js";
 
 export interface EpisodeRunnerOptions {
-  /** Time limit of a call of the environment; 0 for none. Default 300. */
-  readonly callTimeoutSeconds?: number;
+  /** Settings with the time limit of the environment's calls. Default: 300 seconds. */
+  readonly settings?: CallLimit;
   /** Position among the environments of a run, for messages. */
   readonly index?: number;
 }
@@ -106,9 +105,10 @@ export class EpisodeRunner<Observation = unknown, Action = unknown> {
   }
 
   private async call<Result>(method: "reset" | "step" | "render", call: () => MaybePromise<Result>): Promise<Result> {
-    const { callTimeoutSeconds: seconds = DEFAULT_CALL_TIMEOUT_SECONDS } = this.options;
+    const { settings = DEFAULT_CALL_LIMIT } = this.options;
+    const subject = () => `\`${method}\` of ${this.location}`;
     try {
-      return await withTimeout(call, seconds, () => envTimeoutError(`\`${method}\` of ${this.location}`, seconds));
+      return await limitCall(settings, call, { subject, code: "ENV_FAILED" });
     } catch (error) {
       if (error instanceof LlamaGymError) throw error;
       throw new LlamaGymError("ENV_FAILED", `${this.env.toString()} threw in ${method}: ${errorMessage(error)}`, {

@@ -180,19 +180,17 @@ export class Episode<Observation = unknown, Action = unknown> {
   ): Promise<Extraction<Action>> {
     const extract = () => this.agent.extractAction(text, observation, info);
     const context = ` for the completion ${JSON.stringify(text)}`;
-    const { callTimeoutSeconds } = this.settings;
-    return toExtraction(await awaitAgent("extractAction", extract, callTimeoutSeconds, { context, location }));
+    return toExtraction(await awaitAgent("extractAction", extract, this.settings, { context, location }));
   }
 
   private async chooseFallback(
     { observation, info }: PendingObservation<Observation>,
     { text, reason, location }: { readonly text: string; readonly reason: string; readonly location: string },
   ): Promise<Action> {
-    const { invalidAction, callTimeoutSeconds } = this.settings;
-    const { fallback } = invalidAction;
+    const { fallback } = this.settings.invalidAction;
     if (fallback !== "error") {
       const choose = () => fallback(observation, this.random, info);
-      return awaitAgent("invalidAction.fallback", choose, callTimeoutSeconds, { location });
+      return awaitAgent("invalidAction.fallback", choose, this.settings, { location });
     }
     throw new LlamaGymError(
       "AGENT_NO_ACTION",

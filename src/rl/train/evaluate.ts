@@ -49,7 +49,7 @@ export async function evaluate(
   checkSettings({ ...trainerSettings, episodes: episodeSetting }, { episodes, numEnvs, seed });
   const episodeStarts = stream(seed, "evaluationStarts");
   const { settings, model } = agent;
-  const envs = await openEnvs(makeEnv, Math.min(numEnvs, episodes), settings.callTimeoutSeconds);
+  const envs = await openEnvs(makeEnv, Math.min(numEnvs, episodes), settings);
   try {
     const envSlots = envs.map((env, index) => {
       const random = stream(seed, "evaluation", index);

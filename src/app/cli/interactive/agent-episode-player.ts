@@ -42,7 +42,7 @@ export class AgentEpisodePlayer {
       text.startsWith(`${this.lastCompletion}\n`) ? text.slice(this.lastCompletion.length + 1) : text;
     this.currentEpisode = new InteractiveEpisode(env, {
       ...options,
-      callTimeoutSeconds: agent.settings.callTimeoutSeconds,
+      settings: agent.settings,
       print: (text) => options.print(withoutCommand(text)),
       printRendering: (text) => options.printRendering(withoutCommand(text)),
     });

@@ -28,12 +28,13 @@ export function strip(text: string, characters: string | undefined, side: "left"
   const isStripped = (character: string) => (set ? set.has(unmarked(character)) : space.test(unmarked(character)));
   let start = 0;
   let end = text.length;
-  while (side !== "right" && start < end) {
+  const [lastStart, firstEnd] = [side === "right" ? 0 : end, side === "left" ? end : 0];
+  while (start < lastStart) {
     const character = String.fromCodePoint(text.codePointAt(start)!);
     if (!isStripped(character)) break;
     start += character.length;
   }
-  while (side !== "left" && end > start) {
+  while (end > Math.max(start, firstEnd)) {
     const isPair = end - start > 1 && text.codePointAt(end - 2)! > 0xffff;
     const character = text.slice(isPair ? end - 2 : end - 1, end);
     if (!isStripped(character)) break;
