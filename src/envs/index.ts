@@ -122,3 +122,14 @@ export {
   type RecordEpisodeStatisticsOptions,
 } from "./wrappers/record-episode.js";
 export * from "./tasks/index.js";
+export * from "./games/index.js";
+export { BabyAiEnv, type BabyAiOptions } from "./baby-ai/baby-ai.js";
+export type { BabyAiObservation } from "./baby-ai/view.js";
+export {
+  createReasoningDataset,
+  reasoningReward,
+  type ReasoningDatasetOptions,
+  type ReasoningRow,
+} from "./reasoning/dataset.js";
+export { ReasoningEnv, type ReasoningOptions } from "./reasoning/reasoning.js";
+export { CurriculumWrapper, type CurriculumOptions, type LeveledEnv } from "./reasoning/curriculum.js";
