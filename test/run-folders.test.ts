@@ -155,7 +155,8 @@ describe("a command that waits for a promise that never settles", { timeout: 60_
   });
 
   it("says so in a command without a run", async () => {
-    const demos = await runCommand(["demos", "stuck.js", "--policy", "random"], { cwd: folder });
+    await writeFile(join(folder, "never.js"), "await new Promise(() => {});");
+    const demos = await runCommand(["demos", "never.js", "--policy", "random"], { cwd: folder });
     expect(demos).toMatchObject({ status: 13, err: expect.stringContaining("llamagym demos ended before") as string });
   });
 

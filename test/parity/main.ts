@@ -22,6 +22,7 @@ const suites: readonly Suite[] = [
   { folder: "chat", load: async () => (await import("./chat.js")).runChatParity },
   { folder: "rl", load: async () => (await import("./rl.js")).runRlParity },
   { folder: "gym", load: async () => (await import("./gym.js")).runGymParity },
+  { folder: "worlds", load: async () => (await import("./worlds.js")).runWorldsParity },
   { folder: "textworld", load: async () => (await import("./text-world.js")).runTextWorldParity, from: "folder above" },
 ];
 

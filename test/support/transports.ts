@@ -8,7 +8,8 @@ import type { WorkerQueue, WorkSession } from "../../src/app/distributed/job-que
 import { openTransport, openWorkerQueue, type WorkersAddress } from "../../src/app/distributed/open-transport.js";
 import { runWorker } from "../../src/app/distributed/rollout-worker.js";
 import { openRunModel } from "../../src/app/runs/open-model.js";
-import { createEnvFactory, makeTextAgent, requireTextEnv } from "../../src/app/runs/make-text-agent.js";
+import { makeTextAgent, requireTextEnv } from "../../src/app/runs/make-text-agent.js";
+import { RunEnv } from "../../src/app/runs/run-env.js";
 import { resolveTrainConfig } from "../../src/app/runs/run-settings.js";
 import { stream } from "../../src/core/random/streams.js";
 import type { LanguageModel } from "../../src/generation/language-model.js";
@@ -23,7 +24,7 @@ export const times = { leaseMs: 10_000 };
 export const shortTimes = { leaseMs: 1000 };
 export const files = { threads: 1, device: "cpu" as const };
 export const config = resolveTrainConfig({ env: "Blackjack-v1", threads: 1, device: "cpu" });
-const createEnv = createEnvFactory(config);
+const createEnv = async () => new RunEnv(config).open();
 
 export const info = {
   version: "0",

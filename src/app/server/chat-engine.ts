@@ -1,4 +1,4 @@
-import type { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import type { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { JsonSchema } from "../../generation/index.js";
 import type { PromptInput } from "../../generation/prompt/encode-prompt.js";
 import type { TokenLogProb } from "../../generation/sampling/sample-request.js";
@@ -44,7 +44,7 @@ export interface ChatRequest {
   /** Number of most probable tokens to return for each token; by default not even `rawLogProbs` of constrained tokens are computed. */
   readonly topLogProbs?: number;
   /** Distributions of earlier completions with the same parameters and sampling; not used with `topLogProbs`. */
-  readonly distributions?: DistributionCache;
+  readonly cache?: CompletionCache;
   /** Ends the completion with "aborted". */
   readonly signal?: AbortSignal;
   /** Called with the number of the prompt's tokens before anything is sampled. */

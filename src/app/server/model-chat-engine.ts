@@ -1,6 +1,8 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { getOrCreatePromise } from "../../core/promise-cache.js";
+import { runStepsWithPauses, type Steps } from "../../core/steps.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
-import { readConfigNumber, resolveOptions } from "../../generation/generation-options.js";
+import { readConfigNumber, resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
 import type { ChatMessage, RenderedText } from "../../models/text/index.js";
@@ -22,7 +24,7 @@ const MAX_CACHED_PROMPTS_LENGTH = 2_000_000;
 /** Completes chats with a model. Requests that run at the same time share batches; equal prefixes of prompts are computed once. */
 export class ModelChatEngine implements ChatEngine {
   private readonly chatTemplate: string | undefined;
-  private readonly prompts = new LruCache<EncodedPrompt>(MAX_CACHED_PROMPTS_LENGTH, (key) => key.length);
+  private readonly prompts = new LruCache<Promise<EncodedPrompt>>(MAX_CACHED_PROMPTS_LENGTH, (key) => key.length);
 
   constructor(
     readonly model: LanguageModel,
@@ -38,8 +40,8 @@ export class ModelChatEngine implements ChatEngine {
   }
 
   /** Returns the tokens of a request's prompt, as `generate` renders them. Throws as `generate` does. */
-  renderPrompt(request: ChatRequest): readonly number[] {
-    return this.encode(request).tokens;
+  async renderPrompt(request: ChatRequest): Promise<readonly number[]> {
+    return (await this.encode(request)).tokens;
   }
 
   /**
@@ -89,12 +91,14 @@ export class ModelChatEngine implements ChatEngine {
       maxNewTokens: request.maxNewTokens,
     };
     const { sampling } = resolveOptions(options, generationConfig);
-    const constrainedSampling = { ...sampling, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1, ...given };
+    const constrainedSampling = { ...sampling, ...UNFILTERED_SAMPLING, ...given };
     const { maxPositions } = model.causalLM.config;
     const maxNewTokens = request.maxNewTokens ?? maxPositions;
-    const prompt = this.encode(request);
+    const prompt = await this.encode(request);
     const budget = { maxNewTokens, isLengthExplicit: false, maxPositions, contextOverflow: undefined };
-    const { tokens: promptTokens, maxNewTokens: allowedNewTokens } = fitToContext(prompt, budget);
+    const { tokens: promptTokens, maxNewTokens: allowedNewTokens } = await runStepsWithPauses(
+      fitToContext(prompt, budget),
+    );
     const tools = this.selectTools(request);
     const format = this.toolCallFormat(request) ?? unsupportedFormat(tools);
     const callSchema = tools.length === 0 ? undefined : toolCallSchema(tools, format, parallelToolCalls);
@@ -122,7 +126,7 @@ export class ModelChatEngine implements ChatEngine {
       mustCall,
       parallelToolCalls,
       format,
-      distributions: request.distributions,
+      cache: request.cache,
       signal: request.signal,
     };
   }
@@ -147,22 +151,23 @@ export class ModelChatEngine implements ChatEngine {
     return readToolCallFormat(template, isCallRequired(request));
   }
 
-  private encode(request: ChatRequest): EncodedPrompt {
+  /** Encodes a prompt with pauses, in which other requests are served. */
+  private async encode(request: ChatRequest): Promise<EncodedPrompt> {
     const { input, promptTokens, tools = [] } = request;
     const { tokenizer, causalLM } = this.model;
     const isChat = Array.isArray(input) && typeof input[0] === "object";
     if (promptTokens !== undefined)
-      return { tokens: promptTokens, isContinuation: !isChat, truncatedTo: () => promptTokens };
+      return { tokens: promptTokens, isContinuation: !isChat, truncatedTo: constantSteps(promptTokens) };
     const encoder = {
       vocabSize: causalLM.config.vocabSize,
       tokenizer: () => tokenizer,
       bosTokenId: tokenizer.bosTokenId,
     };
     const { maxPositions } = causalLM.config;
-    if (!isChat) return encodePrompt(input, encoder, {}, maxPositions);
-    return this.prompts.getOrCreate(JSON.stringify([input, tools, isCallRequired(request)]), () => {
+    if (!isChat) return runStepsWithPauses(encodePrompt(input, encoder, {}, maxPositions));
+    return getOrCreatePromise(this.prompts, JSON.stringify([input, tools, isCallRequired(request)]), async () => {
       const { messages, ...options } = this.toTemplateInput(request);
-      return encodePrompt(messages, encoder, options, maxPositions);
+      return runStepsWithPauses(encodePrompt(messages, encoder, options, maxPositions));
     });
   }
 
@@ -176,6 +181,13 @@ export class ModelChatEngine implements ChatEngine {
       return { messages: describeTools(messages, tools, format), chatTemplate };
     return { messages, chatTemplate, tools: tools.length === 0 ? undefined : tools.map(toToolDefinition) };
   }
+}
+
+function constantSteps<Result>(result: Result): () => Steps<Result> {
+  // eslint-disable-next-line require-yield
+  return function* () {
+    return result;
+  };
 }
 
 function isCallRequired({ toolChoice = "auto" }: ChatRequest): boolean {

@@ -25,12 +25,13 @@ export async function checkReturns(probe: EnvProbe): Promise<void> {
   if (expert !== undefined) await checkMeanReturn(env, "best", knownReturns, expert(env));
 }
 
-/** Draws from the action space; where actions are free text, among the choices of the text interface. */
+/** Draws from the action space; where actions are free text or choices depend on the state, among the choices. */
 function createRandomPolicy(env: Env): Policy {
   const stream = new RandomStream(17);
   env.actionSpace.seed(17);
   const { text, actionSpace } = env;
-  if (text === undefined || !(actionSpace instanceof Text)) return () => actionSpace.sample();
+  const hasChoices = actionSpace instanceof Text || typeof text?.choices === "function";
+  if (text === undefined || !hasChoices) return () => actionSpace.sample();
   return (observation, info) => {
     const choices = getChoices(text, observation, info) ?? [];
     if (choices.length === 0) return actionSpace.sample();

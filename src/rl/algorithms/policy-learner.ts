@@ -3,7 +3,6 @@ import type { SettingTable } from "../../core/settings.js";
 import { scheduleFactor } from "../../engine/optim/schedule.js";
 import type { Tensor } from "../../engine/tensor/tensor.js";
 import type { CausalLM } from "../../models/causal-lm.js";
-import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type {
   AdvantageResult,
@@ -90,7 +89,6 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     private readonly context: LearnerContext,
     private readonly updater: PolicyUpdater,
     private readonly scorer: LogProbScorer,
-    private readonly frozenStates: FrozenStates | undefined,
   ) {
     this.state = algorithm.state?.initial(config) as State;
   }
@@ -104,15 +102,17 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   ): Promise<PolicyLearner<Options, Config, State>> {
     checkModel(model, algorithm, config);
     const { learningRate, maxGradNorm = Infinity } = config;
-    const { microBatchTokens } = context;
+    const { microBatchTokens, frozenStates } = context;
     const updater = new PolicyUpdater(model, {
       ...createMicroBatchLoss(algorithm, config),
       optimizer: { learningRate, maxGradNorm },
       microBatchTokens,
+      frozenStates,
     });
     const entropies = algorithm.scoresEntropy?.(config) ?? false;
-    const scorer = new LogProbScorer(model, { microBatchTokens, entropies });
-    return new PolicyLearner(algorithm, config, context, updater, scorer, await FrozenStates.create(model));
+    const scorer = new LogProbScorer(model, { microBatchTokens, frozenStates, entropies });
+    await frozenStates?.open();
+    return new PolicyLearner(algorithm, config, context, updater, scorer);
   }
 
   get rolloutSpec(): RolloutSpec {
@@ -142,7 +142,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       entropy: scheduleFactor(config.entropySchedulerType ?? "constant", progress),
     });
     prepared.outcomes.push(...outcomes);
-    this.frozenStates?.endUpdate();
+    this.context.frozenStates?.endUpdate();
     const samples = turns.filter((turn) => turn !== undefined);
     const metrics = {
       ...result.metrics,
@@ -173,14 +173,14 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
 
   async getState(): Promise<LearnerState> {
     const state: PolicyLearnerState<State> = { algorithm: this.state ?? null, random: this.context.random.getState() };
-    return { optimizer: await this.updater.state(), frozenStates: await this.frozenStates?.getState(), state };
+    return { optimizer: await this.updater.state(), frozenStates: await this.context.frozenStates?.getState(), state };
   }
 
   async setState({ optimizer, frozenStates, state }: LearnerState): Promise<void> {
     const { algorithm, random } = state as PolicyLearnerState<State>;
     checkSavedState(algorithm, this.state);
     await this.updater.restore(optimizer);
-    if (frozenStates !== undefined) await this.frozenStates?.setState(frozenStates);
+    if (frozenStates !== undefined) await this.context.frozenStates?.setState(frozenStates);
     if (algorithm !== null) this.state = algorithm;
     this.context.random.setState(random);
   }
@@ -188,7 +188,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   async release(): Promise<void> {
     await this.updater.release();
     await this.scorer.release();
-    await this.frozenStates?.release();
+    await this.context.frozenStates?.release();
   }
 
   /** Whether the members of a group differ in their returns. */

@@ -12,33 +12,27 @@ import { RolloutCollector, type Rollout, type RolloutSource } from "../rollout/r
 import type { RolloutTransport } from "../rollout/rollout-job.js";
 import type { CompletionRow } from "../tracking/index.js";
 import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
+import type { Settings } from "../../core/settings.js";
 import type { BestModel } from "./best-model.js";
 import { collectGroups } from "./collect-groups.js";
 import { evaluate } from "./evaluate.js";
 import { recordedGroups, recordRollout, SAMPLED_ENV_SLOTS, type RolloutMode } from "./record-rollout.js";
 import { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
 import { RolloutPipeline, type RolloutState } from "./rollout-pipeline.js";
+import type { trainerSettings } from "./trainer-settings.js";
 import { addCounts, type RolloutCounts, type TrainerState, type TrainTask } from "./train-task.js";
 
-export interface RolloutTaskOptions {
+export interface RolloutTaskOptions extends Omit<Settings<typeof trainerSettings>, "episodes"> {
   readonly agent: Agent;
   readonly createEnv: () => MaybePromise<Env>;
-  readonly numEnvs: number;
   /** Returns the episodes of the run; if undefined, turns limit it. */
   readonly episodes: () => number | undefined;
-  readonly seed: number;
   /** Which episodes are recorded. */
   readonly rollouts: RolloutMode;
   readonly progress: (state: TrainerState) => number;
   readonly onWarning: (message: string) => void;
   /** Collects on workers instead of in this process. */
   readonly transport?: RolloutTransport;
-  /** Rollouts that workers collect ahead of the updates. */
-  readonly maxStaleness: number;
-  /** Environments that a worker steps together. */
-  readonly envsPerJob: number;
-  /** Episodes of an evaluation; 0 for no evaluations. */
-  readonly evalEpisodes: number;
   /** Saves the parameters of the best evaluation. */
   readonly bestModel?: BestModel;
 }
@@ -63,7 +57,7 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
     const { agent, createEnv, numEnvs, seed, rollouts, transport } = options;
     const recordedSlots = { none: 0, samples: SAMPLED_ENV_SLOTS, all: numEnvs }[rollouts];
     const { settings } = agent;
-    const envs = transport === undefined ? await openEnvs(createEnv, numEnvs, settings.callTimeoutSeconds) : [];
+    const envs = transport === undefined ? await openEnvs(createEnv, numEnvs, settings) : [];
     const episodeStarts = stream(seed, "episodeStarts");
     const starts = Array.from({ length: numEnvs }, (_, index) => ({
       random: stream(seed, "rollout", index),

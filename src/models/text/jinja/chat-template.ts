@@ -3,6 +3,7 @@ import { parse, tokenize } from "@huggingface/jinja";
 
 import { LlamaGymError } from "../../../core/errors.js";
 import { unusedNoncharacters } from "../rendered-text.js";
+import { type ContentMarks, withContentMarks } from "./content-marks.js";
 import { MAX_DEPTH, checkSource, limitError, withRenderBudget } from "./limits.js";
 import { TemplateError, createGlobalScope } from "./template-scope.js";
 import { TemplateInterpreter } from "./template-interpreter.js";
@@ -17,6 +18,8 @@ export interface TemplateInput {
   readonly variables: Readonly<Record<string, unknown>>;
   /** Time of strftime_now; default now. */
   readonly now?: Date;
+  /** Marks in the variables' texts; default none. */
+  readonly marks?: ContentMarks;
 }
 
 /** Rendered text with the [start, end) ranges printed by {% generation %} blocks. */
@@ -71,13 +74,14 @@ export class ChatTemplate {
     return { text, generated };
   }
 
-  private run({ variables, now }: TemplateInput, open: string, close: string): string {
+  private run({ variables, now, marks: contentMarks }: TemplateInput, open: string, close: string): string {
     const marks = { [generationMarks.open]: open, [generationMarks.close]: close };
     try {
-      return withRenderBudget(() => {
+      const render = () => {
         const scope = createGlobalScope({ ...variables, ...marks }, () => now ?? new Date());
         return new TemplateInterpreter().render(this.program.body, scope);
-      });
+      };
+      return withRenderBudget(() => (contentMarks === undefined ? render() : withContentMarks(contentMarks, render)));
     } catch (cause) {
       throw toTemplateError(cause, cause instanceof TemplateError ? "refused the conversation" : "failed");
     }

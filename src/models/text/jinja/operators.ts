@@ -1,3 +1,4 @@
+import { getEntry, unmarked } from "./content-marks.js";
 import { joinTexts, repeatText, spendItems, spendText } from "./limits.js";
 import { toPythonString } from "./python-text.js";
 import { stringMethods } from "./string-methods.js";
@@ -36,13 +37,13 @@ export function subscript(value: Value, index: Value): Value {
   }
   const owner = value === null ? "None" : `${getPythonType(value)} object`;
   const missing = `'${owner}' has no attribute '${toPythonString(index)}'`;
-  return (typeof index === "string" ? entries?.get(index) : undefined) ?? new Undefined(missing);
+  return (typeof index === "string" && entries ? getEntry(entries, index) : undefined) ?? new Undefined(missing);
 }
 
 type DictMethod = (entries: Dict, args: CallArguments) => Value;
 
 const dictMethods: ReadonlyMap<string, DictMethod> = new Map<string, DictMethod>([
-  ["get", (entries, { positional: [key, fallback = null] }) => entries.get(asString(key) ?? "") ?? fallback],
+  ["get", (entries, { positional: [key, fallback = null] }) => getEntry(entries, asString(key) ?? "") ?? fallback],
   ["items", (entries) => Array.from(entries, (entry) => new Tuple(entry))],
   ["keys", (entries) => Array.from(entries.keys())],
   ["values", (entries) => Array.from(entries.values())],
@@ -78,7 +79,9 @@ function searchList(items: readonly Value[], name: "index" | "count", { position
 
 /** Returns `value[start:stop:step]` of a list, tuple or string. */
 export function slice(value: Value, bounds: readonly (Value | undefined)[]): Value {
-  const items = listItems(value) ?? (typeof value === "string" ? iterate(value) : undefined);
+  // The units of a text without surrogates are its characters.
+  const isUnits = typeof value === "string" && !/[\ud800-\udfff]/.test(value);
+  const items = listItems(value) ?? (isUnits ? value : typeof value === "string" ? iterate(value) : undefined);
   const [start, stop, step = 1] = bounds.map((bound) => {
     if (bound === undefined || bound === null || typeof bound === "number") return bound ?? undefined;
     throw new Error("slice indices must be integers or None");
@@ -89,6 +92,8 @@ export function slice(value: Value, bounds: readonly (Value | undefined)[]): Val
   const [low, high] = step > 0 ? [0, items.length] : [-1, items.length - 1];
   const clamp = (index: number) => Math.min(Math.max(index < 0 ? index + items.length : index, low), high);
   const end = stop === undefined ? (step > 0 ? high : low) : clamp(stop);
+  if (typeof items === "string" && step === 1)
+    return items.slice(start === undefined ? 0 : clamp(start), Math.max(end, start === undefined ? 0 : clamp(start)));
   const selected: Value[] = [];
   for (let i = start === undefined ? (step > 0 ? low : high) : clamp(start); step > 0 ? i < end : i > end; i += step)
     selected.push(items[i]);
@@ -102,10 +107,10 @@ export function contains(container: Value, item: Value): boolean {
     requireDefined(item);
     if (typeof item !== "string") throw new Error(`'in <string>' requires a string, not ${getPythonType(item)}`);
     spendText(container.length);
-    return container.includes(item);
+    return unmarked(container).includes(unmarked(item));
   }
   const entries = dictEntries(container);
-  if (entries) return typeof item === "string" && entries.has(item);
+  if (entries) return typeof item === "string" && getEntry(entries, item) !== undefined;
   return iterate(container).some((member) => isEqual(member, item));
 }
 

@@ -1,3 +1,4 @@
+import { contentMarks } from "./content-marks.js";
 import { joinTexts, repeatText, spendSteps, spendText } from "./limits.js";
 import {
   Float,
@@ -74,9 +75,17 @@ export function toPythonJson(value: Value, style: JsonFormat = {}, depth = 0): s
 
 function formatJsonString(text: string, { ensureAscii }: JsonFormat): string {
   spendText(text.length);
-  const quoted = JSON.stringify(text);
+  const marks = contentMarks();
+  const escape = (character: string) => {
+    const json = JSON.stringify(character).slice(1, -1);
+    if (!ensureAscii) return json;
+    return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  };
+  const quoted = JSON.stringify(marks.restore(text, (character) => escape(character) !== character));
   if (!ensureAscii) return quoted;
-  return quoted.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return quoted.replace(/[\u007f-\u{10ffff}]/gu, (character) =>
+    marks.isMark(character) ? character : escape(character),
+  );
 }
 
 /** Formats a float as Python: whole floats with .0, exponents below 1e-4 and from 1e16 on. */
@@ -92,9 +101,14 @@ function formatNumber(value: number | Float): string {
   return Number.isInteger(number) ? `${number}.0` : String(number);
 }
 
+/** Characters that Python's repr escapes. */
+const ESCAPED = /[\\'"]|[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
+
 function quote(text: string): string {
   spendText(text.length);
-  const quoteMark = text.includes("'") && !text.includes('"') ? '"' : "'";
+  const marks = contentMarks();
+  const plain = marks.unmark(text);
+  const quoteMark = plain.includes("'") && !plain.includes('"') ? '"' : "'";
   const escapes: Record<string, string> = {
     "\\": "\\\\",
     "\n": "\\n",
@@ -102,7 +116,9 @@ function quote(text: string): string {
     "\t": "\\t",
     [quoteMark]: `\\${quoteMark}`,
   };
-  const inside = text.replace(/[\\'"]|[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, (character) => {
+  const restored = marks.restore(text, (character) => ESCAPED.test(character));
+  const inside = restored.replace(new RegExp(ESCAPED, "gu"), (character) => {
+    if (marks.isMark(character)) return character;
     const escape = escapes[character];
     if (escape !== undefined) return escape;
     if (character === "'" || character === '"') return character;

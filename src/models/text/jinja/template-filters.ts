@@ -1,7 +1,8 @@
+import { contentMarks, convertMarked, unmarked } from "./content-marks.js";
 import { checkTextLength, joinTexts, repeatText, spendText } from "./limits.js";
 import { subscript } from "./operators.js";
 import { toPythonJson, toPythonString } from "./python-text.js";
-import { capitalize, replaceText, strip, titleCase } from "./string-methods.js";
+import { capitalize, replaceText, splitAtMatches, strip, titleCase } from "./string-methods.js";
 import { templateTests } from "./template-tests.js";
 import {
   type CallArguments,
@@ -13,6 +14,7 @@ import {
   asString,
   callMeasured,
   compare,
+  countCharacters,
   dictEntries,
   getPythonType,
   isEqual,
@@ -27,8 +29,8 @@ type Filter = (value: Value, args: CallArguments) => Value;
 /** Filters with Jinja's behavior, and Transformers' `tojson`. */
 const templateFilters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["trim", (value, args) => strip(toPythonString(value), asString(getArgument(args, 0, "chars")))],
-  ["upper", (value) => toPythonString(value).toUpperCase()],
-  ["lower", (value) => toPythonString(value).toLowerCase()],
+  ["upper", (value) => convertMarked(toPythonString(value), (text) => text.toUpperCase())],
+  ["lower", (value) => convertMarked(toPythonString(value), (text) => text.toLowerCase())],
   ["capitalize", (value) => capitalize(toPythonString(value))],
   ["title", (value) => titleCase(toPythonString(value))],
   ["string", toPythonString],
@@ -62,7 +64,7 @@ const templateFilters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["round", round],
   ["replace", replace],
   ["indent", indent],
-  ["wordcount", (value) => toPythonString(value).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0],
+  ["wordcount", (value) => unmarked(toPythonString(value)).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0],
   ["tojson", toJson],
 ]);
 
@@ -87,7 +89,7 @@ function getLength(value: Value): Value {
   const size = dictEntries(value)?.size;
   if (size === undefined && asNumber(value) !== undefined)
     throw new Error(`object of type '${getPythonType(value)}' has no len()`);
-  return size ?? iterate(value).length;
+  return size ?? (typeof value === "string" ? countCharacters(value) : iterate(value).length);
 }
 
 function applyDefault(value: Value, args: CallArguments): Value {
@@ -175,7 +177,7 @@ function unique(value: Value): Value {
 
 /** Compares strings case-insensitively by default, as Jinja does. */
 function foldCase(value: Value): Value {
-  return typeof value === "string" ? value.toLowerCase() : value;
+  return typeof value === "string" ? unmarked(value).toLowerCase() : value;
 }
 
 function sortValues(
@@ -212,12 +214,12 @@ function sum(value: Value, args: CallArguments): Value {
 function toInteger(value: Value, missing: Value | undefined): Value {
   const number = asNumber(value);
   if (number !== undefined) return toNumber(Math.trunc(number), false);
-  const text = strip(asString(value) ?? "", undefined);
+  const text = strip(unmarked(asString(value) ?? ""), undefined);
   return /^[+-]?\d+(\.\d*)?$/.test(text) ? toNumber(Math.trunc(Number(text)), false) : (missing ?? 0);
 }
 
 function toFloat(value: Value, missing: Value | undefined): Value {
-  const text = strip(asString(value) ?? "", undefined);
+  const text = strip(unmarked(asString(value) ?? ""), undefined);
   const number = asNumber(value) ?? (text === "" ? Number.NaN : Number(text));
   return Number.isNaN(number) ? (missing ?? new Float(0)) : new Float(number);
 }
@@ -247,7 +249,7 @@ function indent(value: Value, args: CallArguments): Value {
   const prefix = asString(width) ?? repeatText(" ", asNumber(width) ?? 4);
   const first = getFlag(args, 1, "first");
   const blank = getFlag(args, 2, "blank");
-  const lines = toPythonString(value).split(/\r\n|\r|\n/);
+  const lines = splitAtMatches(toPythonString(value), /\r\n|\r|\n/g);
   checkTextLength(lines.length * prefix.length);
   return joinTexts(
     lines.map((line, i) => ((i > 0 || first) && (blank || line !== "") ? prefix + line : line)),
@@ -257,7 +259,8 @@ function indent(value: Value, args: CallArguments): Value {
 
 function escapeMarkup(value: Value): Value {
   const marks: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };
-  return toPythonString(value).replace(/[&<>"']/g, (mark) => marks[mark]);
+  const text = contentMarks().restore(toPythonString(value), (character) => character in marks);
+  return text.replace(/[&<>"']/g, (mark) => marks[mark]);
 }
 
 function toJson(value: Value, args: CallArguments): Value {

@@ -1,3 +1,4 @@
+import { unmarked } from "./content-marks.js";
 import { spendItems, spendSteps } from "./limits.js";
 import { toPythonString } from "./python-text.js";
 import { strftime } from "./strftime.js";
@@ -49,10 +50,10 @@ export function createGlobalScope(variables: Readonly<Record<string, unknown>>, 
     none: null,
     None: null,
     raise_exception: ({ positional: [message] }) => {
-      throw new TemplateError(message === undefined ? "" : toPythonString(message));
+      throw new TemplateError(message === undefined ? "" : unmarked(toPythonString(message)));
     },
     strftime_now: ({ positional: [format = ""] }) => {
-      const text = toPythonString(format);
+      const text = unmarked(toPythonString(format));
       spendSteps(text.length);
       return strftime(now(), text);
     },

@@ -1,3 +1,4 @@
+import { unmarked } from "./content-marks.js";
 import { contains } from "./operators.js";
 import { Float, Undefined, type Value, asNumber, asString, compare, isEqual, listItems } from "./values.js";
 
@@ -12,7 +13,7 @@ const isIterable: Test = (value) =>
   typeof value === "string" || listItems(value) !== undefined || value instanceof Map || value instanceof Undefined;
 const isCasedAs = (convert: (text: string) => string): Test => {
   return (value) => {
-    const text = asString(value) ?? "";
+    const text = unmarked(asString(value) ?? "");
     return text.toLowerCase() !== text.toUpperCase() && text === convert(text);
   };
 };

@@ -1,3 +1,4 @@
+import { getEntry, unmarked } from "./content-marks.js";
 import { checkTextLength, spendItems, spendSteps, spendText } from "./limits.js";
 
 /** A template value: None, booleans, integers and strings are JavaScript's; lists are arrays, dictionaries maps. */
@@ -124,6 +125,15 @@ export function iterate(value: Value): readonly Value[] {
   throw new Error(`'${getPythonType(value)}' object is not iterable`);
 }
 
+/** Returns the number of characters of a text. */
+export function countCharacters(text: string): number {
+  spendItems(text.length);
+  let count = text.length;
+  for (let i = 0; i + 1 < text.length; i++)
+    if ((text.charCodeAt(i) & 0xfc00) === 0xd800 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) count--;
+  return count;
+}
+
 /** Accounts for reading or creating a value. */
 export function measure(value: Value): void {
   if (typeof value === "string") spendText(value.length);
@@ -153,7 +163,7 @@ export function isEqual(a: Value, b: Value): boolean {
   if (x !== undefined || y !== undefined) return x === y;
   if (typeof a === "string" && typeof b === "string") {
     if (a.length === b.length) spendText(a.length);
-    return a === b;
+    return a === b || (a.length === b.length && unmarked(a) === unmarked(b));
   }
   const items = listItems(a);
   const others = listItems(b);
@@ -164,7 +174,7 @@ export function isEqual(a: Value, b: Value): boolean {
   if (!entries || !otherEntries) return a === b || (a instanceof Undefined && b instanceof Undefined);
   if (entries.size !== otherEntries.size) return false;
   return Array.from(entries).every(([key, value]) => {
-    const other = otherEntries.get(key);
+    const other = getEntry(otherEntries, key);
     return other !== undefined && isEqual(value, other);
   });
 }
@@ -179,7 +189,8 @@ export function compare(left: Value, right: Value): number {
   if (x !== undefined && y !== undefined) return x - y;
   if (typeof left === "string" && typeof right === "string") {
     spendText(Math.min(left.length, right.length));
-    return left < right ? -1 : left > right ? 1 : 0;
+    const [a, b] = [unmarked(left), unmarked(right)];
+    return a < b ? -1 : a > b ? 1 : 0;
   }
   const items = listItems(left);
   const others = listItems(right);

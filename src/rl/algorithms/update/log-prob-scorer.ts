@@ -1,6 +1,6 @@
 import type { CausalLM } from "../../../models/causal-lm.js";
 import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
-import { ScoringGraph } from "../../../models/graphs/training-graph.js";
+import { ScoringGraph, type GraphOptions } from "../../../models/graphs/training-graph.js";
 import {
   buildTurnBatch,
   decisionsByTurn,
@@ -28,7 +28,10 @@ export class LogProbScorer {
   /** Creates a scorer that computes entropies if requested. */
   constructor(
     private readonly model: CausalLM,
-    private readonly options: { readonly microBatchTokens: number; readonly entropies?: boolean },
+    private readonly options: { readonly microBatchTokens: number; readonly entropies?: boolean } & Pick<
+      GraphOptions,
+      "frozenStates"
+    >,
   ) {}
 
   async score(
@@ -73,7 +76,8 @@ export class LogProbScorer {
   private async graph(batch: TurnBatch): Promise<ScoringGraph> {
     const withHeadTokens = usesHeadTokens(batch, this.model.config.vocabSize);
     const key = `${batch.hasAllowedTokens} ${withHeadTokens}` as const;
-    const options = { withAllowedTokens: batch.hasAllowedTokens, withHeadTokens, keepsFrozenStates: true };
+    const { frozenStates } = this.options;
+    const options = { withAllowedTokens: batch.hasAllowedTokens, withHeadTokens, frozenStates };
     const entropy = this.options.entropies === true ? "value" : "none";
     const graph = this.graphs.get(key) ?? (await ScoringGraph.create(this.model, { ...options, entropy }));
     this.graphs.set(key, graph);
