@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { generationSettings } from "../../generation/generation-options.js";
 import { settingField } from "./setting-field.js";
+import { asJsonObject } from "../../core/json.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type {
   ChatChoice,
@@ -84,7 +85,7 @@ export const messagesBody = z.strictObject({
   top_k: samplingFields.top_k,
   stop_sequences: z.array(z.string().min(1)).max(16).nullish(),
   stream: z.boolean().nullish(),
-  thinking: z.looseObject({ type: z.enum(["disabled", "enabled", "adaptive"]) }).nullish(),
+  thinking: ignored,
   metadata: ignored,
   service_tier: ignored,
   cache_control: ignored,
@@ -133,7 +134,8 @@ export const anthropicMessages: WireFormat = {
 
 /** Whether a request asks for thinking; what a model here thinks is part of its text. */
 function isThinking({ thinking }: MessagesBody): boolean {
-  return thinking !== undefined && thinking !== null && thinking.type !== "disabled";
+  const type = asJsonObject(thinking)?.type;
+  return type !== undefined && type !== "disabled";
 }
 
 /** The body of POST /v1/messages/count_tokens. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { settingField } from "./setting-field.js";
 import { generationSettings } from "../../generation/generation-options.js";
-import { suggestNames } from "../../core/suggest.js";
+import { findNearestName, suggestNames } from "../../core/suggest.js";
 import { asJsonObject, isJsonObject } from "../../core/json.js";
 import { findIssue } from "../../core/schema-issue.js";
 import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
@@ -47,9 +47,17 @@ export interface WireFormat {
   errorEvent(error: RequestError): ServerEvent;
 }
 
+/** Fields of some API that change a completion: where another API lacks them, they are refused instead of ignored. */
+const EFFECTIVE_FIELDS = [
+  ..."temperature top_p top_k min_p repetition_penalty frequency_penalty presence_penalty logit_bias seed n best_of".split(
+    " ",
+  ),
+  ..."logprobs top_logprobs echo suffix stop stop_sequences tools tool_choice response_format functions".split(" "),
+];
+
 /**
- * Checks the body of a vendor's API, which gets new optional fields every week: unknown fields are ignored, and named in
- * `ignoredFields`. @throws RequestError with the first field that is wrong.
+ * Checks the body of a vendor's API, which gets new optional fields every week: unknown ones are ignored, and named in
+ * `ignoredFields`. @throws RequestError with the first field that is wrong, misspelled, or has an effect in another API only.
  */
 export function parseVendorBody<Schema extends z.ZodObject>(
   schema: Schema,
@@ -59,6 +67,9 @@ export function parseVendorBody<Schema extends z.ZodObject>(
   const fields = Object.entries(asJsonObject(body) ?? {});
   // A field that is null asks for nothing.
   const unknown = fields.filter(([name, value]) => !known.has(name) && value !== null).map(([name]) => name);
+  const isRefused = (name: string) => EFFECTIVE_FIELDS.includes(name) || findNearestName(name, known) !== undefined;
+  const refused = unknown.find(isRefused);
+  if (refused !== undefined) throw unknownField(refused, [...known]);
   const given = isJsonObject(body) ? Object.fromEntries(fields.filter(([name]) => known.has(name))) : body;
   return { parsed: parseBody(schema, given), ignoredFields: unknown };
 }
@@ -69,12 +80,15 @@ export function parseBody<Schema extends z.ZodObject>(schema: Schema, body: unkn
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   if (issue.code === "unrecognized_keys" && issue.path.length === 0) {
-    const [name] = issue.keys;
-    const advice = suggestNames(name, Object.keys(schema.shape));
-    throw new RequestError(400, `Unknown field "${name}". ${advice}`, { code: "unknown_parameter", param: name });
+    throw unknownField(issue.keys[0], Object.keys(schema.shape));
   }
   const { path, message } = findIssue(result.error.issues);
   throw invalidField(path === "" ? "body" : path, message);
+}
+
+function unknownField(name: string, known: readonly string[]): RequestError {
+  const message = `Unknown field "${name}". ${suggestNames(name, known)}`;
+  return new RequestError(400, message, { code: "unknown_parameter", param: name });
 }
 
 /** An error about a field of the request. */
