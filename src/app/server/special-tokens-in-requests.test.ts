@@ -83,6 +83,7 @@ it("encodes special tokens in prompts of the AI SDK as text", async () => {
   const requests: ChatRequest[] = [];
   const recording = toAiSdkModel({
     modelName: "m",
+    countPromptTokens: async (request) => engine.countPromptTokens(request),
     tokenBytes: (token) => engine.tokenBytes(token),
     generate: async (request: ChatRequest) => {
       requests.push(request);
