@@ -1,7 +1,7 @@
 import type { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { JsonSchema } from "../../generation/index.js";
 import type { PromptInput } from "../../generation/prompt/encode-prompt.js";
-import type { TokenLogProb } from "../../generation/sampling/sample-request.js";
+import type { TokenLogProb, TokenScores } from "../../generation/sampling/sample-request.js";
 import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
 
 /** A function that a completion may call. */
@@ -43,6 +43,8 @@ export interface ChatRequest {
   readonly n?: number;
   /** Number of most probable tokens to return for each token; by default not even `rawLogProbs` of constrained tokens are computed. */
   readonly topLogProbs?: number;
+  /** Number of most probable tokens to return for each token of the prompt; by default the prompt is not scored. */
+  readonly promptTopLogProbs?: number;
   /** Distributions of earlier completions with the same parameters and sampling; not used with `topLogProbs`. */
   readonly cache?: CompletionCache;
   /** Ends the completion with "aborted". */
@@ -99,6 +101,8 @@ export interface ChatResult {
   /** Number of the prompt's tokens whose keys and values were reused. */
   readonly cachedPromptTokens: number;
   readonly choices: readonly ChatChoice[];
+  /** Scores of the prompt's tokens but the first, if `promptTopLogProbs` asked for them. */
+  readonly promptScores?: TokenScores;
 }
 
 /** A source of chat completions: a model, or a model whose completions are recorded. */

@@ -48,7 +48,7 @@ const BEYOND: Readonly<Record<string, readonly string[]>> = {
   presence_penalty: ["5e-324", "1e308"],
   frequency_penalty: ["5e-324", "1e308"],
   seed: ["1e308", "5e-324", "9007199254740993", "-2"],
-  max_tokens: ["1e308", "5e-324", "1e999", "0"],
+  max_tokens: ["1e308", "5e-324", "1e999", "-1"],
   n: ["1e308", "5e-324", "0"],
   top_logprobs: ["1e308", "5e-324"],
 };

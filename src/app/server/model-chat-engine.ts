@@ -4,6 +4,7 @@ import { runStepsWithPauses, type Steps } from "../../core/steps.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
 import { readConfigNumber, resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import type { TokenScores } from "../../generation/sampling/sample-request.js";
 import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
 import type { ChatMessage, RenderedText } from "../../models/text/index.js";
 import { FALLBACK_CHAT_TEMPLATE } from "../../rl/rollout/fallback-chat-template.js";
@@ -63,15 +64,27 @@ export class ModelChatEngine implements ChatEngine {
     request.onPrompt?.(plan.promptTokens.length);
     const samplers = Array.from({ length: count }, (_, index) => new ChoiceSampler(plan, index, onDelta));
     try {
-      const choices = await Promise.all(samplers.map((sampler) => sampler.run()));
       const { promptTokens } = plan;
+      const [promptScores, ...choices] = await Promise.all([
+        this.scorePrompt(promptTokens, request),
+        ...samplers.map((sampler) => sampler.run()),
+      ]);
       // The tokens with which a format begins are reused as those of the prompt are, and do not belong to it.
       const cachedPromptTokens = Math.min(samplers[0].cachedTokens, promptTokens.length);
-      return { promptTokens, cachedPromptTokens, choices };
+      return { promptTokens, cachedPromptTokens, choices, promptScores };
     } finally {
       // If one choice fails, the others end too.
       failure?.abort();
     }
+  }
+
+  private async scorePrompt(
+    tokens: readonly number[],
+    { promptTopLogProbs }: ChatRequest,
+  ): Promise<TokenScores | undefined> {
+    if (promptTopLogProbs === undefined) return undefined;
+    const sampler = await this.model.sampler();
+    return sampler.scoreTokens(tokens.slice(0, 1), tokens.slice(1), promptTopLogProbs);
   }
 
   async countPromptTokens(request: ChatRequest): Promise<number> {

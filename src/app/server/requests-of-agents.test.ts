@@ -137,3 +137,58 @@ describe("the requests of agents", () => {
     });
   });
 });
+
+interface Completion {
+  readonly text: string;
+  readonly logprobs: {
+    readonly tokens: string[];
+    readonly token_logprobs: (number | null)[];
+    readonly top_logprobs: (Record<string, number> | null)[];
+    readonly text_offset: number[];
+  };
+}
+
+describe("the prompt's log-probabilities of /completions (echo)", () => {
+  const request = { prompt: "", max_tokens: 1, temperature: 0, echo: true, logprobs: 2 };
+
+  it("are those of its scores, as lm-evaluation-harness reads them", async () => {
+    const encode = (text: string) => model.tokenizer.encode(text, { addSpecialTokens: false });
+    const prompt = encode("Your current total is 14. The dealer shows 6. hit or");
+    const candidate = encode(" stay?");
+    const response = await send("/completions", { ...request, prompt: [[...prompt, ...candidate]] });
+    const { choices } = (await response.json()) as { choices: [Completion] };
+    const { tokens, token_logprobs: logProbs, top_logprobs: top, text_offset: offsets } = choices[0].logprobs;
+    expect([tokens.length, logProbs.length, top.length, offsets.length]).toEqual(
+      Array(4).fill(prompt.length + candidate.length + 1),
+    );
+    expect([logProbs[0], top[0], offsets[0]]).toEqual([null, null, 0]);
+    const [expected] = await model.score(prompt, [candidate]);
+    const scored = logProbs.slice(prompt.length, -1) as number[];
+    scored.forEach((logProb, i) => expect(logProb).toBeCloseTo(expected.tokenLogProbs[i], 4));
+    const positions = top.slice(1) as Record<string, number>[];
+    for (const [i, alternatives] of positions.entries()) {
+      expect(Object.keys(alternatives).length).toBeGreaterThan(0);
+      expect(Math.max(...Object.values(alternatives))).toBeGreaterThanOrEqual(logProbs[i + 1]! - 1e-5);
+    }
+    expect(choices[0].text.slice(0, offsets.at(-1))).toBe(model.tokenizer.decode([...prompt, ...candidate]));
+  });
+
+  it("are the same in streams, and without a completion", async () => {
+    const body = { ...request, prompt: "hit or stay?" };
+    const whole = ((await (await send("/completions", body)).json()) as { choices: [Completion] }).choices[0];
+    const streamed = eventsOf(await (await send("/completions", { ...body, stream: true })).text());
+    expect(streamed.map(({ choices }) => (choices as [Completion])[0].text).join("")).toBe(whole.text);
+    const { logprobs } = (streamed.at(-1)!.choices as [Completion])[0];
+    expect(logprobs.tokens).toEqual(whole.logprobs.tokens);
+    expect(logprobs.text_offset).toEqual(whole.logprobs.text_offset);
+    const rounded = ({ token_logprobs: values }: Completion["logprobs"]) => values.map((value) => value?.toFixed(4));
+    expect(rounded(logprobs)).toEqual(rounded(whole.logprobs));
+    const without = (await (await send("/completions", { ...body, max_tokens: 0 })).json()) as {
+      choices: [Completion];
+      usage: object;
+    };
+    expect(without.choices[0].text).toBe("hit or stay?");
+    expect(without.choices[0].logprobs.tokens).toEqual(whole.logprobs.tokens.slice(0, -1));
+    expect(without.usage).toMatchObject({ completion_tokens: 0 });
+  });
+});

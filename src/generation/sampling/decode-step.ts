@@ -1,5 +1,5 @@
 import type { BufferView } from "../../engine/runtime/buffer-view.js";
-import type { SampleResult } from "../../engine/runtime/kernels/run-kernel.js";
+import type { SampleResult, ScoreResult } from "../../engine/runtime/kernels/run-kernel.js";
 import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { DecodeOutputs, DecodeSession } from "../cache/decode-session.js";
@@ -24,9 +24,9 @@ interface PreparedStep {
   readonly temporaryCache: KvCache | undefined;
 }
 
-/** Log-probabilities of the scored tokens and the sampled tokens; undefined if there are none. */
+/** Results for the scored and for the sampled tokens; undefined if there are none. */
 interface StepResults {
-  readonly logProbs: Float64Array | undefined;
+  readonly scored: ScoreResult | undefined;
   readonly sampled: SampleResult | undefined;
 }
 
@@ -145,9 +145,9 @@ export class DecodeStep {
     if (samples.length > 0) unsent.push(this.sampleRequest(outputs));
     const sampled = unsent.length > 0 ? runtime.sequence(unsent) : undefined;
     temporaryCache?.free();
-    const [logProbs, result] = await Promise.all([scored, sampled]);
+    const [scoreResult, result] = await Promise.all([scored, sampled]);
     return {
-      logProbs: logProbs as Float64Array | undefined,
+      scored: scoreResult as ScoreResult | undefined,
       sampled: samples.length > 0 ? (result as SampleResult) : undefined,
     };
   }
@@ -161,6 +161,7 @@ export class DecodeStep {
         logits: rowRange(logits, samples.length, scores.length),
         rawProbabilities: rowRange(rawProbabilities, samples.length, scores.length),
         tokens: Int32Array.from(scores, ({ target }) => target),
+        topLogProbs: scores.map(({ sequence }) => sequence.scoredAlternatives),
       },
     };
   }
@@ -186,7 +187,7 @@ export class DecodeStep {
   }
 
   /** Marks the tokens as processed, and gives the sequences their results. */
-  private apply({ logProbs, sampled }: StepResults): void {
+  private apply({ scored, sampled }: StepResults): void {
     for (const { row, sequence, cached, chunk, unprocessed, regime, frozenSlots } of this.rows) {
       row.tokens.length = cached.length;
       for (const token of chunk) row.tokens.push(token);
@@ -195,7 +196,7 @@ export class DecodeStep {
       sequence.unprocessedTokens = unprocessed.slice(chunk.length);
     }
     const { samples, scores } = this.planned;
-    logProbs?.forEach((logProb, i) => scores[i].sequence.rawLogProbs.push(logProb));
+    scored?.logProbs.forEach((logProb, i) => scores[i].sequence.appendScore(logProb, scored.topLogProbs[i] ?? []));
     if (sampled === undefined) return;
     samples.forEach(({ sequence }, i) => {
       try {

@@ -7,7 +7,7 @@ import { fixedFrequencyLength } from "../../engine/nn/rope.js";
 import { DecodeSession } from "../cache/decode-session.js";
 import { RunningSequence } from "./running-sequence.js";
 import { PrefixCache } from "../cache/prefix-cache.js";
-import type { FinishReason, SampleOutput, SampleRequest } from "./sample-request.js";
+import type { FinishReason, SampleOutput, SampleRequest, TokenScores } from "./sample-request.js";
 import { KvCacheRows, type CacheRow } from "../cache/kv-cache-rows.js";
 import { DecodeStep } from "./decode-step.js";
 import { planStep, type RowPlan } from "./step-plan.js";
@@ -80,11 +80,21 @@ export class Sampler {
 
   /** Computes the log-probability of each token of a continuation, under the model at temperature 1. */
   async score(prompt: readonly number[], continuation: readonly number[]): Promise<readonly number[]> {
-    if (continuation.length === 0) return [];
+    return (await this.scoreTokens(prompt, continuation)).logProbs;
+  }
+
+  /** As `score`, with the `alternatives` most probable tokens in place of each token. */
+  async scoreTokens(
+    prompt: readonly number[],
+    continuation: readonly number[],
+    alternatives = 0,
+  ): Promise<TokenScores> {
+    if (continuation.length === 0) return { logProbs: [], topLogProbs: [] };
     checkTokens(this.model.config, continuation);
     this.checkPrompt(prompt, continuation.length);
-    const { rawLogProbs } = await this.enqueue(RunningSequence.forScoring(prompt, continuation));
-    return rawLogProbs;
+    const sequence = RunningSequence.forScoring(prompt, continuation, alternatives);
+    const { rawLogProbs: logProbs, topLogProbs = [] } = await this.enqueue(sequence);
+    return { logProbs, topLogProbs };
   }
 
   async release(): Promise<void> {
