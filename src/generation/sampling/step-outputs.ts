@@ -1,4 +1,5 @@
 import type { SamplingRow } from "../../engine/runtime/kernels/run-kernel.js";
+import { paysOffAsHead } from "../../models/graphs/token-batch.js";
 import type { RunningSequence } from "./running-sequence.js";
 import type { RowPlan } from "./step-plan.js";
 
@@ -42,9 +43,6 @@ export function planOutputs(rows: readonly RowPlan[], starts: readonly number[],
   return { samples, scores, headTokens: scores.length > 0 ? undefined : findHeadTokens(samples, vocabSize) };
 }
 
-/** Computing the logits of some tokens pays off for at most this fraction of the vocabulary. */
-const MAX_HEAD_TOKENS = 1 / 4;
-
 /** Returns the tokens that the constraints of all sequences allow, where no other logits are needed and these are few. */
 function findHeadTokens(samples: readonly SampledOutput[], vocabSize: number): number[] | undefined {
   const headTokens = new Set<number>();
@@ -56,7 +54,7 @@ function findHeadTokens(samples: readonly SampledOutput[], vocabSize: number): n
     if (seen.has(allowedTokens)) continue;
     seen.add(allowedTokens);
     for (const token of allowedTokens) headTokens.add(token);
-    if (headTokens.size > MAX_HEAD_TOKENS * vocabSize) return undefined;
+    if (!paysOffAsHead(headTokens.size, vocabSize)) return undefined;
   }
   return headTokens.size === 0 ? undefined : [...headTokens].sort((a, b) => a - b);
 }

@@ -53,8 +53,6 @@ interface PreparedUpdate<State> {
   readonly trajectories: readonly Trajectory[];
   /** Turns of the trained trajectories; undefined for masked ones. */
   readonly turns: readonly (TurnSample | undefined)[];
-  /** Optimizer steps of the update. */
-  readonly outcomes: StepOutcome[];
 }
 
 /** Returns the loss of an algorithm. */
@@ -82,6 +80,8 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   PreparedUpdate<State>
 > {
   private state: State;
+  /** Optimizer steps of the updates whose batches are still in use, for `inspect`. */
+  private readonly outcomes = new WeakMap<PreparedUpdate<State>, readonly StepOutcome[]>();
 
   private constructor(
     private readonly algorithm: Definition<Options, Config, State>,
@@ -130,7 +130,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
       algorithm.policyMasks?.(samples, config),
     );
-    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]), outcomes: [] };
+    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]) };
   }
 
   async update(prepared: PreparedUpdate<State>, { progress = 0 }: UpdateOptions = {}): Promise<Metrics> {
@@ -141,7 +141,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       learningRate: scheduleFactor(config.lrSchedulerType ?? "constant", progress),
       entropy: scheduleFactor(config.entropySchedulerType ?? "constant", progress),
     });
-    prepared.outcomes.push(...outcomes);
+    this.outcomes.set(prepared, outcomes);
     this.context.frozenStates?.endUpdate();
     const samples = turns.filter((turn) => turn !== undefined);
     const metrics = {
@@ -154,7 +154,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   }
 
   inspect(prepared: PreparedUpdate<State>, turns: ReadonlySet<Turn>): ReadonlyMap<Turn, TurnInsight> {
-    return inspectUpdate(prepared, turns, this.config);
+    return inspectUpdate({ ...prepared, outcomes: this.outcomes.get(prepared) ?? [] }, turns, this.config);
   }
 
   /** Computes the loss of turns as one minibatch and leaves its gradients in the model's gradient buffer; takes no step. */

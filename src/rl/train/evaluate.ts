@@ -1,3 +1,4 @@
+import { mean } from "../../core/mean.js";
 import { printWarning } from "../../core/terminal-text.js";
 import type { Agent } from "../agent/agent.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
@@ -79,7 +80,7 @@ function summarize({ finishedEpisodes, trajectories }: Rollout): EvalResult {
 /** Computes the mean and its standard error, which is NaN for one number. */
 export function computeMeanAndError(returns: readonly number[]): { meanReturn: number; standardError: number } {
   const n = returns.length;
-  const meanReturn = returns.reduce((sum, value) => sum + value, 0) / n;
+  const meanReturn = mean(returns);
   const squaredErrors = returns.reduce((sum, value) => sum + (value - meanReturn) ** 2, 0);
   return { meanReturn, standardError: n < 2 ? Number.NaN : Math.sqrt(squaredErrors / (n - 1) / n) };
 }

@@ -125,6 +125,7 @@ describe("Trainer", () => {
     const trainer = new Trainer({
       agent: new EvenOddAgent(wide),
       env: () => new CountingEnv(),
+      numEnvs: 4,
       turns: 1,
       checkpointDir: checkpoints,
     });

@@ -1,3 +1,4 @@
+import { logSumExp } from "../../../core/log-sum-exp.js";
 import type { CausalLM } from "../../../models/causal-lm.js";
 import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
 import { ScoringGraph, type GraphOptions } from "../../../models/graphs/training-graph.js";
@@ -110,9 +111,4 @@ function decisionEntropies(
     const logNormalizer = logSumExp(scores);
     return scores.reduce((sum, score) => sum - Math.exp(score - logNormalizer) * (score - logNormalizer), 0);
   });
-}
-
-function logSumExp(x: readonly number[]): number {
-  const max = Math.max(...x);
-  return max + Math.log(x.reduce((sum, value) => sum + Math.exp(value - max), 0));
 }
