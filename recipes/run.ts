@@ -17,15 +17,8 @@ import { RunEnv } from "../src/app/runs/run-env.js";
 import { renderReport } from "../src/app/dashboard/report.js";
 import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/models/files/index.js";
 import { renderLearningCurve, MEAN_RETURN, readMetricCurve, computeSeedBand } from "../src/app/tracking/index.js";
-import {
-  evaluate,
-  resolveTrainConfig,
-  resumeRun,
-  startRun,
-  type EvalResult,
-  type Run,
-  type TrainOptions,
-} from "../src/app/runs/index.js";
+import { resolveTrainConfig, resumeRun, startRun, type Run, type TrainOptions } from "../src/app/runs/index.js";
+import { evaluate, type EvalResult } from "../src/rl/train/index.js";
 
 /** What a recipe's config.json says. */
 interface Recipe {

@@ -141,9 +141,9 @@ describe("a command that waits for a promise that never settles", { timeout: 60_
   });
 
   it("says what it waited for in a program that uses the library", () => {
-    const index = new URL("../dist/index.js", import.meta.url).href;
+    const runs = new URL("../dist/runs.js", import.meta.url).href;
     const program = `
-      import { startRun } from ${JSON.stringify(index)};
+      import { startRun } from ${JSON.stringify(runs)};
       const options = { env: "Blackjack-v1", turns: 48, batchSize: 16, numEnvs: 4, actionMode: "choices", device: "cpu" };
       void (async () => {
         const run = await startRun(options, "library");

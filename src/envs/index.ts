@@ -1,4 +1,4 @@
-export * from "./bridges/index.js";
+import "./bridges/register-openers.js";
 export {
   batchSpace,
   Box,

@@ -1,7 +1,7 @@
 import type { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { JsonSchema } from "../../generation/index.js";
 import type { PromptInput } from "../../generation/prompt/encode-prompt.js";
-import type { TokenLogProb, TokenScores } from "../../generation/sampling/sample-request.js";
+import type { TokenLogProb, ScoredTokens } from "../../generation/sampling/sample-request.js";
 import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
 
 /** A function that a completion may call. */
@@ -102,7 +102,7 @@ export interface ChatResult {
   readonly cachedPromptTokens: number;
   readonly choices: readonly ChatChoice[];
   /** Scores of the prompt's tokens but the first, if `promptTopLogProbs` asked for them. */
-  readonly promptScores?: TokenScores;
+  readonly promptScores?: ScoredTokens;
 }
 
 /** A source of chat completions: a model, or a model whose completions are recorded. */

@@ -4,7 +4,7 @@ import { runStepsWithPauses, type Steps } from "../../core/steps.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
 import { readConfigNumber, resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import type { TokenScores } from "../../generation/sampling/sample-request.js";
+import type { ScoredTokens } from "../../generation/sampling/sample-request.js";
 import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
 import type { ChatMessage, RenderedText } from "../../models/text/index.js";
 import { FALLBACK_CHAT_TEMPLATE } from "../../rl/rollout/fallback-chat-template.js";
@@ -81,7 +81,7 @@ export class ModelChatEngine implements ChatEngine {
   private async scorePrompt(
     tokens: readonly number[],
     { promptTopLogProbs }: ChatRequest,
-  ): Promise<TokenScores | undefined> {
+  ): Promise<ScoredTokens | undefined> {
     if (promptTopLogProbs === undefined) return undefined;
     const sampler = await this.model.sampler();
     return sampler.scoreTokens(tokens.slice(0, 1), tokens.slice(1), promptTopLogProbs);

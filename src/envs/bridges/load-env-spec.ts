@@ -10,8 +10,6 @@ import { findSpec, isRemoteEnvId, recordLoadedSpec } from "../registry/open-env.
 
 const FILE_REFERENCE = /^(?<module>.+\.[cm]?[jt]s)(?:#(?<exportName>.+))?$/;
 const ID_REFERENCE = /^(?<module>.+):(?<id>[^:]+)$/;
-/** A file, `FILE#export`, or Gymnasium's `module:Id`. */
-export const MODULE_REFERENCE = /\.[cm]?[jt]s(?:#.+)?$|^.+:[^:/\\]/;
 
 type EnvClass = new (options: EnvOptions) => Env;
 

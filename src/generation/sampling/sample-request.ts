@@ -2,7 +2,7 @@ import type { SamplingParams, TokenDistribution } from "../../engine/runtime/ker
 import type { TokenConstraint } from "../constraints/compiled-constraint.js";
 
 /** Scores of the tokens of a continuation. */
-export interface TokenScores {
+export interface ScoredTokens {
   /** Log-probability of each token under the model at temperature 1. */
   readonly logProbs: readonly number[];
   /** The most probable tokens at each position, as many as requested. */

@@ -7,7 +7,7 @@ import { fixedFrequencyLength } from "../../engine/nn/rope.js";
 import { DecodeSession } from "../cache/decode-session.js";
 import { RunningSequence } from "./running-sequence.js";
 import { PrefixCache } from "../cache/prefix-cache.js";
-import type { FinishReason, SampleOutput, SampleRequest, TokenScores } from "./sample-request.js";
+import type { FinishReason, SampleOutput, SampleRequest, ScoredTokens } from "./sample-request.js";
 import { KvCacheRows, type CacheRow } from "../cache/kv-cache-rows.js";
 import { DecodeStep } from "./decode-step.js";
 import { planStep, type RowPlan } from "./step-plan.js";
@@ -88,7 +88,7 @@ export class Sampler {
     prompt: readonly number[],
     continuation: readonly number[],
     alternatives = 0,
-  ): Promise<TokenScores> {
+  ): Promise<ScoredTokens> {
     if (continuation.length === 0) return { logProbs: [], topLogProbs: [] };
     checkTokens(this.model.config, continuation);
     this.checkPrompt(prompt, continuation.length);

@@ -1,3 +1,5 @@
+import { describeUnsavable } from "../../../core/describe-unsavable.js";
+import { LlamaGymError } from "../../../core/errors.js";
 import { choice, defineSettings, integer, number, text, type GivenSettings } from "../../../core/settings.js";
 import type { Env } from "../../../envs/index.js";
 import type { Info } from "../../../envs/info.js";
@@ -85,10 +87,9 @@ async function recordToFile(args: Args, name: string, reporter: Reporter): Promi
     reporter.warn(`No file written: none of the ${recorded.length} episodes has a return >= ${minReturn}.`);
     return 1;
   }
-  await writeFileAtomic(
-    output,
-    kept.map((episode) => `${JSON.stringify(toDemonstrationLine(env, episode))}\n`).join(""),
-  );
+  const lines = kept.map((episode) => toDemonstrationLine(env, episode));
+  for (const line of lines) checkInfos(env, line);
+  await writeFileAtomic(output, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
   reporter.print(formatReport(recorded, kept, output));
   return 0;
 }
@@ -139,6 +140,16 @@ function toDemonstrationLine(
   const infos = turns.map(({ info = {} }) => withoutSolution(info));
   const hasInfo = typeof env.text?.choices === "function" && infos.some((info) => Object.keys(info).length > 0);
   return { env: env.spec?.id, return: value, messages, ...(hasInfo ? { infos } : {}) };
+}
+
+/** @throws ENV_INVALID for infos that would be read differently than they were written. */
+function checkInfos(env: Env, { infos }: Record<string, unknown>): void {
+  const problem = describeUnsavable({ infos });
+  if (problem === undefined) return;
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `No file written: of ${env.spec?.id ?? "the environment"}, ${problem}. Return finite numbers, or null, in infos.`,
+  );
 }
 
 /** Removes the info that only the expert may read. */

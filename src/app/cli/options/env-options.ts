@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { defineSettings, list, text, type GivenSettings } from "../../../core/settings.js";
-import { loadEnvModule, registry, resolveReference, type EnvOptions } from "../../../envs/index.js";
+import { registry, type EnvOptions } from "../../../envs/index.js";
+import { loadEnvModule, resolveReference } from "../../../envs/bridges/index.js";
 import { envSettings, RunEnv } from "../../runs/run-env.js";
 import { quoteArg } from "../command-line.js";
 import { toOptionName } from "./option-names.js";
