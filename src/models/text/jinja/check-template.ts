@@ -97,7 +97,8 @@ class TemplateChecker {
         return this.checkInner(node.body, place);
       case "Generation":
         this.marksGeneration = true;
-        return this.checkInner(node.body, { ...place, inLoop: false });
+        // Transformers renders the block as the body of a caller.
+        return this.checkBlockBody(node.body, this.declareSpecial(node.body, place.symbols));
       case "Block":
         if (this.blocks.has(node.name)) throw new SyntaxError(`block '${node.name}' defined twice`);
         this.blocks.set(node.name, node);
@@ -131,12 +132,19 @@ class TemplateChecker {
     const caller = parameters.indexOf("caller");
     if (caller >= 0 && caller < parameters.length - defaults.length && readsName(body, "caller"))
       throw new SyntaxError('the special "caller" argument must be omitted or be given a default');
-    const special = ["caller", "kwargs", "varargs"].filter((name) => readsName(body, name));
-    this.specialNames.set(body, new Set(special));
-    const symbols = new FrameSymbols(place.symbols).declare([...parameters, ...special]).load(...defaults);
+    const symbols = this.declareSpecial(body, place.symbols)
+      .declare(parameters)
+      .load(...defaults);
     this.checkExpressions(defaults, false);
     if (node.type === "CallBlock") this.checkExpressions([node.call], place.isConditional);
     this.checkBlockBody(body, symbols);
+  }
+
+  /** Creates the names of a body that is called, with the special variables that it reads. */
+  private declareSpecial(body: Body, symbols: FrameSymbols): FrameSymbols {
+    const special = ["caller", "kwargs", "varargs"].filter((name) => readsName(body, name));
+    this.specialNames.set(body, new Set(special));
+    return new FrameSymbols(symbols).declare(special);
   }
 
   private checkExpressions(nodes: readonly Expression[], isConditional: boolean): void {

@@ -6,7 +6,7 @@ import { LoopContext } from "./loop-context.js";
 import { MacroFunction } from "./macro.js";
 import { escapeMarkup } from "./markup.js";
 import { toPythonString } from "./python-text.js";
-import type { Body, CallBlock, Expression, For, Macro, SetBlock, Statement, With } from "./template-ast.js";
+import type { Block, Body, CallBlock, Expression, For, Macro, SetBlock, Statement, With } from "./template-ast.js";
 import { Scope } from "./template-scope.js";
 import { Markup, Namespace, PythonObject, type TemplateFunction, Undefined, type Value, isTruthy } from "./values.js";
 
@@ -42,7 +42,7 @@ export class TemplateInterpreter extends ExpressionEvaluator {
 
   private findBlock(name: string): TemplateFunction | undefined {
     const block = this.template.blocks.get(name);
-    return block && (() => this.toText(this.renderBody(block.body, this.createScope(this.root, block.body))));
+    return block && (() => this.toText(this.renderBlock(block, this.root)));
   }
 
   /** Creates the scope of a body with its own variables. */
@@ -59,6 +59,15 @@ export class TemplateInterpreter extends ExpressionEvaluator {
     const output = { text: "" };
     this.execute(body, scope, output);
     return output.text;
+  }
+
+  /** Renders a block, which is not escaped where it is printed. */
+  private renderBlock({ body }: Block, parent: Scope): string {
+    const outer = this.autoescape;
+    this.autoescape = false;
+    const text = this.renderBody(body, this.createScope(parent, body));
+    this.autoescape = outer;
+    return text;
   }
 
   private execute(body: Body, scope: Scope, output: Output): BlockEnd {
@@ -118,14 +127,14 @@ export class TemplateInterpreter extends ExpressionEvaluator {
       case "Autoescape":
         return this.executeAutoescape(node.value, node.body, scope, output);
       case "Generation": {
+        const caller = this.createMacro({ ...node, type: "CallBlock", parameters: [], defaults: [] }, scope);
         output.text += this.marks.open;
-        this.execute(node.body, this.createScope(scope, node.body), output);
+        this.print(caller.call({ positional: [], named: new Map() }), output);
         output.text += this.marks.close;
         return undefined;
       }
       case "Block": {
-        const parent = node.isScoped ? scope : this.root;
-        this.write(this.renderBody(node.body, this.createScope(parent, node.body)), output);
+        this.write(this.renderBlock(node, node.isScoped ? scope : this.root), output);
         return undefined;
       }
     }
@@ -223,7 +232,7 @@ export class TemplateInterpreter extends ExpressionEvaluator {
     }
   }
 
-  private createMacro(node: Macro | CallBlock, definition: Scope): MacroFunction {
+  private createMacro(node: Macro | Omit<CallBlock, "call">, definition: Scope): MacroFunction {
     const { parameters, defaults, body } = node;
     const firstDefault = parameters.length - defaults.length;
     const { autoescape } = this;
