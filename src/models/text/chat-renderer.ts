@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { type Steps, runSteps } from "../../core/steps.js";
 import { chooseTemplate } from "./chat-templates.js";
-import { ContentMarker, collectTexts, readMarked, requireNoncharacters } from "./content-marker.js";
+import { ContentMarker, collectTexts, markMessage, readMarked, requireNoncharacters } from "./content-marker.js";
 import { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 import { type ChatMessage, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
 import { type RenderedText, sliceRendered } from "./rendered-text.js";
@@ -78,6 +78,24 @@ export class ChatRenderer {
     const position = rendered.text.indexOf(content);
     if (position < 0 || rendered.text.includes(content, position + 1)) return undefined;
     return sliceRendered(rendered, position + content.length);
+  }
+
+  /** Renders a conversation and returns the positions of the characters that come from a message. @throws as `render`. */
+  locateMessage(
+    messages: readonly ChatMessage[],
+    index: number,
+    options: RenderOptions,
+  ): { readonly text: string; readonly positions: readonly number[] } {
+    const { template } = this.parse(options);
+    const { variables, now } = this.buildInput(messages, options);
+    const plain = variables.messages as Record<string, unknown>[];
+    const { message, marks } = markMessage(plain[index], [...collectTexts(variables), template.source]);
+    const rendered = template.render({
+      variables: { ...variables, messages: plain.with(index, { ...message }) },
+      now,
+      marks,
+    });
+    return { text: marks.unmark(rendered), positions: Array.from(marks.findMarks(rendered)) };
   }
 
   /** Whether the template marks what the assistant generates. */

@@ -49,6 +49,26 @@ export class ContentMarker {
   }
 }
 
+/** Marks all characters of a message but its role and whitespace, to find them in the rendered text. */
+export function markMessage(
+  { role, ...fields }: Readonly<Record<string, unknown>>,
+  others: readonly string[],
+): { readonly message: object; readonly marks: ContentMarks } {
+  const texts = collectTexts(fields);
+  const available = unusedCharacters([...texts, ...others]);
+  const marks = new Map<string, string>();
+  for (const character of new Set(texts.join("").replace(/\s/g, ""))) {
+    const { value, done } = available[character.length === 1 ? "one" : "two"].next();
+    if (done !== true) marks.set(character, value);
+  }
+  const contentMarks = new ContentMarks(marks);
+  const marked = Object.entries(fields).map(([name, value]) => [
+    name,
+    mapTexts(value, (text) => contentMarks.mark(text)),
+  ]);
+  return { message: { role, ...Object.fromEntries(marked) }, marks: contentMarks };
+}
+
 /** Reads a rendered text with marks, in steps. */
 export function* readMarked(rendered: string, marks: ContentMarks): Steps<RenderedText> {
   const text = yield* marks.unmarkSteps(rendered);

@@ -55,6 +55,10 @@ export interface EncodedChat {
   readonly ids: number[];
   /** [start, end) token range of each assistant message: its content and end token. */
   readonly assistantSpans: AssistantSpan[];
+  /** Index of the message of each span; undefined for text that the template writes by itself. */
+  readonly spanMessages: readonly (number | undefined)[];
+  /** Indexes of the assistant messages of which the rendered text has no part that can be told. */
+  readonly missingAnswers: readonly number[];
   /** 1 for tokens in an assistant span, else 0. */
   readonly assistantMask: Uint8Array;
 }
@@ -320,12 +324,21 @@ export class Tokenizer {
 
   /** Renders and encodes a conversation and locates the assistant's tokens. @throws as `applyChatTemplate`. */
   encodeChat(messages: readonly ChatMessage[], options: RenderOptions = {}): EncodedChat {
-    const { rendered, ranges } = findAssistantRanges(this.chatRenderer, messages, options, this.specialContents);
-    const { ids, offsets } = this.encodeWithOffsets(rendered);
-    const assistantSpans = toTokenSpans(ranges, offsets);
+    const found = findAssistantRanges(this.chatRenderer, messages, options, this.specialContents);
+    const { ids, offsets } = this.encodeWithOffsets(found.rendered);
+    const spans = toTokenSpans(found.ranges, offsets);
+    const isFilled = (_: unknown, i: number) => spans[i][1] > spans[i][0];
+    const assistantSpans = spans.filter(isFilled);
     const assistantMask = new Uint8Array(ids.length);
     for (const [start, end] of assistantSpans) assistantMask.fill(1, start, end);
-    return { text: rendered.text, ids, assistantSpans, assistantMask };
+    return {
+      text: found.rendered.text,
+      ids,
+      assistantSpans,
+      spanMessages: found.messages.filter(isFilled),
+      missingAnswers: found.missing,
+      assistantMask,
+    };
   }
 
   /**

@@ -98,11 +98,11 @@ async function runTraining(run: SftRun, reporter: Reporter): Promise<number> {
 }
 
 function describeStart({ folder, trainer, resumedAt }: SftRun): string {
-  const { examples, truncated, skipped } = trainer.dataset!;
+  const { examples, truncated, skipped, lossTokens, answers } = trainer.dataset!;
   const truncatedNote = truncated === 0 ? "" : `, ${truncated} truncated`;
   const skippedNote = skipped === 0 ? "" : `, ${skipped} skipped (too long or without tokens to train on)`;
   return [
-    `${examples.length} examples${truncatedNote}${skippedNote}; ${trainer.totalSteps} updates.`,
+    `${examples.length} examples${truncatedNote}${skippedNote}: ${lossTokens} tokens of ${answers} answers are trained in ${trainer.totalSteps} updates.`,
     resumedAt > 0 ? `Resuming ${folder} from update ${resumedAt}.` : `Run folder: ${folder}`,
   ].join("\n");
 }

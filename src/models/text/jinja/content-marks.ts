@@ -25,28 +25,18 @@ export class ContentMarks {
 
   /** Returns the original text. */
   unmark(text: string): string {
-    return runSteps(this.unmarkSteps(text));
+    return this.marks.size === 0 ? text : runSteps(this.unmarkSteps(text));
   }
 
   unmarkSteps(text: string): Steps<string> {
     return replaceCharacters(text, this.fromMarks);
   }
 
-  /** Restores the marked characters for which `isRestored` is true. */
-  restore(text: string, isRestored: (character: string) => boolean): string {
-    const restored = this.fromMarks.filter(([, character]) => isRestored(character));
-    return runSteps(replaceCharacters(text, restored));
-  }
-
-  isMark(character: string): boolean {
-    return this.marks.has(character);
-  }
-
   /** Yields the ascending positions of the marks in a text. */
   *findMarks(text: string): Generator<number> {
     // All marks begin with a unit above the letters, which keeps the search fast.
     for (let i = 0; i < text.length; i++)
-      if (text.charCodeAt(i) >= 0xd800 && this.isMark(String.fromCodePoint(text.codePointAt(i)!))) yield i;
+      if (text.charCodeAt(i) >= 0xd800 && this.marks.has(String.fromCodePoint(text.codePointAt(i)!))) yield i;
   }
 }
 
@@ -103,14 +93,21 @@ export function withContentMarks<Result>(marks: ContentMarks, render: () => Resu
   }
 }
 
-/** Returns the marks of the content that is being rendered. */
-export function contentMarks(): ContentMarks {
-  return current;
-}
-
 /** Returns a text with the original characters of content. */
 export function unmarked(text: string): string {
   return current.unmark(text);
+}
+
+/** Marks a text that was put together from content; its characters cannot be told from the template's. */
+export function marked(text: string): string {
+  return current.mark(text);
+}
+
+/** Rewrites a text as a whole; if it has content, all of the result counts as content. */
+export function rewriteMarked(text: string, rewrite: (text: string) => string): string {
+  const plain = current.unmark(text);
+  const rewritten = rewrite(plain);
+  return plain === text ? rewritten : current.mark(rewritten);
 }
 
 /** Converts a text character by character, such as to another case; marked characters stay marked. */
@@ -119,18 +116,27 @@ export function convertMarked(text: string, convert: (text: string) => string): 
   const converted = convert(plain);
   if (plain === text) return converted;
   if (converted.length !== text.length) return current.mark(converted);
-  let marked = "";
+  let result = "";
   let end = 0;
   for (const position of current.findMarks(text)) {
     const [character] = converted.slice(position, position + 2);
-    marked += converted.slice(end, position) + current.mark(character);
+    result += converted.slice(end, position) + current.mark(character);
     end = position + character.length;
   }
-  return marked + converted.slice(end);
+  return result + converted.slice(end);
 }
 
-/** Returns the entry of a dictionary; its keys may be content. */
-export function getEntry<Value>(entries: ReadonlyMap<string, Value>, key: string): Value | undefined {
-  const plain = current.unmark(key);
-  return entries.get(key) ?? entries.get(plain) ?? entries.get(current.mark(plain));
+/** Replaces the matches of a global expression in the original text; one that stays keeps its marks. */
+export function replaceMarked(text: string, pattern: RegExp, replace: (match: string) => string): string {
+  const plain = current.unmark(text);
+  if (plain === text) return text.replace(pattern, replace);
+  let result = "";
+  let end = 0;
+  for (const { 0: match, index } of plain.matchAll(pattern)) {
+    const replacement = replace(match);
+    const stop = replacement === match ? index + match.length : index;
+    result += text.slice(end, stop) + (replacement === match ? "" : replacement);
+    end = index + match.length;
+  }
+  return result + text.slice(end);
 }
