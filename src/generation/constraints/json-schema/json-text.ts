@@ -1,5 +1,14 @@
 import { ANY_CHARACTER, type CharacterSet, characterSet, difference, intersection } from "../regex/character-set.js";
-import { type Expression, alternatives, characters, literal, repetition, sequence } from "../regex/expression.js";
+import {
+  type Expression,
+  alternatives,
+  characters,
+  literal,
+  repetition,
+  sequence,
+  shared,
+} from "../regex/expression.js";
+import type { TextAutomaton } from "../regex/text-automaton.js";
 
 /** Characters that JSON.stringify escapes. */
 const ESCAPED_CHARACTERS: CharacterSet = characterSet([
@@ -11,32 +20,41 @@ const UNESCAPED_CHARACTERS = difference(ANY_CHARACTER, ESCAPED_CHARACTERS);
 
 const QUOTE = literal('"');
 
-/** Matches the strings of `min` to `max` code points. */
-export function stringWithLength(min: number, max: number): Expression {
-  return sequence([QUOTE, repetition(escapeCharacters(ANY_CHARACTER), min, max), QUOTE]);
-}
+/** Maximum length of a string with a greater limit. */
+const MAX_LENGTH = 100_000;
 
-/** Matches the strings whose content matches an expression. */
-export function stringWithContent(content: Expression): Expression {
-  return sequence([QUOTE, escapeExpression(content), QUOTE]);
-}
+/** Writes expressions of JSON strings; equal parts are one object, whose states are shared. */
+export class JsonStringWriter {
+  private readonly characters = new Map<string, Expression>();
+  private readonly strings = new Map<string, Expression>();
 
-function escapeExpression(content: Expression): Expression {
-  switch (content.kind) {
-    case "characters":
-      return escapeCharacters(content.set);
-    case "sequence":
-      return sequence(content.parts.map(escapeExpression));
-    case "alternatives":
-      return alternatives(content.options.map(escapeExpression));
-    case "repetition":
-      return repetition(escapeExpression(content.body), content.min, content.max);
-    default:
-      return content;
+  /** Matches the strings of `min` to `max` code points. */
+  withLength(min: number, max: number): Expression {
+    const limit = max === Infinity ? max : Math.min(max, Math.max(min, MAX_LENGTH));
+    const key = `${min},${limit}`;
+    let expression = this.strings.get(key);
+    if (expression === undefined) {
+      const content = repetition(this.character(ANY_CHARACTER), min, limit);
+      this.strings.set(key, (expression = shared(sequence([QUOTE, content, QUOTE]))));
+    }
+    return expression;
+  }
+
+  /** Matches the strings whose content matches an automaton. */
+  withContent(automaton: TextAutomaton): Expression {
+    const content: Expression = { kind: "automaton", automaton, write: (set) => this.character(set) };
+    return sequence([QUOTE, content, QUOTE]);
+  }
+
+  /** Matches one of the characters, escaped as in a JSON string. */
+  private character(set: CharacterSet): Expression {
+    const key = set.join(";");
+    let expression = this.characters.get(key);
+    if (expression === undefined) this.characters.set(key, (expression = escapeCharacters(set)));
+    return expression;
   }
 }
 
-/** Matches one of the characters, escaped as in a JSON string. */
 function escapeCharacters(set: CharacterSet): Expression {
   const codes = intersection(set, ESCAPED_CHARACTERS).flatMap(([first, last]) =>
     Array.from({ length: last - first + 1 }, (_, i) => first + i),

@@ -1,0 +1,229 @@
+import {
+  TYPE_BITS,
+  readCount,
+  readNames,
+  readSchema,
+  readSchemaMap,
+  readSchemas,
+  readTypes,
+  schemaError,
+  type JsonSchema,
+} from "./keywords.js";
+import { readBounds, readDependencies, readItems } from "./evaluate-schema.js";
+import type { SchemaExpander } from "./expand-schema.js";
+import { escapePointerPart, type SchemaDocument, type Term } from "./schema-document.js";
+import type { Shape } from "./shape.js";
+
+/**
+ * Returns shapes of values that have a given shape and violate a schema, one for each way to violate it. Ways that no shape can
+ * express are left out: "format", "multipleOf", "uniqueItems", "patternProperties" and "propertyNames".
+ */
+export function negateTerm(expander: SchemaExpander, document: SchemaDocument, shape: Shape, term: Term): Shape[] {
+  const { schema: source, path } = term;
+  const schema = readSchema(source, path);
+  if (typeof schema === "boolean") return schema ? [] : [shape];
+  const ways = Object.keys(schema).flatMap((keyword) =>
+    negateKeyword(expander, document, shape, { keyword, schema, path }),
+  );
+  return ways.filter(isPossible);
+}
+
+function isPossible({ types, required, forbidden, minLength, maxLength, minItems, maxItems }: Shape): boolean {
+  return (
+    types !== 0 && minLength <= maxLength && minItems <= maxItems && !required.some((name) => forbidden.includes(name))
+  );
+}
+
+interface Keyword {
+  readonly keyword: string;
+  readonly schema: JsonSchema;
+  readonly path: string;
+}
+
+function negateKeyword(
+  expander: SchemaExpander,
+  document: SchemaDocument,
+  shape: Shape,
+  { keyword, schema, path }: Keyword,
+): readonly Shape[] {
+  const at = (name: string, value: unknown = schema[name], isNegated = false): Term => ({
+    schema: value,
+    path: `${path}/${name}`,
+    isNegated,
+  });
+  const violating = (terms: readonly Term[]) => terms.flatMap((term) => expander.addAll([shape], term));
+  const all = (terms: readonly Term[]) =>
+    terms.reduce((shapes: readonly Shape[], term) => expander.addAll(shapes, term), [shape]);
+  switch (keyword) {
+    case "$ref":
+      return violating([{ ...document.resolve(schema.$ref, schema, path), isNegated: true }]);
+    case "type":
+      return [{ ...shape, types: shape.types & ~readTypes(schema, path) }];
+    case "const":
+      return [exclude(shape, [schema.const])];
+    case "enum":
+      if (!Array.isArray(schema.enum)) throw schemaError(path, '"enum" must be a list');
+      return [exclude(shape, schema.enum)];
+    case "allOf":
+      return violating(readSchemas(schema, keyword, path).map((each, i) => at(`allOf/${i}`, each, true)));
+    case "anyOf":
+      return all(readSchemas(schema, keyword, path).map((each, i) => at(`anyOf/${i}`, each, true)));
+    case "oneOf": {
+      const options = readSchemas(schema, keyword, path);
+      const none = all(options.map((each, i) => at(`oneOf/${i}`, each, true)));
+      const pairs = options.flatMap((first, i) =>
+        options.slice(i + 1).map((second, j) => all([at(`oneOf/${i}`, first), at(`oneOf/${i + 1 + j}`, second)])),
+      );
+      return [...none, ...pairs.flat()];
+    }
+    case "not":
+      return violating([at("not")]);
+    case "if":
+      return [
+        ...(schema.then === undefined ? [] : all([at("if"), at("then", schema.then, true)])),
+        ...(schema.else === undefined ? [] : all([at("if", schema.if, true), at("else", schema.else, true)])),
+      ];
+    case "minimum":
+    case "maximum":
+      return negateBounds(shape, schema, path, keyword);
+    case "exclusiveMinimum":
+    case "exclusiveMaximum":
+      return typeof schema[keyword] === "boolean" ? [] : negateBounds(shape, schema, path, keyword);
+    default:
+      return negateTypeKeyword(shape, { keyword, schema, path });
+  }
+}
+
+function negateTypeKeyword(shape: Shape, { keyword, schema, path }: Keyword): readonly Shape[] {
+  const only = (type: keyof typeof TYPE_BITS): Shape => ({ ...shape, types: shape.types & TYPE_BITS[type] });
+  const count = readOptionalCount(schema, keyword, path);
+  switch (keyword) {
+    case "minLength":
+      return count === 0 ? [] : [{ ...only("string"), maxLength: Math.min(shape.maxLength, count - 1) }];
+    case "maxLength":
+      return [{ ...only("string"), minLength: Math.max(shape.minLength, count + 1) }];
+    case "minItems":
+      return count === 0 ? [] : [{ ...only("array"), maxItems: Math.min(shape.maxItems, count - 1) }];
+    case "maxItems":
+      return [{ ...only("array"), minItems: Math.max(shape.minItems, count + 1) }];
+    case "minProperties":
+      return count === 0 ? [] : [{ ...only("object"), maxProperties: Math.min(shape.maxProperties, count - 1) }];
+    case "maxProperties":
+      return [{ ...only("object"), minProperties: Math.max(shape.minProperties, count + 1) }];
+    case "pattern":
+      return [
+        { ...only("string"), patterns: [...shape.patterns, { source: String(schema.pattern), path, isNegated: true }] },
+      ];
+    case "contains":
+      return [
+        {
+          ...only("array"),
+          itemParts: [...shape.itemParts, { prefix: [], rest: { schema: schema.contains, path, isNegated: true } }],
+        },
+      ];
+    case "items":
+    case "prefixItems":
+      return negateItems(only("array"), schema, path, keyword);
+    case "required":
+      return readNames(schema.required, keyword, path).map((name) => ({
+        ...only("object"),
+        forbidden: [...shape.forbidden, name],
+      }));
+    case "properties":
+      return Object.entries(readSchemaMap(schema, keyword, path)).map(([name, value]) =>
+        withMember(only("object"), name, {
+          schema: value,
+          path: `${path}/properties/${escapePointerPart(name)}`,
+          isNegated: true,
+        }),
+      );
+    case "additionalProperties":
+      return negateAdditional(only("object"), schema, path);
+    case "dependencies":
+    case "dependentRequired":
+      return readDependencies({ [keyword]: schema[keyword] }, path).flatMap(({ name, required }) =>
+        required.map((other) => ({
+          ...only("object"),
+          required: [...shape.required, name],
+          forbidden: [...shape.forbidden, other],
+        })),
+      );
+    default:
+      return [];
+  }
+}
+
+const COUNTS = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
+
+function readOptionalCount(schema: JsonSchema, keyword: string, path: string): number {
+  return COUNTS.includes(keyword) ? (readCount(schema, keyword, path) ?? 0) : 0;
+}
+
+function exclude(shape: Shape, values: readonly unknown[]): Shape {
+  return { ...shape, excluded: [...shape.excluded, ...values] };
+}
+
+function negateBounds(shape: Shape, schema: JsonSchema, path: string, keyword: string): readonly Shape[] {
+  const bounds = readBounds(schema, path);
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = bounds;
+  const options = keyword.toLowerCase().endsWith("minimum")
+    ? [
+        minimum === undefined ? undefined : { exclusiveMaximum: minimum },
+        exclusiveMinimum === undefined ? undefined : { maximum: exclusiveMinimum },
+      ]
+    : [
+        maximum === undefined ? undefined : { exclusiveMinimum: maximum },
+        exclusiveMaximum === undefined ? undefined : { minimum: exclusiveMaximum },
+      ];
+  return options.flatMap((bound) =>
+    bound === undefined ? [] : [{ ...shape, types: shape.types & TYPE_BITS.number, bounds: [...shape.bounds, bound] }],
+  );
+}
+
+/** An item of the prefix, or one of the others, violates its schema. */
+function negateItems(shape: Shape, schema: JsonSchema, path: string, keyword: string): readonly Shape[] {
+  const { prefix, rest } = readItems(schema, path);
+  const isPrefix = keyword === "prefixItems" || Array.isArray(schema.items);
+  if (isPrefix)
+    return prefix.map((value, i) => ({
+      ...shape,
+      minItems: Math.max(shape.minItems, i + 1),
+      itemParts: [
+        ...shape.itemParts,
+        {
+          prefix: Array.from({ length: i + 1 }, (_, j) => ({ schema: j === i ? value : false, path, isNegated: true })),
+          rest: { schema: true, path, isNegated: false },
+        },
+      ],
+    }));
+  if (prefix.length > 0) return [];
+  return [{ ...shape, contains: [...shape.contains, { schema: rest, path, isNegated: true }] }];
+}
+
+/** Requires a member whose value satisfies a term. */
+function withMember(shape: Shape, name: string, value: Term): Shape {
+  return {
+    ...shape,
+    required: [...shape.required, name],
+    memberParts: [
+      ...shape.memberParts,
+      { isList: false, properties: new Map([[name, value]]), patterns: [], additional: undefined },
+    ],
+  };
+}
+
+/** A member that the shape lists, but not the schema, violates "additionalProperties". */
+function negateAdditional(shape: Shape, schema: JsonSchema, path: string): readonly Shape[] {
+  const listed = readSchemaMap(schema, "properties", path);
+  if (schema.patternProperties !== undefined) return [];
+  const names = new Set(shape.memberParts.flatMap(({ properties }) => [...properties.keys()]).concat(shape.required));
+  return [...names]
+    .filter((name) => !Object.hasOwn(listed, name))
+    .map((name) =>
+      withMember(shape, name, {
+        schema: schema.additionalProperties,
+        path: `${path}/additionalProperties`,
+        isNegated: true,
+      }),
+    );
+}

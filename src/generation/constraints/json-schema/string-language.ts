@@ -1,0 +1,76 @@
+import { LlamaGymError } from "../../../core/errors.js";
+import { ANY_CHARACTER } from "../regex/character-set.js";
+import { alternatives, characters, literal, repetition } from "../regex/expression.js";
+import { parseRegex } from "../regex/parse-regex.js";
+import { parsePattern, without } from "../regex/parse-pattern.js";
+import { TextAutomaton } from "../regex/text-automaton.js";
+import { FORMATS } from "./formats.js";
+import { schemaError } from "./keywords.js";
+import type { Shape, StringPattern } from "./shape.js";
+
+/** The strings that schemas allow, as automata. */
+export class StringLanguages {
+  private readonly patterns = new Map<string, TextAutomaton>();
+
+  /** Returns the strings that contain a match of a pattern. @throws INVALID_ARGUMENT for unsupported syntax. */
+  pattern(source: string, path: string): TextAutomaton {
+    let automaton = this.patterns.get(source);
+    if (automaton === undefined) {
+      try {
+        automaton = parsePattern(source);
+      } catch (error) {
+        if (error instanceof LlamaGymError) throw schemaError(path, `"pattern": ${error.message.replace(/\.$/, "")}`);
+        throw error;
+      }
+      this.patterns.set(source, automaton);
+    }
+    return automaton;
+  }
+
+  /** Returns the strings of a shape; undefined if only their length is restricted. */
+  ofShape({ patterns, formats, excluded, minLength, maxLength }: Shape): TextAutomaton | undefined {
+    const excludedTexts = excluded.filter((value) => typeof value === "string");
+    const known = formats.filter((format) => Object.hasOwn(FORMATS, format));
+    if (patterns.length === 0 && known.length === 0 && excludedTexts.length === 0) return undefined;
+    let language: TextAutomaton | undefined;
+    // Smaller languages first, for smaller automata.
+    for (const format of known) language = meet(language, formatLanguage(format));
+    for (const each of patterns) language = this.applyPattern(language, each);
+    if (excludedTexts.length > 0) language = (language ?? TextAutomaton.any()).without(ofTexts(excludedTexts));
+    if (minLength > 0 || maxLength < Infinity) language = language!.withLength(minLength, maxLength);
+    return language;
+  }
+
+  private applyPattern(language: TextAutomaton | undefined, { source, path, isNegated }: StringPattern): TextAutomaton {
+    const automaton = this.pattern(source, path);
+    return isNegated ? without(language ?? TextAutomaton.any(), automaton) : meet(language, automaton);
+  }
+}
+
+/** Matches the texts of a list. */
+export function ofTexts(texts: readonly string[]): TextAutomaton {
+  return TextAutomaton.of(alternatives(texts.map(literal)));
+}
+
+/** Matches all texts but the empty one. */
+export function nonEmptyTexts(): TextAutomaton {
+  return TextAutomaton.of(repetition(characters(ANY_CHARACTER), 1));
+}
+
+function meet(a: TextAutomaton | undefined, b: TextAutomaton): TextAutomaton {
+  return a === undefined ? b : a.and(b);
+}
+
+const formatLanguages = new Map<string, TextAutomaton>();
+
+/** Returns the strings of a format, which is one of FORMATS. */
+export function formatLanguage(format: string): TextAutomaton {
+  let language = formatLanguages.get(format);
+  if (language === undefined) formatLanguages.set(format, (language = parseFormat(FORMATS[format])));
+  return language;
+}
+
+/** Parses an expression that matches whole texts, or one with anchors and lookaheads. */
+function parseFormat(source: string): TextAutomaton {
+  return source.startsWith("^") ? parsePattern(source) : TextAutomaton.of(parseRegex(source));
+}
