@@ -59,7 +59,6 @@ function checkFile(text: string, result: SetResult, times: number[]): string | u
     times.push(performance.now() - start);
   }
   const wrong = tests.findIndex(({ valid }, i) => accepts(automaton, instances[i]) !== valid);
-  if (performance.now() - start > 2000) console.log(`slow: ${Math.round(performance.now() - start)} ms`);
   if (wrong < 0) {
     result.passed++;
     return undefined;

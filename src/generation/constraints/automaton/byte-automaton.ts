@@ -179,7 +179,8 @@ export class ByteAutomaton {
       this.visits++;
       if (seen.has(key) || lengths.of(position, stack) === Infinity) continue;
       seen.add(key);
-      if (seen.size > MAX_POSITIONS) throw this.invalid("has too many options that begin alike. Merge them");
+      if (seen.size > MAX_POSITIONS)
+        throw this.invalid("is too large: too many of its options begin alike. Merge them");
       if (position === end || nfa.byteEdges[position].length > 0) kept.push(key);
       if (stack !== EMPTY_STACK && position === nfa.ends[nfa.ruleOf[position]])
         open.push([stacks.returnState(stack), stacks.parent(stack)]);

@@ -108,7 +108,7 @@ export class Nfa {
       case "list":
         return yield* this.addList(expression, start);
       case "automaton":
-        return yield* this.addAutomaton(expression, start);
+        return this.addAutomaton(expression, start);
       case "rule":
         return this.addRuleEdge(start, expression.rule);
     }
@@ -138,8 +138,9 @@ export class Nfa {
     }
     this.addEpsilonEdge(state, end);
     for (let i = min; i < max; i++) {
-      // A separate state, because the body may loop back to its start.
-      state = yield* this.addExpression(part, this.addEpsilonEdge(state, this.addState()));
+      // A separate state, because a body that is no rule may loop back to its start.
+      const first = part.kind === "rule" ? state : this.addEpsilonEdge(state, this.addState());
+      state = yield* this.addExpression(part, first);
       this.addEpsilonEdge(state, end);
     }
     return end;
@@ -157,7 +158,7 @@ export class Nfa {
   private *addList({ items, rest, min, max }: ListExpression, start: number): Steps<number> {
     const limit = max < items.length || (rest !== NO_MATCH && max < Infinity) ? max : Infinity;
     const maxCount = limit === Infinity ? Math.max(1, min) : limit;
-    const isCounted = maxCount > 1;
+    const isCounted = maxCount > 1 || limit < Infinity;
     const separator = literal(", ");
     let before: (number | undefined)[] = [start];
     const addMember = function* (this: Nfa, from: number, count: number, body: Expression): Steps<number> {
@@ -221,19 +222,27 @@ export class Nfa {
     }
   }
 
-  private *addAutomaton(
-    { automaton, write }: Extract<Expression, { kind: "automaton" }>,
-    start: number,
-  ): Steps<number> {
+  private addAutomaton({ automaton, write }: Extract<Expression, { kind: "automaton" }>, start: number): number {
     const states = Array.from({ length: automaton.stateCount }, () => this.addState());
     const end = this.addState();
     this.addEpsilonEdge(start, states[0]);
     for (const [state, from] of states.entries()) {
       if (automaton.accepting[state] === 1) this.addEpsilonEdge(from, end);
-      for (const { set, to } of automaton.edges(state))
-        this.addEpsilonEdge(yield* this.addExpression(this.toRule(write(set)), from), states[to]);
+      for (const { set, to } of automaton.edges(state)) this.addTransition(from, write(set), states[to]);
     }
     return end;
+  }
+
+  /** Adds an edge over a character: without states of its own where the character has one byte. */
+  private addTransition(from: number, character: Expression, to: number): void {
+    const sequences = character.kind === "characters" ? this.sequencesOf(character.set) : undefined;
+    if (sequences?.every(({ length }) => length === 1) === true)
+      for (const [range] of sequences) this.addByteEdge(from, { range, to });
+    else {
+      const part = this.toRule(character);
+      if (part.kind === "rule")
+        this.ruleEdges[from] = append(this.ruleEdges[from], { rule: this.getRule(part.rule), to });
+    }
   }
 
   private sequencesOf(set: CharacterSet): readonly (readonly ByteRange[])[] {

@@ -21,12 +21,12 @@ const UNESCAPED_CHARACTERS = difference(ANY_CHARACTER, ESCAPED_CHARACTERS);
 const QUOTE = literal('"');
 
 /** Maximum length of a string with a greater limit. */
-const MAX_LENGTH = 100_000;
+const MAX_LENGTH = 50_000;
 
 /** Writes expressions of JSON strings; equal parts are one object, whose states are shared. */
 export class JsonStringWriter {
   private readonly characters = new Map<string, Expression>();
-  private readonly strings = new Map<string, Expression>();
+  private readonly strings = new Map<string | TextAutomaton, Expression>();
 
   /** Matches the strings of `min` to `max` code points. */
   withLength(min: number, max: number): Expression {
@@ -42,8 +42,12 @@ export class JsonStringWriter {
 
   /** Matches the strings whose content matches an automaton. */
   withContent(automaton: TextAutomaton): Expression {
-    const content: Expression = { kind: "automaton", automaton, write: (set) => this.character(set) };
-    return sequence([QUOTE, content, QUOTE]);
+    let expression = this.strings.get(automaton);
+    if (expression === undefined) {
+      const content: Expression = { kind: "automaton", automaton, write: (set) => this.character(set) };
+      this.strings.set(automaton, (expression = shared(sequence([QUOTE, content, QUOTE]))));
+    }
+    return expression;
   }
 
   /** Matches one of the characters, escaped as in a JSON string. */

@@ -1,6 +1,7 @@
-import { type Expression, alternatives, literal } from "../regex/expression.js";
+import { type Expression, NO_MATCH, alternatives, literal } from "../regex/expression.js";
 import { TextAutomaton } from "../regex/text-automaton.js";
 import { characterSet } from "../regex/character-set.js";
+import { parseRegex } from "../regex/parse-regex.js";
 import { FRACTION, INTEGER, schemaError } from "./keywords.js";
 import { type Bounds, fractionsWithin, integerRange, listMultiples, numberRange } from "./number-range.js";
 import type { Shape } from "./shape.js";
@@ -14,19 +15,38 @@ export function writeNumbers({ types, bounds, divisors, excluded }: Shape, path:
   const limits = mergeBounds(bounds);
   const excludedTexts = excluded.filter((value) => typeof value === "number").map(String);
   const range = writeRange(types, limits);
-  if (divisors.length === 0 && excludedTexts.length === 0) return range;
   const [first] = divisors;
-  const listed = Number.isSafeInteger(first) && first >= 1 ? listMultiples(first, limits) : undefined;
+  const listed =
+    first !== undefined && Number.isSafeInteger(first) && first >= 1 ? listMultiples(first, limits) : undefined;
   if (listed !== undefined) {
     const kept = listed.filter(
       (text) => !excludedTexts.includes(text) && divisors.every((divisor) => isMultiple(Number(text), divisor)),
     );
     return (types & INTEGER) === 0 ? alternatives([]) : alternatives(kept.map(literal));
   }
-  let automaton = TextAutomaton.of(range);
+  let automaton = divisors.length > 0 && hasWideBounds(limits) ? shortNumbers(types, limits) : TextAutomaton.of(range);
   for (const divisor of divisors) automaton = automaton.and(multiplesOf(divisor, path));
   if (excludedTexts.length > 0) automaton = automaton.without(ofTexts(excludedTexts));
   return { kind: "automaton", automaton, write: (set) => ({ kind: "characters", set }) };
+}
+
+/** Returns whether numbers are bounded by zero at most. */
+function hasWideBounds({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Bounds): boolean {
+  return [minimum, maximum, exclusiveMinimum, exclusiveMaximum].every((bound) => bound === undefined || bound === 0);
+}
+
+/** Matches numbers of at most 15 digits and six decimals, bounded by zero at most, with few states. */
+function shortNumbers(types: number, { minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Bounds): TextAutomaton {
+  const isPositive = minimum !== undefined || exclusiveMinimum !== undefined;
+  const isNegative = maximum !== undefined || exclusiveMaximum !== undefined;
+  if (isPositive && isNegative) return TextAutomaton.of(minimum === 0 && maximum === 0 ? literal("0") : NO_MATCH);
+  const sign = isNegative ? "-" : isPositive ? "" : "-?";
+  const zero = exclusiveMinimum === undefined && exclusiveMaximum === undefined ? ["0"] : [];
+  const numbers = [
+    ...((types & INTEGER) === 0 ? [] : [...zero, `${sign}[1-9]\\d{0,14}`]),
+    ...((types & FRACTION) === 0 ? [] : [`${sign}(?:0|[1-9]\\d{0,8})\\.\\d{0,5}[1-9]`]),
+  ];
+  return TextAutomaton.of(parseRegex(numbers.join("|")));
 }
 
 function writeRange(types: number, bounds: Bounds): Expression {

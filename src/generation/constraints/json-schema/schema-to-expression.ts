@@ -1,10 +1,10 @@
 import { formatJsonLine } from "../../../core/json.js";
-import { type Expression, NO_MATCH, type Rule, alternatives, literal } from "../regex/expression.js";
+import { type Expression, NO_MATCH, type Rule, alternatives, literal, shared } from "../regex/expression.js";
 import { SchemaEvaluator, formatCanonical } from "./evaluate-schema.js";
 import { SchemaExpander } from "./expand-schema.js";
 import { JsonStringWriter } from "./json-text.js";
 import { type JsonSchema, TYPE_BITS, schemaError, stringifySchema } from "./keywords.js";
-import { writeNumbers } from "./number-language.js";
+import { mergeBounds, writeNumbers } from "./number-language.js";
 import { simplifyTerms } from "./object-members.js";
 import { SchemaDocument, type Term } from "./schema-document.js";
 import type { Shape } from "./shape.js";
@@ -33,6 +33,7 @@ export class SchemaWriter {
   readonly evaluator: SchemaEvaluator;
   readonly expander: SchemaExpander;
   private readonly rules = new Map<string, Rule>();
+  private readonly numbers = new Map<string, Expression>();
 
   constructor(private readonly document: SchemaDocument) {
     this.evaluator = new SchemaEvaluator(document, this.languages);
@@ -65,10 +66,18 @@ export class SchemaWriter {
       ...(has("object") ? [this.writeObject(shape, path)] : []),
       ...(has("array") ? [this.writeArray(shape, path)] : []),
       ...(has("string") ? [this.writeString(shape)] : []),
-      ...(has("number") ? [writeNumbers(shape, path)] : []),
+      ...(has("number") ? [this.writeNumbers(shape, path)] : []),
       ...(has("boolean") ? except(true, false) : []),
       ...(has("null") ? except(null) : []),
     ]);
+  }
+
+  private writeNumbers(shape: Shape, path: string): Expression {
+    const { types, divisors, excluded } = shape;
+    const key = JSON.stringify([types & TYPE_BITS.number, mergeBounds(shape.bounds), divisors, excluded]);
+    let expression = this.numbers.get(key);
+    if (expression === undefined) this.numbers.set(key, (expression = shared(writeNumbers(shape, path))));
+    return expression;
   }
 
   private writeString(shape: Shape): Expression {

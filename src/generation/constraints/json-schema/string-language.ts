@@ -11,6 +11,7 @@ import type { Shape, StringPattern } from "./shape.js";
 /** The strings that schemas allow, as automata. */
 export class StringLanguages {
   private readonly patterns = new Map<string, TextAutomaton>();
+  private readonly languages = new Map<string, TextAutomaton>();
 
   /** Returns the strings that contain a match of a pattern. @throws INVALID_ARGUMENT for unsupported syntax. */
   pattern(source: string, path: string): TextAutomaton {
@@ -32,12 +33,16 @@ export class StringLanguages {
     const excludedTexts = excluded.filter((value) => typeof value === "string");
     const known = formats.filter((format) => Object.hasOwn(FORMATS, format));
     if (patterns.length === 0 && known.length === 0 && excludedTexts.length === 0) return undefined;
-    let language: TextAutomaton | undefined;
+    const sources = patterns.map(({ source, isNegated }) => [source, isNegated]);
+    const key = JSON.stringify([sources, known, excludedTexts, minLength, maxLength]);
+    let language = this.languages.get(key);
+    if (language !== undefined) return language;
     // Smaller languages first, for smaller automata.
     for (const format of known) language = meet(language, formatLanguage(format));
-    for (const each of patterns) language = this.applyPattern(language, each);
+    for (const each of patterns) if (!isImplied(each, known)) language = this.applyPattern(language, each);
     if (excludedTexts.length > 0) language = (language ?? TextAutomaton.any()).without(ofTexts(excludedTexts));
-    if (minLength > 0 || maxLength < Infinity) language = language!.withLength(minLength, maxLength);
+    language = language!.withLength(minLength, maxLength);
+    this.languages.set(key, language);
     return language;
   }
 
@@ -73,4 +78,9 @@ export function formatLanguage(format: string): TextAutomaton {
 /** Parses an expression that matches whole texts, or one with anchors and lookaheads. */
 function parseFormat(source: string): TextAutomaton {
   return source.startsWith("^") ? parsePattern(source) : TextAutomaton.of(parseRegex(source));
+}
+
+/** zod limits a hostname's length by a lookahead, which the format's limit implies. */
+function isImplied({ source, isNegated }: StringPattern, formats: readonly string[]): boolean {
+  return !isNegated && formats.includes("hostname") && source.startsWith("^(?=.{1,253}");
 }

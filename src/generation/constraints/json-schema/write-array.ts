@@ -20,6 +20,9 @@ const MAX_UNIQUE_VALUES = 8;
 /** Maximum "maxItems" beside "contains". */
 const MAX_CONTAINING_ITEMS = 100;
 
+/** Maximum number of items of an array with a greater limit. */
+const MAX_ITEMS = 1_000;
+
 const COMMA = literal(", ");
 
 /** Returns the expression of a shape's arrays. */
@@ -28,7 +31,8 @@ export function writeArray(writer: SchemaWriter, shape: Shape, path: string): Ex
   const prefixLength = Math.max(0, ...itemParts.map(({ prefix }) => prefix.length));
   // A prefix ends the array unless a schema allows others.
   const isClosed = prefixLength > 0 && itemParts.every(({ rest }) => rest === undefined);
-  const max = Math.min(shape.maxItems, isClosed ? prefixLength : Infinity);
+  const maxItems = Math.min(shape.maxItems, isClosed ? prefixLength : Infinity);
+  const max = maxItems === Infinity ? maxItems : Math.min(maxItems, Math.max(min, MAX_ITEMS));
   if (min > max) return NO_MATCH;
   if (max === 0) return contains.length > 0 ? NO_MATCH : literal("[]");
   if (shape.isUnique && max > 1) return writeUnique(writer, shape, path);

@@ -3,7 +3,13 @@ import { ANY_CHARACTER, type CharacterSet, characterSet } from "./character-set.
 import type { Expression } from "./expression.js";
 
 /** Larger automata come from patterns with long repetitions that overlap. */
-const MAX_STATES = 20_000;
+const MAX_STATES = 50_000;
+
+/** Maximum length of texts that tell states apart. */
+const MAX_ROUNDS = 100;
+
+/** Maximum number of states that count characters; more of them take long to build. */
+const MAX_COUNTED = 20_000;
 
 /** The state of texts that are not a prefix of a match. */
 const DEAD = -1;
@@ -21,7 +27,7 @@ export class TextAutomaton {
 
   /** Builds the automaton of an expression without rules and lists. @throws INVALID_ARGUMENT for one of too many states. */
   static of(expression: Expression): TextAutomaton {
-    return determinize(new CharacterNfa(expression));
+    return determinize(new CharacterNfa(expression)).minimize();
   }
 
   /** Matches all texts. */
@@ -44,6 +50,39 @@ export class TextAutomaton {
       classes,
       Int32Array.from(next),
       Uint8Array.from(kept, (state) => (accepting[state] ? 1 : 0)),
+    );
+  }
+
+  /** Merges the states that the same texts lead from to an accepting one (Moore 1956), unless only long texts tell them apart. */
+  private minimize(): TextAutomaton {
+    const { classes, next, accepting } = this;
+    const width = classes.length;
+    let groups: readonly number[] = Array.from(accepting);
+    let count = new Set(groups).size;
+    for (let round = 0; ; round++) {
+      if (round === MAX_ROUNDS) return this;
+      const numbers = new Map<string, number>();
+      const refined = groups.map((group, state) => {
+        let key = String(group);
+        for (let i = state * width; i < (state + 1) * width; i++)
+          key += `,${next[i] === DEAD ? DEAD : groups[next[i]]}`;
+        const number = numbers.get(key) ?? numbers.size;
+        numbers.set(key, number);
+        return number;
+      });
+      groups = refined;
+      if (numbers.size === count) break;
+      count = numbers.size;
+    }
+    // Group 0 has the start.
+    const first = Array.from({ length: count }, (_, group) => groups.indexOf(group));
+    const rows = first.map((state) =>
+      classes.map((_, i) => (next[state * width + i] === DEAD ? DEAD : groups[next[state * width + i]])),
+    );
+    return TextAutomaton.create(
+      classes,
+      rows,
+      first.map((state) => accepting[state] === 1),
     );
   }
 
@@ -89,8 +128,11 @@ export class TextAutomaton {
     return this.combine(other, (a, b) => a && !b, false);
   }
 
-  /** Matches the texts of `min` to `max` characters. */
-  withLength(min: number, max: number): TextAutomaton {
+  /** Matches the texts of `min` to `max` characters: of fewer, if more need too many states. */
+  withLength(min: number, maxLength: number): TextAutomaton {
+    const isImplied = maxLength === Infinity || maxLength >= this.longestLength();
+    const max = isImplied ? Infinity : Math.min(maxLength, Math.max(min, Math.floor(MAX_COUNTED / this.stateCount)));
+    if (min === 0 && max === Infinity) return this;
     // Texts of more characters than the greater finite limit are alike.
     const limit = max === Infinity ? min : max;
     return this.explore<readonly [state: number, length: number]>(
@@ -126,6 +168,25 @@ export class TextAutomaton {
         return to === DEAD ? undefined : [to, 0];
       },
     );
+  }
+
+  /** Returns the length of the longest text. */
+  private longestLength(): number {
+    const lengths: (number | undefined)[] = [];
+    const open = [0];
+    const isOpen = new Uint8Array(this.stateCount);
+    while (open.length > 0) {
+      const state = open[open.length - 1];
+      const targets = this.edges(state).map(({ to }) => to);
+      const next = targets.find((to) => lengths[to] === undefined);
+      isOpen[state] = 1;
+      if (next === undefined) {
+        lengths[state] = Math.max(0, ...targets.map((to) => lengths[to]! + 1));
+        open.pop();
+      } else if (isOpen[next] === 1) return Infinity;
+      else open.push(next);
+    }
+    return lengths[0]!;
   }
 
   private combine(
