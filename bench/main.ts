@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { Bench } from "./framework.js";
 import { measure } from "./measure.js";
+import { runSchemas } from "./schemas.js";
 import { formatReport } from "./table.js";
 
 const benches: Record<string, () => Promise<{ bench: Bench }>> = {
@@ -18,7 +19,9 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
 
 const usage = `usage: npm run bench -- NAME [options]
 
-benches: ${Object.keys(benches).join(", ")}
+       npm run bench -- schemas DIR [--verbose]
+
+benches: ${Object.keys(benches).join(", ")}; schemas checks the JSON schemas of MaskBench or of JSON-Schema-Test-Suite
 
   --json          one JSON object on standard output instead of a table
   --runs N        measured runs of each case (5); figures are their medians
@@ -58,7 +61,11 @@ async function main(): Promise<void> {
     console.log(usage);
     return;
   }
-  const [name] = positionals;
+  const [name, folder] = positionals;
+  if (name === "schemas" && positionals.length === 2) {
+    console.log(runSchemas(folder, values));
+    return;
+  }
   if (positionals.length > 1 || !Object.hasOwn(benches, name)) {
     throw new Error(`no bench "${positionals.join(" ")}"\n\n${usage}`);
   }

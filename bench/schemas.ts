@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ByteAutomaton, DEAD_STATE } from "../src/generation/constraints/automaton/byte-automaton.js";
+import { type ByteAutomaton, DEAD_STATE } from "../src/generation/constraints/automaton/byte-automaton.js";
 import { compileToByteAutomaton } from "../src/generation/constraints/output-constraint.js";
 import type { JsonSchema } from "../src/generation/constraints/json-schema/keywords.js";
 
@@ -17,37 +17,49 @@ interface SetResult {
   invalidAccepted: number;
 }
 
-interface SchemaFile {
+interface SchemaTests {
   readonly schema: JsonSchema;
   readonly tests: readonly { readonly valid: boolean }[];
 }
 
 /**
- * Compiles the schemas of MaskBench (github.com/guidance-ai/jsonschemabench, maskbench/data) and checks which instances they accept,
- * as its runner does: each instance is written by Python's json.dumps, and accepted if every part of it is allowed. A schema passes
- * if it compiles, accepts all its valid instances and rejects all others; some have no instances.
+ * Compiles schemas and checks which instances they accept, as the runner of MaskBench does (github.com/guidance-ai/jsonschemabench,
+ * maskbench/data): each instance is written by Python's json.dumps, and accepted if every part of it is allowed. A schema passes if
+ * it compiles, accepts all its valid instances and rejects all others; some have no instances. The folder has MaskBench's files, or
+ * those of a draft of JSON-Schema-Test-Suite, whose files are lists of schemas.
  */
 export function runSchemas(folder: string, { verbose }: { readonly verbose: boolean }): string {
   const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
+  if (files.length === 0) throw new Error(`${folder} has no JSON files; it should be maskbench/data or tests/draft...`);
   const sets = new Map<string, SetResult>();
   const times: number[] = [];
   for (const name of files.sort()) {
-    const set = name.replace(/---.*/, "").replace(/_\d+\.json$/, "");
+    const set = name.replace(/(---.*|_\d+)?\.json$/, "");
     const result = sets.get(set) ?? { schemas: 0, passed: 0, refused: 0, validRejected: 0, invalidAccepted: 0 };
     sets.set(set, result);
-    result.schemas++;
-    const problem = checkFile(readFileSync(join(folder, name), "utf8"), result, times);
-    if (problem !== undefined && verbose) console.log(`${name}\t${problem}`);
+    const text = readFileSync(join(folder, name), "utf8");
+    const parsed = JSON.parse(text) as SchemaTests | SchemaTests[];
+    const written = parsePythonJson(text);
+    const groups = Array.isArray(parsed) ? parsed : [parsed];
+    const writtenGroups = (Array.isArray(written) ? written : [written]) as Map<string, PythonJson>[];
+    for (const [i, group] of groups.entries()) {
+      result.schemas++;
+      const tests = writtenGroups[i].get("tests") as Map<string, PythonJson>[];
+      const instances = tests.map((test) => formatPythonJson(test.get("data")!));
+      const problem = checkSchema(group, instances, result, times);
+      if (problem !== undefined && verbose) console.log(`${name}\t${problem}`);
+    }
   }
   return formatTable(sets, times);
 }
 
-/** Counts what becomes of a file's schema, and describes a failure. */
-function checkFile(text: string, result: SetResult, times: number[]): string | undefined {
-  const { schema, tests } = JSON.parse(text) as SchemaFile;
-  const instances = ((parsePythonJson(text) as Map<string, PythonJson>).get("tests") as Map<string, PythonJson>[]).map(
-    (test) => formatPythonJson(test.get("data")!),
-  );
+/** Counts what becomes of a schema, and describes a failure. */
+function checkSchema(
+  { schema, tests }: SchemaTests,
+  instances: readonly string[],
+  result: SetResult,
+  times: number[],
+): string | undefined {
   let automaton: ByteAutomaton;
   const start = performance.now();
   try {
@@ -63,10 +75,12 @@ function checkFile(text: string, result: SetResult, times: number[]): string | u
     result.passed++;
     return undefined;
   }
-  if (tests[wrong].valid) result.validRejected++;
+  const { valid } = tests[wrong];
+  if (valid) result.validRejected++;
   else result.invalidAccepted++;
-  const kind = tests[wrong].valid ? "rejects valid" : "accepts invalid";
-  return `${kind}: ${acceptedPart(automaton, instances[wrong]).slice(-60)} >>> ${instances[wrong].slice(acceptedPart(automaton, instances[wrong]).length).slice(0, 60)}`;
+  const accepted = acceptedPart(automaton, instances[wrong]);
+  const rest = instances[wrong].slice(accepted.length);
+  return `${valid ? "rejects valid" : "accepts invalid"}: ${accepted.slice(-60)} >>> ${rest.slice(0, 60)}`;
 }
 
 function accepts(automaton: ByteAutomaton, text: string): boolean {
@@ -104,7 +118,7 @@ function formatTable(sets: ReadonlyMap<string, SetResult>, times: number[]): str
 }
 
 /** Parses JSON and keeps the order of names and the text of numbers. */
-export function parsePythonJson(text: string): PythonJson {
+function parsePythonJson(text: string): PythonJson {
   const token = /\s*([{}[\],:]|"(?:[^"\\]|\\.)*"|[^\s{}[\],:"]+)/gy;
   const next = () => token.exec(text)![1];
   const read = (first: string): PythonJson => {

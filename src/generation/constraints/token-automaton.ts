@@ -47,6 +47,11 @@ export class TokenAutomaton {
     return this.byteAutomaton.name;
   }
 
+  /** Whether the automaton has grown too large to be kept for other texts. */
+  get isLarge(): boolean {
+    return this.byteAutomaton.isLarge;
+  }
+
   /** Lists the texts as `ByteAutomaton.listTexts` does. */
   listTexts(maxTexts: number): readonly string[] | undefined {
     return this.byteAutomaton.listTexts(maxTexts);

@@ -12,6 +12,8 @@ const MAX_STATES = 30_000;
 const MAX_VISITS = 5_000_000;
 /** States that are built at once, in a few milliseconds. */
 const STATES_PER_STEP = 100;
+/** States beyond which a lazy automaton is large: some hundred megabytes. */
+const LARGE_STATES = 100_000;
 /** Maximum positions in the nondeterministic automaton that a text may lead to; more come from options that hardly differ. */
 const MAX_POSITIONS = 20_000;
 
@@ -75,6 +77,11 @@ export class ByteAutomaton {
   /** Number of states that were built. */
   get stateCount(): number {
     return this.accepting.length;
+  }
+
+  /** Whether the states that texts led to take much memory, so that the automaton should not be kept for other texts. */
+  get isLarge(): boolean {
+    return this.stateCount > LARGE_STATES;
   }
 
   /** Returns the state after a byte. */

@@ -56,6 +56,7 @@ export class Nfa {
     const nfa = new Nfa(name);
     nfa.getRule({ expression: () => expression, isValue: false });
     for (let rule = 0; rule < nfa.rules.length; rule++) {
+      yield;
       nfa.currentRule = rule;
       nfa.starts[rule] = nfa.addState();
       nfa.ends[rule] = nfa.addState();

@@ -13,6 +13,7 @@ import {
   type JsonSchema,
 } from "./keywords.js";
 import { readBounds, readDependencies, readItems, type SchemaEvaluator } from "./evaluate-schema.js";
+import { FORMATS } from "./formats.js";
 import { escapePointerPart, type SchemaDocument, type Term } from "./schema-document.js";
 import type { StringLanguages } from "./string-language.js";
 import { ANY_SHAPE, type Shape } from "./shape.js";
@@ -184,7 +185,10 @@ export class SchemaExpander {
     if (divisor !== undefined && divisor <= 0) throw schemaError(path, `"multipleOf" must be above 0, got ${divisor}`);
     const max = (keyword: string, value: number) => Math.max(value, readCount(schema, keyword, path) ?? 0);
     const min = (keyword: string, value: number) => Math.min(value, readCount(schema, keyword, path) ?? Infinity);
-    const mentioned = Object.keys(schema).reduce((bits, name) => bits | typeOfKeyword(name), shape.mentionedTypes);
+    const isFormat = typeof format === "string" && Object.hasOwn(FORMATS, format);
+    const mentioned = Object.keys(schema)
+      .filter((name) => name !== "format" || isFormat)
+      .reduce((bits, name) => bits | typeOfKeyword(name), shape.mentionedTypes);
     return {
       ...shape,
       types: schema.type === undefined ? shape.types : shape.types & readTypes(schema, path),
@@ -195,7 +199,7 @@ export class SchemaExpander {
       maxLength: min("maxLength", shape.maxLength),
       patterns:
         pattern === undefined ? shape.patterns : [...shape.patterns, { source: pattern, path, isNegated: false }],
-      formats: typeof format === "string" ? [...shape.formats, format] : shape.formats,
+      formats: isFormat ? [...shape.formats, format] : shape.formats,
       minItems: max("minItems", shape.minItems),
       maxItems: min("maxItems", shape.maxItems),
       isUnique: shape.isUnique || schema.uniqueItems === true,

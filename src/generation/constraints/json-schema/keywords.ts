@@ -69,7 +69,9 @@ const GENERAL_KEYWORDS = new Set([
 /** Returns whether a schema restricts values at all. */
 export function isRestriction(schema: unknown): boolean {
   if (!isJsonObject(schema)) return schema !== true;
-  return Object.keys(schema).some((name) => GENERAL_KEYWORDS.has(name) || Object.hasOwn(TYPE_KEYWORDS, name));
+  return Object.entries(schema).some(
+    ([name, value]) => value !== undefined && (GENERAL_KEYWORDS.has(name) || Object.hasOwn(TYPE_KEYWORDS, name)),
+  );
 }
 
 /** Returns the bit of the type that a keyword restricts; 0 for other keywords. */

@@ -1,4 +1,3 @@
-import { isRestriction } from "./keywords.js";
 import type { Term } from "./schema-document.js";
 import type { Shape } from "./shape.js";
 import type { SchemaEvaluator } from "./evaluate-schema.js";
@@ -42,15 +41,4 @@ export function listedNames({ memberParts, required }: Shape): Set<string> {
 /** Returns whether a shape allows a member of a name. */
 export function allowsName({ forbidden, names }: Shape, name: string, evaluator: SchemaEvaluator): boolean {
   return !forbidden.includes(name) && evaluator.satisfiesAll(name, names);
-}
-
-/** Returns the terms without those that any value satisfies, and without copies. */
-export function simplifyTerms(terms: readonly Term[]): Term[] {
-  const restricting = terms
-    .filter(({ schema, isNegated }) => isNegated || isRestriction(schema))
-    .map((term) => (isRestriction(term.schema) ? term : { ...term, schema: true }));
-  return restricting.filter(
-    ({ schema, isNegated }, i) =>
-      restricting.findIndex((other) => other.schema === schema && other.isNegated === isNegated) === i,
-  );
 }

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../../core/json.js";
-import { type JsonSchema, schemaError } from "./keywords.js";
+import { type JsonSchema, isRestriction, schemaError } from "./keywords.js";
 
 /** A schema or its negation, which a value must satisfy. */
 export interface Term {
@@ -63,6 +63,29 @@ export class SchemaDocument {
     return { schema, path: reference.startsWith("#") ? reference : `${resource.path}${fragment}`, isNegated: false };
   }
 
+  /** Returns the terms without those that any value satisfies and without copies, and targets instead of mere references. */
+  simplify(terms: readonly Term[]): Term[] {
+    const simple = new Map<string, Term>();
+    for (const term of terms.map((each) => this.dereference(each))) {
+      const isEmpty = !isRestriction(term.schema);
+      if (isEmpty && !term.isNegated) continue;
+      const restricting = isEmpty ? { ...term, schema: true } : term;
+      simple.set(this.termKey(restricting), restricting);
+    }
+    return [...simple.values()];
+  }
+
+  private dereference(term: Term): Term {
+    let current = term;
+    const seen = new Set<unknown>();
+    while (isJsonObject(current.schema) && isMereReference(current.schema) && !seen.has(current.schema)) {
+      seen.add(current.schema);
+      const target = this.resolve(current.schema.$ref, current.schema, current.path);
+      current = { ...target, isNegated: term.isNegated };
+    }
+    return current;
+  }
+
   private addPart(uri: string, schema: JsonSchema, path: string): void {
     const key = uri.includes("#") ? uri : `${uri}#`;
     if (!this.parts.has(key)) this.parts.set(key, { schema, path });
@@ -94,6 +117,10 @@ export class SchemaDocument {
       this.index(member, inner, `${path}/${escapePointerPart(name)}`, maps);
     }
   }
+}
+
+function isMereReference(schema: JsonSchema): boolean {
+  return schema.$ref !== undefined && !isRestriction({ ...schema, $ref: undefined });
 }
 
 /** Writes a name as a part of a JSON pointer (RFC 6901). */

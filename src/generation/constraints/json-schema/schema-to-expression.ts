@@ -5,7 +5,6 @@ import { SchemaExpander } from "./expand-schema.js";
 import { JsonStringWriter } from "./json-text.js";
 import { type JsonSchema, TYPE_BITS, schemaError, stringifySchema } from "./keywords.js";
 import { mergeBounds, writeNumbers } from "./number-language.js";
-import { simplifyTerms } from "./object-members.js";
 import { SchemaDocument, type Term } from "./schema-document.js";
 import type { Shape } from "./shape.js";
 import { StringLanguages } from "./string-language.js";
@@ -42,7 +41,7 @@ export class SchemaWriter {
 
   /** Returns the expression of the values that satisfy all terms. */
   value(terms: readonly Term[]): Expression {
-    const simple = simplifyTerms(terms);
+    const simple = this.document.simplify(terms);
     const key = this.document.key(simple);
     let rule = this.rules.get(key);
     if (rule === undefined) {

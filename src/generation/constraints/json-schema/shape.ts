@@ -38,6 +38,7 @@ export interface Shape {
   readonly minLength: number;
   readonly maxLength: number;
   readonly patterns: readonly StringPattern[];
+  /** Names of FORMATS. */
   readonly formats: readonly string[];
   readonly minItems: number;
   readonly maxItems: number;

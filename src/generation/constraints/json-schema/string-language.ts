@@ -31,15 +31,14 @@ export class StringLanguages {
   /** Returns the strings of a shape; undefined if only their length is restricted. */
   ofShape({ patterns, formats, excluded, minLength, maxLength }: Shape): TextAutomaton | undefined {
     const excludedTexts = excluded.filter((value) => typeof value === "string");
-    const known = formats.filter((format) => Object.hasOwn(FORMATS, format));
-    if (patterns.length === 0 && known.length === 0 && excludedTexts.length === 0) return undefined;
+    if (patterns.length === 0 && formats.length === 0 && excludedTexts.length === 0) return undefined;
     const sources = patterns.map(({ source, isNegated }) => [source, isNegated]);
-    const key = JSON.stringify([sources, known, excludedTexts, minLength, maxLength]);
+    const key = JSON.stringify([sources, formats, excludedTexts, minLength, maxLength]);
     let language = this.languages.get(key);
     if (language !== undefined) return language;
     // Smaller languages first, for smaller automata.
-    for (const format of known) language = meet(language, formatLanguage(format));
-    for (const each of patterns) if (!isImplied(each, known)) language = this.applyPattern(language, each);
+    for (const format of formats) language = meet(language, formatLanguage(format));
+    for (const each of patterns) if (!isImplied(each, formats)) language = this.applyPattern(language, each);
     if (excludedTexts.length > 0) language = (language ?? TextAutomaton.any()).without(ofTexts(excludedTexts));
     language = language!.withLength(minLength, maxLength);
     this.languages.set(key, language);

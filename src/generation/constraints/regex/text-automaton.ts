@@ -275,9 +275,19 @@ class CharacterNfa {
   readonly edges: { set: CharacterSet; to: number }[][] = [];
   readonly epsilonEdges: number[][] = [];
   readonly end: number;
+  /** States that repeat any character up to the end. */
+  readonly universalStates: ReadonlySet<number>;
+  private readonly anyLoops: { readonly loop: number; readonly end: number }[] = [];
 
   constructor(expression: Expression) {
     this.end = this.add(expression, this.addState());
+    this.universalStates = new Set(this.anyLoops.filter(({ end }) => this.leadsToEnd(end)).map(({ loop }) => loop));
+  }
+
+  private leadsToEnd(start: number): boolean {
+    const seen = new Set([start]);
+    for (const state of seen) for (const to of this.epsilonEdges[state]) seen.add(to);
+    return seen.has(this.end);
   }
 
   private addState(): number {
@@ -309,6 +319,7 @@ class CharacterNfa {
         if (max === Infinity) {
           const loop = this.addEpsilon(state, this.addState());
           this.epsilonEdges[this.add(body, loop)].push(loop);
+          if (body.kind === "characters" && body.set === ANY_CHARACTER) this.anyLoops.push({ loop, end });
           return this.addEpsilon(loop, end);
         }
         this.epsilonEdges[state].push(end);
@@ -334,7 +345,11 @@ function determinize(nfa: CharacterNfa): TextAutomaton {
   const { classes, classesOf } = partition(sets);
   const close = (states: Iterable<number>): number[] => {
     const seen = new Set(states);
-    for (const state of seen) for (const to of nfa.epsilonEdges[state]) seen.add(to);
+    for (const state of seen) {
+      // All texts match from here, so that other states add none.
+      if (nfa.universalStates.has(state)) return [state];
+      for (const to of nfa.epsilonEdges[state]) seen.add(to);
+    }
     return [...seen].filter((state) => state === nfa.end || nfa.edges[state].length > 0).sort((a, b) => a - b);
   };
   const states = [close([0])];
@@ -360,7 +375,7 @@ function determinize(nfa: CharacterNfa): TextAutomaton {
   return TextAutomaton.create(
     classes,
     rows,
-    states.map((closed) => closed.includes(nfa.end)),
+    states.map((closed) => closed.includes(nfa.end) || nfa.universalStates.has(closed[0])),
   );
 }
 
