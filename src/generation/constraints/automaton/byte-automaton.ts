@@ -69,7 +69,7 @@ export class ByteAutomaton {
     if (expression === EMPTY_TEXT) throw invalidArgument(`${name} matches only the empty text.`);
     const automaton = new ByteAutomaton(name, yield* Nfa.build(expression, name));
     const start = automaton.toState([[automaton.nfa.starts[0], EMPTY_STACK]]);
-    if (start === DEAD_STATE) throw invalidArgument(`${name} matches no text.`);
+    if (start === DEAD_STATE) throw invalidArgument(`${name} matches no text, or none that an automaton can express.`);
     if (!isLazy) yield* automaton.explore();
     return automaton;
   }

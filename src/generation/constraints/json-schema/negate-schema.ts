@@ -2,6 +2,7 @@ import {
   TYPE_BITS,
   readCount,
   readNames,
+  readNumber,
   readSchema,
   readSchemaMap,
   readSchemas,
@@ -16,7 +17,7 @@ import type { Shape } from "./shape.js";
 
 /**
  * Returns shapes of values that have a given shape and violate a schema, one for each way to violate it. Ways that no shape can
- * express are left out: "format", "multipleOf", "uniqueItems", "patternProperties" and "propertyNames".
+ * express are left out: "format", "uniqueItems", "patternProperties" and "propertyNames".
  */
 export function negateTerm(expander: SchemaExpander, document: SchemaDocument, shape: Shape, term: Term): Shape[] {
   const { schema: source, path } = term;
@@ -110,6 +111,10 @@ function negateTypeKeyword(shape: Shape, { keyword, schema, path }: Keyword): re
       return count === 0 ? [] : [{ ...only("object"), maxProperties: Math.min(shape.maxProperties, count - 1) }];
     case "maxProperties":
       return [{ ...only("object"), minProperties: Math.max(shape.minProperties, count + 1) }];
+    case "multipleOf":
+      return [
+        { ...only("number"), excludedDivisors: [...shape.excludedDivisors, readNumber(schema, keyword, path) ?? 1] },
+      ];
     case "pattern":
       return [
         { ...only("string"), patterns: [...shape.patterns, { source: String(schema.pattern), path, isNegated: true }] },

@@ -11,7 +11,8 @@ import { ofTexts } from "./string-language.js";
 const MAX_DIVISOR = 1_000;
 
 /** Returns the expression of a shape's numbers. @throws INVALID_ARGUMENT for a "multipleOf" that needs too many states. */
-export function writeNumbers({ types, bounds, divisors, excluded }: Shape, path: string): Expression {
+export function writeNumbers(shape: Shape, path: string): Expression {
+  const { types, bounds, divisors, excludedDivisors, excluded } = shape;
   const limits = mergeBounds(bounds);
   const excludedTexts = excluded.filter((value) => typeof value === "number").map(String);
   const range = writeRange(types, limits);
@@ -20,12 +21,17 @@ export function writeNumbers({ types, bounds, divisors, excluded }: Shape, path:
     first !== undefined && Number.isSafeInteger(first) && first >= 1 ? listMultiples(first, limits) : undefined;
   if (listed !== undefined) {
     const kept = listed.filter(
-      (text) => !excludedTexts.includes(text) && divisors.every((divisor) => isMultiple(Number(text), divisor)),
+      (text) =>
+        !excludedTexts.includes(text) &&
+        divisors.every((divisor) => isMultiple(Number(text), divisor)) &&
+        !excludedDivisors.some((divisor) => isMultiple(Number(text), divisor)),
     );
     return (types & INTEGER) === 0 ? alternatives([]) : alternatives(kept.map(literal));
   }
-  let automaton = divisors.length > 0 && hasWideBounds(limits) ? shortNumbers(types, limits) : TextAutomaton.of(range);
+  const needsDivision = divisors.length + excludedDivisors.length > 0;
+  let automaton = needsDivision && hasWideBounds(limits) ? shortNumbers(types, limits) : TextAutomaton.of(range);
   for (const divisor of divisors) automaton = automaton.and(multiplesOf(divisor, path));
+  for (const divisor of excludedDivisors) automaton = automaton.without(multiplesOf(divisor, path));
   if (excludedTexts.length > 0) automaton = automaton.without(ofTexts(excludedTexts));
   return { kind: "automaton", automaton, write: (set) => ({ kind: "characters", set }) };
 }

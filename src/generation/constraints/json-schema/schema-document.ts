@@ -41,7 +41,10 @@ export class SchemaDocument {
     return `${isNegated ? "-" : ""}${id}`;
   }
 
-  /** Resolves the reference of a schema. @throws INVALID_ARGUMENT for one that is not in this document. */
+  /**
+   * Resolves the reference of a schema; one that its own resource lacks may be in the whole document, because many schemas have
+   * identifiers that are no bases. @throws INVALID_ARGUMENT for one that is not in this document.
+   */
   resolve(reference: unknown, from: JsonSchema, path: string): Term {
     const outside = () =>
       schemaError(path, `"$ref" must point into this schema (#/$defs/...), got ${JSON.stringify(reference)}`);
@@ -53,12 +56,7 @@ export class SchemaDocument {
     if (found !== undefined) return { ...found, isNegated: false };
     const resource = this.parts.get(`${base}#`);
     if (resource === undefined || (fragment !== "" && !fragment.startsWith("/"))) throw outside();
-    let schema: unknown = resource.schema;
-    for (const part of fragment.split("/").slice(1)) {
-      const name = decodePointerPart(part, path);
-      const isContainer = typeof schema === "object" && schema !== null && Object.hasOwn(schema, name);
-      schema = isContainer ? (schema as Record<string, unknown>)[name] : undefined;
-    }
+    const schema = findPart(resource.schema, fragment, path) ?? findPart(this.root, fragment, path);
     if (schema === undefined) throw schemaError(path, `${JSON.stringify(reference)} does not exist`);
     return { schema, path: reference.startsWith("#") ? reference : `${resource.path}${fragment}`, isNegated: false };
   }
@@ -126,6 +124,18 @@ function isMereReference(schema: JsonSchema): boolean {
 /** Writes a name as a part of a JSON pointer (RFC 6901). */
 export function escapePointerPart(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+/** Returns the part of a schema at a JSON pointer; undefined if there is none. */
+function findPart(root: unknown, pointer: string, path: string): unknown {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((part) => decodePointerPart(part, path))
+    .reduce((schema: unknown, name) => {
+      const isContainer = typeof schema === "object" && schema !== null && Object.hasOwn(schema, name);
+      return isContainer ? (schema as Record<string, unknown>)[name] : undefined;
+    }, root);
 }
 
 /** Decodes a part of a JSON pointer in a URI fragment (RFC 6901). */

@@ -312,6 +312,12 @@ const cases: [name: string, schema: JsonSchema, allowed: unknown[], others: unkn
     [12, 24],
     [4, 6, 0],
   ],
+  [
+    "numbers that are no multiples",
+    { type: "integer", multipleOf: 3, not: { multipleOf: 6 }, minimum: 0 },
+    [3, 9, 27],
+    [0, 6, 4, 12],
+  ],
   ["anchors in groups", { type: "string", pattern: "(^$)|(^[ab]{2}$)" }, ["", "ab"], ["a", "abc"]],
   ["a lookahead", { type: "string", pattern: "^(?!ab)[a-c]{2,3}$" }, ["ba", "aab"], ["ab", "abc"]],
 ];

@@ -72,8 +72,9 @@ export class SchemaWriter {
   }
 
   private writeNumbers(shape: Shape, path: string): Expression {
-    const { types, divisors, excluded } = shape;
-    const key = JSON.stringify([types & TYPE_BITS.number, mergeBounds(shape.bounds), divisors, excluded]);
+    const { types, bounds, divisors, excludedDivisors, excluded } = shape;
+    const limits = mergeBounds(bounds);
+    const key = JSON.stringify([types & TYPE_BITS.number, limits, divisors, excludedDivisors, excluded]);
     let expression = this.numbers.get(key);
     if (expression === undefined) this.numbers.set(key, (expression = shared(writeNumbers(shape, path))));
     return expression;

@@ -35,6 +35,8 @@ export interface Shape {
   readonly excluded: readonly unknown[];
   readonly bounds: readonly Bounds[];
   readonly divisors: readonly number[];
+  /** Numbers of which it is no multiple. */
+  readonly excludedDivisors: readonly number[];
   readonly minLength: number;
   readonly maxLength: number;
   readonly patterns: readonly StringPattern[];
@@ -65,6 +67,7 @@ export const ANY_SHAPE: Shape = {
   excluded: [],
   bounds: [],
   divisors: [],
+  excludedDivisors: [],
   minLength: 0,
   maxLength: Infinity,
   patterns: [],

@@ -37,7 +37,8 @@ function parseSearch(source: string): TextAutomaton {
   try {
     expression = parseRegex(source, { search: true });
   } catch (error) {
-    if (!(error instanceof LlamaGymError) || !error.message.includes("outermost alternative")) throw error;
+    if (!(error instanceof LlamaGymError) || !/outermost alternative|nothing can match after/.test(error.message))
+      throw error;
     return parseAnchored(source);
   }
   return TextAutomaton.of(expression);
