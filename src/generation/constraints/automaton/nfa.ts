@@ -204,7 +204,7 @@ export class Nfa {
   ): Steps<void> {
     if (limit === Infinity) {
       const inRest: number[] = [];
-      for (const [count, from] of [...before.entries()]) {
+      for (const [count, from] of before.entries()) {
         if (from === undefined) continue;
         const next = Math.min(count + 1, maxCount);
         const isNew = inRest[next] === undefined;
@@ -234,7 +234,7 @@ export class Nfa {
     return end;
   }
 
-  /** Adds an edge over a character: without states of its own where the character has one byte. */
+  /** Adds an edge over a character: without further states where the character has one byte. */
   private addTransition(from: number, character: Expression, to: number): void {
     const sequences = character.kind === "characters" ? this.sequencesOf(character.set) : undefined;
     if (sequences?.every(({ length }) => length === 1) === true)

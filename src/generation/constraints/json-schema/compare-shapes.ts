@@ -1,11 +1,10 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import { type SchemaEvaluator, formatCanonical } from "./evaluate-schema.js";
-import type { SchemaExpander } from "./expand-schema.js";
 import { TYPE_BITS, typeOfValue } from "./keywords.js";
 import { mergeBounds } from "./number-language.js";
 import { allowsName, isOpen, listedNames, namedMemberTerms } from "./object-members.js";
 import type { Term } from "./schema-document.js";
-import type { Shape } from "./shape.js";
+import type { Shape, ShapeExpander } from "./shape.js";
 import type { StringLanguages } from "./string-language.js";
 
 /** Maximum pairs of shapes, and maximum nesting, that are compared. */
@@ -21,7 +20,7 @@ interface CompareOptions {
 /** Finds shapes that have no value in common. */
 export class ShapeComparer {
   constructor(
-    private readonly expander: SchemaExpander,
+    private readonly expander: ShapeExpander,
     private readonly evaluator: SchemaEvaluator,
     private readonly languages: StringLanguages,
   ) {}

@@ -16,7 +16,7 @@ import { readBounds, readDependencies, readItems, type SchemaEvaluator } from ".
 import { FORMATS } from "./formats.js";
 import { escapePointerPart, type SchemaDocument, type Term } from "./schema-document.js";
 import type { StringLanguages } from "./string-language.js";
-import { ANY_SHAPE, type Shape } from "./shape.js";
+import { ANY_SHAPE, type Shape, type ShapeExpander } from "./shape.js";
 import { negateTerm } from "./negate-schema.js";
 import { ShapeComparer } from "./compare-shapes.js";
 
@@ -26,7 +26,7 @@ const MAX_SHAPES = 1_000;
 const MAX_NESTING = 200;
 
 /** Expands schemas into the shapes of their values: a value satisfies a schema if it has one of the shapes. */
-export class SchemaExpander {
+export class SchemaExpander implements ShapeExpander {
   private readonly expanded = new Map<string, readonly Shape[]>();
   private readonly resolved = new Map<string, readonly Shape[]>();
   /** Schemas that are being expanded, which must not apply to the same value again. */
@@ -43,7 +43,6 @@ export class SchemaExpander {
     this.comparer = new ShapeComparer(this, evaluator, languages);
   }
 
-  /** Returns the shapes of values that satisfy all terms: some values, if not all of them can be written. */
   shapes(terms: readonly Term[]): readonly Shape[] {
     const key = this.document.key(terms);
     let shapes = this.resolved.get(key);
@@ -57,7 +56,6 @@ export class SchemaExpander {
     return shapes;
   }
 
-  /** Returns shapes that all values that satisfy the terms have; `negated` is not yet expressed. */
   expand(terms: readonly Term[]): readonly Shape[] {
     const key = this.document.key(terms);
     let shapes = this.expanded.get(key);
@@ -68,7 +66,6 @@ export class SchemaExpander {
     return shapes;
   }
 
-  /** Adds a term to each shape. */
   addAll(shapes: readonly Shape[], term: Term): Shape[] {
     const result = shapes.flatMap((shape) => this.add(shape, term));
     if (result.length > MAX_SHAPES)

@@ -62,7 +62,15 @@ export const UNSUPPORTED_KEYWORDS = ["$dynamicRef", "$recursiveRef", "unevaluate
 
 /** Keywords that restrict values of any type; all other names are annotations. */
 const GENERAL_KEYWORDS = new Set([
-  ...["$ref", "type", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if"],
+  "$ref",
+  "type",
+  "enum",
+  "const",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+  "if",
   ...UNSUPPORTED_KEYWORDS,
 ]);
 

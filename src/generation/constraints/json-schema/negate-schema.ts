@@ -11,15 +11,14 @@ import {
   type JsonSchema,
 } from "./keywords.js";
 import { readBounds, readDependencies, readItems } from "./evaluate-schema.js";
-import type { SchemaExpander } from "./expand-schema.js";
 import { escapePointerPart, type SchemaDocument, type Term } from "./schema-document.js";
-import type { Shape } from "./shape.js";
+import type { Shape, ShapeExpander } from "./shape.js";
 
 /**
  * Returns shapes of values that have a given shape and violate a schema, one for each way to violate it. Ways that no shape can
  * express are left out: "format", "uniqueItems", "patternProperties" and "propertyNames".
  */
-export function negateTerm(expander: SchemaExpander, document: SchemaDocument, shape: Shape, term: Term): Shape[] {
+export function negateTerm(expander: ShapeExpander, document: SchemaDocument, shape: Shape, term: Term): Shape[] {
   const { schema: source, path } = term;
   const schema = readSchema(source, path);
   if (typeof schema === "boolean") return schema ? [] : [shape];
@@ -42,7 +41,7 @@ interface Keyword {
 }
 
 function negateKeyword(
-  expander: SchemaExpander,
+  expander: ShapeExpander,
   document: SchemaDocument,
   shape: Shape,
   { keyword, schema, path }: Keyword,

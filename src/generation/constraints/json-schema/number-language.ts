@@ -1,3 +1,4 @@
+import { buildTextAutomaton } from "../regex/build-text-automaton.js";
 import { type Expression, NO_MATCH, alternatives, literal } from "../regex/expression.js";
 import { TextAutomaton } from "../regex/text-automaton.js";
 import { characterSet } from "../regex/character-set.js";
@@ -29,7 +30,7 @@ export function writeNumbers(shape: Shape, path: string): Expression {
     return (types & INTEGER) === 0 ? alternatives([]) : alternatives(kept.map(literal));
   }
   const needsDivision = divisors.length + excludedDivisors.length > 0;
-  let automaton = needsDivision && hasWideBounds(limits) ? shortNumbers(types, limits) : TextAutomaton.of(range);
+  let automaton = needsDivision && hasWideBounds(limits) ? shortNumbers(types, limits) : buildTextAutomaton(range);
   for (const divisor of divisors) automaton = automaton.and(multiplesOf(divisor, path));
   for (const divisor of excludedDivisors) automaton = automaton.without(multiplesOf(divisor, path));
   if (excludedTexts.length > 0) automaton = automaton.without(ofTexts(excludedTexts));
@@ -45,14 +46,14 @@ function hasWideBounds({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }:
 function shortNumbers(types: number, { minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Bounds): TextAutomaton {
   const isPositive = minimum !== undefined || exclusiveMinimum !== undefined;
   const isNegative = maximum !== undefined || exclusiveMaximum !== undefined;
-  if (isPositive && isNegative) return TextAutomaton.of(minimum === 0 && maximum === 0 ? literal("0") : NO_MATCH);
+  if (isPositive && isNegative) return buildTextAutomaton(minimum === 0 && maximum === 0 ? literal("0") : NO_MATCH);
   const sign = isNegative ? "-" : isPositive ? "" : "-?";
   const zero = exclusiveMinimum === undefined && exclusiveMaximum === undefined ? ["0"] : [];
   const numbers = [
     ...((types & INTEGER) === 0 ? [] : [...zero, `${sign}[1-9]\\d{0,14}`]),
     ...((types & FRACTION) === 0 ? [] : [`${sign}(?:0|[1-9]\\d{0,8})\\.\\d{0,5}[1-9]`]),
   ];
-  return TextAutomaton.of(parseRegex(numbers.join("|")));
+  return buildTextAutomaton(parseRegex(numbers.join("|")));
 }
 
 function writeRange(types: number, bounds: Bounds): Expression {

@@ -100,7 +100,7 @@ export class SchemaDocument {
     if (!isMap) {
       const id = value.$id ?? value.id;
       const uri = typeof id === "string" ? toUri(id, base) : undefined;
-      // An identifier beside a reference, or one of a fragment only, names no resource.
+      // An identifier next to a reference, or one of a fragment only, names no resource.
       if (uri !== undefined && value.$ref === undefined) {
         this.addPart(uri, value, path);
         if (!/#./.test(uri)) inner = uri.replace(/#$/, "");

@@ -55,13 +55,13 @@ const cases: [name: string, schema: JsonSchema, allowed: unknown[], others: unkn
   ["no type", { properties: { a: { minLength: 2 } }, required: ["a"] }, [{ a: "xy" }], [{ a: "x" }, {}]],
   ["boolean schemas", { type: "object", properties: { a: true, b: false } }, [{}, { a: [1] }], [{ b: 1 }]],
   [
-    "a reference beside other keywords",
+    "a reference with other keywords",
     { $ref: "#/$defs/a", maxLength: 3, $defs: { a: { type: "string", minLength: 2 } } },
     ["ab", "abc"],
     ["a", "abcd"],
   ],
   [
-    "an enumeration beside other keywords",
+    "an enumeration with other keywords",
     { enum: ["a", "abc", 3, null], type: ["string", "null"], minLength: 2 },
     ["abc", null],
     ["a", 3],
@@ -164,14 +164,14 @@ const cases: [name: string, schema: JsonSchema, allowed: unknown[], others: unkn
   ],
   [
     "a condition",
-    {
-      type: "object",
-      properties: { kind: { enum: ["a", "b"] }, size: { type: "integer" } },
-      required: ["kind"],
-      if: { properties: { kind: { const: "a" } } },
-      then: { required: ["size"] },
-      else: { properties: { size: false } },
-    },
+    JSON.parse(`{
+      "type": "object",
+      "properties": { "kind": { "enum": ["a", "b"] }, "size": { "type": "integer" } },
+      "required": ["kind"],
+      "if": { "properties": { "kind": { "const": "a" } } },
+      "then": { "required": ["size"] },
+      "else": { "properties": { "size": false } }
+    }`) as JsonSchema,
     [{ kind: "a", size: 1 }, { kind: "b" }],
     [{ kind: "a" }, { kind: "b", size: 1 }],
   ],

@@ -8,6 +8,7 @@ import { mergeBounds, writeNumbers } from "./number-language.js";
 import { SchemaDocument, type Term } from "./schema-document.js";
 import type { Shape } from "./shape.js";
 import { StringLanguages } from "./string-language.js";
+import type { ValueWriter } from "./value-writer.js";
 import { writeArray } from "./write-array.js";
 import { writeObject } from "./write-object.js";
 
@@ -26,7 +27,7 @@ export function schemaToExpression(schema: JsonSchema): Expression {
 }
 
 /** Writes the values of schemas as rules of an expression; equal schemas share one. */
-export class SchemaWriter {
+class SchemaWriter implements ValueWriter {
   readonly languages = new StringLanguages();
   readonly strings = new JsonStringWriter();
   readonly evaluator: SchemaEvaluator;

@@ -86,3 +86,13 @@ export const ANY_SHAPE: Shape = {
   negated: [],
   mentionedTypes: 0,
 };
+
+/** Expands schemas into the shapes of their values. */
+export interface ShapeExpander {
+  /** Returns the shapes of values that satisfy all terms: some values, if not all of them can be written. */
+  shapes(terms: readonly Term[]): readonly Shape[];
+  /** Returns shapes that all values that satisfy the terms have; `negated` is not yet expressed. */
+  expand(terms: readonly Term[]): readonly Shape[];
+  /** Adds a term to each shape. */
+  addAll(shapes: readonly Shape[], term: Term): readonly Shape[];
+}

@@ -1,3 +1,4 @@
+import { buildTextAutomaton } from "../regex/build-text-automaton.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { ANY_CHARACTER } from "../regex/character-set.js";
 import { alternatives, characters, literal, repetition } from "../regex/expression.js";
@@ -53,12 +54,12 @@ export class StringLanguages {
 
 /** Matches the texts of a list. */
 export function ofTexts(texts: readonly string[]): TextAutomaton {
-  return TextAutomaton.of(alternatives(texts.map(literal)));
+  return buildTextAutomaton(alternatives(texts.map(literal)));
 }
 
 /** Matches all texts but the empty one. */
 export function nonEmptyTexts(): TextAutomaton {
-  return TextAutomaton.of(repetition(characters(ANY_CHARACTER), 1));
+  return buildTextAutomaton(repetition(characters(ANY_CHARACTER), 1));
 }
 
 function meet(a: TextAutomaton | undefined, b: TextAutomaton): TextAutomaton {
@@ -76,7 +77,7 @@ export function formatLanguage(format: string): TextAutomaton {
 
 /** Parses an expression that matches whole texts, or one with anchors and lookaheads. */
 function parseFormat(source: string): TextAutomaton {
-  return source.startsWith("^") ? parsePattern(source) : TextAutomaton.of(parseRegex(source));
+  return source.startsWith("^") ? parsePattern(source) : buildTextAutomaton(parseRegex(source));
 }
 
 /** zod limits a hostname's length by a lookahead, which the format's limit implies. */

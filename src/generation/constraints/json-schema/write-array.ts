@@ -11,13 +11,13 @@ import {
   sequence,
 } from "../regex/expression.js";
 import { TYPE_BITS, schemaError } from "./keywords.js";
-import type { SchemaWriter } from "./schema-to-expression.js";
 import type { Term } from "./schema-document.js";
 import type { Shape } from "./shape.js";
+import type { ValueWriter } from "./value-writer.js";
 
 /** Maximum number of values of the items of an array with "uniqueItems": it has a rule for each set of them. */
 const MAX_UNIQUE_VALUES = 8;
-/** Maximum "maxItems" beside "contains". */
+/** Maximum "maxItems" with "contains". */
 const MAX_CONTAINING_ITEMS = 100;
 
 /** Maximum number of items of an array with a greater limit. */
@@ -26,7 +26,7 @@ const MAX_ITEMS = 1_000;
 const COMMA = literal(", ");
 
 /** Returns the expression of a shape's arrays. */
-export function writeArray(writer: SchemaWriter, shape: Shape, path: string): Expression {
+export function writeArray(writer: ValueWriter, shape: Shape, path: string): Expression {
   const { itemParts, minItems: min, contains } = shape;
   const prefixLength = Math.max(0, ...itemParts.map(({ prefix }) => prefix.length));
   // A prefix ends the array unless a schema allows others.
@@ -58,7 +58,7 @@ function itemTerms({ itemParts }: Shape, index: number): Term[] {
 }
 
 /** Arrays of which one item satisfies "contains". */
-function writeContaining(writer: SchemaWriter, shape: Shape, path: string): Expression {
+function writeContaining(writer: ValueWriter, shape: Shape, path: string): Expression {
   const { contains, minItems: min, maxItems: max, itemParts } = shape;
   if (
     contains.length > 1 ||
@@ -88,7 +88,7 @@ function writeContaining(writer: SchemaWriter, shape: Shape, path: string): Expr
 }
 
 /** Arrays without equal items, for items of a few values. */
-function writeUnique(writer: SchemaWriter, shape: Shape, path: string): Expression {
+function writeUnique(writer: ValueWriter, shape: Shape, path: string): Expression {
   const values = listValues(writer, itemTerms(shape, 0));
   if (
     values === undefined ||
@@ -121,7 +121,7 @@ function writeUnique(writer: SchemaWriter, shape: Shape, path: string): Expressi
 }
 
 /** Lists the texts of the values of terms, if they are a few; undefined for others. */
-function listValues({ expander }: SchemaWriter, terms: readonly Term[]): string[] | undefined {
+function listValues({ expander }: ValueWriter, terms: readonly Term[]): string[] | undefined {
   const texts = new Set<string>();
   for (const { values, types, excluded } of expander.shapes(terms)) {
     if (values === undefined && ((types & ~(TYPE_BITS.boolean | TYPE_BITS.null)) !== 0 || excluded.length > 0))

@@ -3,16 +3,16 @@ import { TextAutomaton } from "../regex/text-automaton.js";
 import { without } from "../regex/parse-pattern.js";
 import { schemaError } from "./keywords.js";
 import { allowsName, isOpen, listedNames, memberTerms, namedMemberTerms } from "./object-members.js";
-import type { SchemaWriter } from "./schema-to-expression.js";
 import type { Term } from "./schema-document.js";
 import type { Shape } from "./shape.js";
+import type { ValueWriter } from "./value-writer.js";
 import { nonEmptyTexts, ofTexts } from "./string-language.js";
 
 /** Maximum number of patterns of names, of which any subset may match one. */
 const MAX_PATTERNS = 6;
 
 /** Returns the expression of a shape's objects: listed members in order, then others in any order. */
-export function writeObject(writer: SchemaWriter, shape: Shape, path: string): Expression {
+export function writeObject(writer: ValueWriter, shape: Shape, path: string): Expression {
   const { evaluator, languages } = writer;
   const given = nameValues(writer, shape);
   const listed = listedNames(shape);
@@ -43,7 +43,7 @@ function checkMin(min: number, max: number, listed: number, required: number, pa
 }
 
 /** Returns the names that "propertyNames" lists, if it does. */
-function nameValues({ expander }: SchemaWriter, { names }: Shape): string[] | undefined {
+function nameValues({ expander }: ValueWriter, { names }: Shape): string[] | undefined {
   const lists = names
     .map((term) => expander.expand([term]))
     .find((shapes) => shapes.every(({ values }) => values !== undefined));
@@ -51,7 +51,7 @@ function nameValues({ expander }: SchemaWriter, { names }: Shape): string[] | un
 }
 
 /** Returns the expression of one member whose name is not listed. */
-function writeOthers(writer: SchemaWriter, shape: Shape, listed: ReadonlySet<string>, path: string): Expression {
+function writeOthers(writer: ValueWriter, shape: Shape, listed: ReadonlySet<string>, path: string): Expression {
   const { languages, strings, expander } = writer;
   const sources = [...new Set(shape.memberParts.flatMap(({ patterns }) => patterns.map(({ source }) => source)))];
   if (sources.length > MAX_PATTERNS)
@@ -82,7 +82,7 @@ function isNever({ schema, isNegated }: Term): boolean {
 
 /** Returns the names that "propertyNames" allows, as the union of automata; by default all but the empty one. */
 function nameLanguages(
-  { expander, languages }: SchemaWriter,
+  { expander, languages }: ValueWriter,
   { names, memberParts }: Shape,
   path: string,
 ): TextAutomaton[] {

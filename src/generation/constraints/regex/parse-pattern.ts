@@ -1,8 +1,9 @@
+import { buildTextAutomaton } from "./build-text-automaton.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { ANY_CHARACTER, type CharacterSet, difference } from "./character-set.js";
 import { type Expression, alternatives, characters, repetition, sequence } from "./expression.js";
 import { parseRegex } from "./parse-regex.js";
-import { TextAutomaton } from "./text-automaton.js";
+import type { TextAutomaton } from "./text-automaton.js";
 
 /** Noncharacters of Unicode that mark the start and the end of a text. */
 const START_MARK: CharacterSet = [[0x10fffe, 0x10fffe]];
@@ -29,7 +30,7 @@ export function parsePattern(source: string): TextAutomaton {
 
 /** Matches the texts of a language that a pattern does not match; marks, which patterns leave out, remain left out. */
 export function without(language: TextAutomaton, pattern: TextAutomaton): TextAutomaton {
-  return language.without(pattern).and(TextAutomaton.of(UNMARKED_TEXT));
+  return language.without(pattern).and(buildTextAutomaton(UNMARKED_TEXT));
 }
 
 function parseSearch(source: string): TextAutomaton {
@@ -41,7 +42,7 @@ function parseSearch(source: string): TextAutomaton {
       throw error;
     return parseAnchored(source);
   }
-  return TextAutomaton.of(expression);
+  return buildTextAutomaton(expression);
 }
 
 /** Parses an expression with anchors in groups: they match marks, which are then required at the ends and nowhere else. */
@@ -64,8 +65,8 @@ function parseAnchored(source: string): TextAutomaton {
         return expression;
     }
   };
-  const found = TextAutomaton.of(sequence([any, unmark(parseRegex(source, { marks })), any]));
-  const text = TextAutomaton.of(sequence([marks.start, UNMARKED_TEXT, marks.end]));
+  const found = buildTextAutomaton(sequence([any, unmark(parseRegex(source, { marks })), any]));
+  const text = buildTextAutomaton(sequence([marks.start, UNMARKED_TEXT, marks.end]));
   return found.and(text).trim(START_MARK, END_MARK);
 }
 

@@ -1,9 +1,5 @@
-import { invalidArgument } from "../../../core/errors.js";
 import { ANY_CHARACTER, type CharacterSet, characterSet } from "./character-set.js";
-import type { Expression } from "./expression.js";
-
-/** Larger automata come from patterns with long repetitions that overlap. */
-const MAX_STATES = 50_000;
+import { MAX_STATES, refineClasses, tooLargeError } from "./character-classes.js";
 
 /** Maximum length of texts that tell states apart. */
 const MAX_ROUNDS = 100;
@@ -12,7 +8,7 @@ const MAX_ROUNDS = 100;
 const MAX_COUNTED = 20_000;
 
 /** The state of texts that are not a prefix of a match. */
-const DEAD = -1;
+export const DEAD = -1;
 
 /** A deterministic automaton over characters. Every state leads to an accepting one, except state 0 of an empty language. */
 export class TextAutomaton {
@@ -24,11 +20,6 @@ export class TextAutomaton {
     /** [states] */
     readonly accepting: Uint8Array,
   ) {}
-
-  /** Builds the automaton of an expression without rules and lists. @throws INVALID_ARGUMENT for one of too many states. */
-  static of(expression: Expression): TextAutomaton {
-    return determinize(new CharacterNfa(expression)).minimize();
-  }
 
   /** Matches all texts. */
   static any(): TextAutomaton {
@@ -54,7 +45,7 @@ export class TextAutomaton {
   }
 
   /** Merges the states that the same texts lead from to an accepting one (Moore 1956), unless only long texts tell them apart. */
-  private minimize(): TextAutomaton {
+  minimize(): TextAutomaton {
     const { classes, next, accepting } = this;
     const width = classes.length;
     let groups: readonly number[] = Array.from(accepting);
@@ -194,7 +185,7 @@ export class TextAutomaton {
     accepts: (a: boolean, b: boolean) => boolean,
     needsBoth: boolean,
   ): TextAutomaton {
-    const groups = refine(this.classes, other.classes);
+    const groups = refineClasses(this.classes, other.classes);
     const step = ({ next, classes }: TextAutomaton, state: number, group: number) =>
       state === DEAD || group < 0 ? DEAD : next[state * classes.length + group];
     const ends = ({ accepting }: TextAutomaton, state: number) => state !== DEAD && accepting[state] === 1;
@@ -230,170 +221,8 @@ export class TextAutomaton {
         return found;
       });
       rows.push(row);
-      if (states.length > MAX_STATES) throw tooLarge();
+      if (states.length > MAX_STATES) throw tooLargeError();
     }
     return TextAutomaton.create(classes, rows, states.map(accepts));
   }
-}
-
-function tooLarge() {
-  return invalidArgument(`The pattern needs more than ${MAX_STATES} states. Reduce its repetitions or lengths.`);
-}
-
-/** Splits characters by the classes that they are in; -1 for none. */
-function refine(as: readonly CharacterSet[], bs: readonly CharacterSet[]) {
-  const parts = new Map<string, { a: number; b: number; ranges: [number, number][] }>();
-  const starts = new Set<number>();
-  for (const [first, last] of [...as, ...bs].flat()) starts.add(first).add(last + 1);
-  const sorted = [...starts].sort((x, y) => x - y);
-  const find = finder(as);
-  const findOther = finder(bs);
-  sorted.slice(0, -1).forEach((first, i) => {
-    const [a, b] = [find(first), findOther(first)];
-    if (a < 0 && b < 0) return;
-    const key = `${a},${b}`;
-    const part = parts.get(key) ?? { a, b, ranges: [] };
-    part.ranges.push([first, sorted[i + 1] - 1]);
-    parts.set(key, part);
-  });
-  return Array.from(parts.values(), ({ a, b, ranges }) => ({ a, b, set: characterSet(ranges) }));
-}
-
-/** Returns a function that finds the class of ascending code points. */
-function finder(classes: readonly CharacterSet[]): (code: number) => number {
-  const ranges = classes.flatMap((set, group) => set.map(([first, last]) => ({ first, last, group })));
-  ranges.sort((a, b) => a.first - b.first);
-  let i = 0;
-  return (code) => {
-    while (i < ranges.length && ranges[i].last < code) i++;
-    return i < ranges.length && ranges[i].first <= code ? ranges[i].group : -1;
-  };
-}
-
-/** A nondeterministic automaton over characters (Thompson 1968). */
-class CharacterNfa {
-  readonly edges: { set: CharacterSet; to: number }[][] = [];
-  readonly epsilonEdges: number[][] = [];
-  readonly end: number;
-  /** States that repeat any character up to the end. */
-  readonly universalStates: ReadonlySet<number>;
-  private readonly anyLoops: { readonly loop: number; readonly end: number }[] = [];
-
-  constructor(expression: Expression) {
-    this.end = this.add(expression, this.addState());
-    this.universalStates = new Set(this.anyLoops.filter(({ end }) => this.leadsToEnd(end)).map(({ loop }) => loop));
-  }
-
-  private leadsToEnd(start: number): boolean {
-    const seen = new Set([start]);
-    for (const state of seen) for (const to of this.epsilonEdges[state]) seen.add(to);
-    return seen.has(this.end);
-  }
-
-  private addState(): number {
-    if (this.edges.length > 2 * MAX_STATES) throw tooLarge();
-    this.epsilonEdges.push([]);
-    return this.edges.push([]) - 1;
-  }
-
-  private add(expression: Expression, start: number): number {
-    switch (expression.kind) {
-      case "characters": {
-        const to = this.addState();
-        this.edges[start].push({ set: expression.set, to });
-        return to;
-      }
-      case "sequence":
-        return expression.parts.reduce((state, part) => this.add(part, state), start);
-      case "alternatives": {
-        const end = this.addState();
-        for (const option of expression.options)
-          this.epsilonEdges[this.add(option, this.addEpsilon(start, this.addState()))].push(end);
-        return end;
-      }
-      case "repetition": {
-        const { body, min, max } = expression;
-        let state = start;
-        for (let i = 0; i < min; i++) state = this.add(body, state);
-        const end = this.addState();
-        if (max === Infinity) {
-          const loop = this.addEpsilon(state, this.addState());
-          this.epsilonEdges[this.add(body, loop)].push(loop);
-          if (body.kind === "characters" && body.set === ANY_CHARACTER) this.anyLoops.push({ loop, end });
-          return this.addEpsilon(loop, end);
-        }
-        this.epsilonEdges[state].push(end);
-        for (let i = min; i < max; i++) {
-          state = this.add(body, this.addEpsilon(state, this.addState()));
-          this.epsilonEdges[state].push(end);
-        }
-        return end;
-      }
-      default:
-        throw new Error(`A pattern contains no ${expression.kind}.`);
-    }
-  }
-
-  private addEpsilon(from: number, to: number): number {
-    this.epsilonEdges[from].push(to);
-    return to;
-  }
-}
-
-function determinize(nfa: CharacterNfa): TextAutomaton {
-  const sets = [...new Set(nfa.edges.flat().map(({ set }) => set))];
-  const { classes, classesOf } = partition(sets);
-  const close = (states: Iterable<number>): number[] => {
-    const seen = new Set(states);
-    for (const state of seen) {
-      // All texts match from here, so that other states add none.
-      if (nfa.universalStates.has(state)) return [state];
-      for (const to of nfa.epsilonEdges[state]) seen.add(to);
-    }
-    return [...seen].filter((state) => state === nfa.end || nfa.edges[state].length > 0).sort((a, b) => a - b);
-  };
-  const states = [close([0])];
-  const numbers = new Map([[states[0].join(), 0]]);
-  const rows: number[][] = [];
-  for (let number = 0; number < states.length; number++) {
-    const targets: (Set<number> | undefined)[] = [];
-    for (const state of states[number])
-      for (const { set, to } of nfa.edges[state])
-        for (const group of classesOf.get(set)!) (targets[group] ??= new Set()).add(to);
-    rows.push(
-      classes.map((_, group) => {
-        if (targets[group] === undefined) return DEAD;
-        const closed = close(targets[group]);
-        const key = closed.join();
-        let found = numbers.get(key);
-        if (found === undefined) numbers.set(key, (found = states.push(closed) - 1));
-        return found;
-      }),
-    );
-    if (states.length > MAX_STATES) throw tooLarge();
-  }
-  return TextAutomaton.create(
-    classes,
-    rows,
-    states.map((closed) => closed.includes(nfa.end) || nfa.universalStates.has(closed[0])),
-  );
-}
-
-/** Splits sets into disjoint classes. */
-function partition(sets: readonly CharacterSet[]) {
-  let parts: { set: CharacterSet; members: readonly number[] }[] = [];
-  sets.forEach((set, index) => {
-    parts = refine(
-      parts.map((part) => part.set),
-      [set],
-    ).map(({ a, b, set: part }) => ({
-      set: part,
-      members: [...(a < 0 ? [] : parts[a].members), ...(b < 0 ? [] : [index])],
-    }));
-  });
-  const classesOf = new Map(sets.map((set) => [set, [] as number[]]));
-  parts.forEach(({ members }, group) => {
-    for (const member of members) classesOf.get(sets[member])!.push(group);
-  });
-  return { classes: parts.map(({ set }) => set), classesOf };
 }
