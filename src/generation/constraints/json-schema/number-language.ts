@@ -1,9 +1,10 @@
+import { LruCache } from "../../cache/lru-cache.js";
 import { buildTextAutomaton } from "../regex/build-text-automaton.js";
 import { type Expression, NO_MATCH, alternatives, literal } from "../regex/expression.js";
 import { TextAutomaton } from "../regex/text-automaton.js";
 import { characterSet } from "../regex/character-set.js";
 import { parseRegex } from "../regex/parse-regex.js";
-import { FRACTION, INTEGER, schemaError } from "./keywords.js";
+import { FRACTION, INTEGER, TYPE_BITS, schemaError } from "./keywords.js";
 import { type Bounds, fractionsWithin, integerRange, listMultiples, numberRange } from "./number-range.js";
 import type { Shape } from "./shape.js";
 import { ofTexts } from "./string-language.js";
@@ -11,12 +12,14 @@ import { ofTexts } from "./string-language.js";
 /** Maximum divisor, in units of its last decimal, of multiples that are not listed one by one. */
 const MAX_DIVISOR = 1_000;
 
+/** Maximum number of ranges of numbers whose automata are kept: most schemas have the same ones. */
+const MAX_CACHED_RANGES = 256;
+
 /** Returns the expression of a shape's numbers. @throws INVALID_ARGUMENT for a "multipleOf" that needs too many states. */
 export function writeNumbers(shape: Shape, path: string): Expression {
   const { types, bounds, divisors, excludedDivisors, excluded } = shape;
   const limits = mergeBounds(bounds);
   const excludedTexts = excluded.filter((value) => typeof value === "number").map(String);
-  const range = writeRange(types, limits);
   const [first] = divisors;
   const listed =
     first !== undefined && Number.isSafeInteger(first) && first >= 1 ? listMultiples(first, limits) : undefined;
@@ -30,7 +33,7 @@ export function writeNumbers(shape: Shape, path: string): Expression {
     return (types & INTEGER) === 0 ? alternatives([]) : alternatives(kept.map(literal));
   }
   const needsDivision = divisors.length + excludedDivisors.length > 0;
-  let automaton = needsDivision && hasWideBounds(limits) ? shortNumbers(types, limits) : buildTextAutomaton(range);
+  let automaton = needsDivision && hasWideBounds(limits) ? shortNumbers(types, limits) : rangeAutomaton(types, limits);
   for (const divisor of divisors) automaton = automaton.and(multiplesOf(divisor, path));
   for (const divisor of excludedDivisors) automaton = automaton.without(multiplesOf(divisor, path));
   if (excludedTexts.length > 0) automaton = automaton.without(ofTexts(excludedTexts));
@@ -54,6 +57,14 @@ function shortNumbers(types: number, { minimum, maximum, exclusiveMinimum, exclu
     ...((types & FRACTION) === 0 ? [] : [`${sign}(?:0|[1-9]\\d{0,8})\\.\\d{0,5}[1-9]`]),
   ];
   return buildTextAutomaton(parseRegex(numbers.join("|")));
+}
+
+const rangeAutomata = new LruCache<TextAutomaton>(MAX_CACHED_RANGES);
+
+/** Returns the numbers of types within bounds. */
+function rangeAutomaton(types: number, bounds: Bounds): TextAutomaton {
+  const key = JSON.stringify([types & TYPE_BITS.number, bounds]);
+  return rangeAutomata.getOrCreate(key, () => buildTextAutomaton(writeRange(types, bounds)));
 }
 
 function writeRange(types: number, bounds: Bounds): Expression {

@@ -13,6 +13,8 @@ import type { Shape, StringPattern } from "./shape.js";
 export class StringLanguages {
   private readonly patterns = new Map<string, TextAutomaton>();
   private readonly languages = new Map<string, TextAutomaton>();
+  /** By the listed texts that are left out. */
+  private readonly rests = new Map<TextAutomaton, Map<string, TextAutomaton>>();
 
   /** Returns the strings that contain a match of a pattern. @throws INVALID_ARGUMENT for unsupported syntax. */
   pattern(source: string, path: string): TextAutomaton {
@@ -46,6 +48,17 @@ export class StringLanguages {
     return language;
   }
 
+  /** Returns the texts of a language that are not listed. */
+  without(language: TextAutomaton, texts: readonly string[]): TextAutomaton {
+    if (texts.length === 0) return language;
+    const key = JSON.stringify(texts);
+    const rests = this.rests.get(language) ?? new Map<string, TextAutomaton>();
+    this.rests.set(language, rests);
+    let rest = rests.get(key);
+    if (rest === undefined) rests.set(key, (rest = language.without(ofTexts(texts))));
+    return rest;
+  }
+
   private applyPattern(language: TextAutomaton | undefined, { source, path, isNegated }: StringPattern): TextAutomaton {
     const automaton = this.pattern(source, path);
     return isNegated ? without(language ?? TextAutomaton.any(), automaton) : meet(language, automaton);
@@ -58,9 +71,7 @@ export function ofTexts(texts: readonly string[]): TextAutomaton {
 }
 
 /** Matches all texts but the empty one. */
-export function nonEmptyTexts(): TextAutomaton {
-  return buildTextAutomaton(repetition(characters(ANY_CHARACTER), 1));
-}
+export const NON_EMPTY_TEXTS = buildTextAutomaton(repetition(characters(ANY_CHARACTER), 1));
 
 function meet(a: TextAutomaton | undefined, b: TextAutomaton): TextAutomaton {
   return a === undefined ? b : a.and(b);

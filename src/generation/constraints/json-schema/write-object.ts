@@ -6,7 +6,7 @@ import { allowsName, isOpen, listedNames, memberTerms, namedMemberTerms } from "
 import type { Term } from "./schema-document.js";
 import type { Shape } from "./shape.js";
 import type { ValueWriter } from "./value-writer.js";
-import { nonEmptyTexts, ofTexts } from "./string-language.js";
+import { NON_EMPTY_TEXTS, ofTexts } from "./string-language.js";
 
 /** Maximum number of patterns of names, of which any subset may match one. */
 const MAX_PATTERNS = 6;
@@ -56,7 +56,7 @@ function writeOthers(writer: ValueWriter, shape: Shape, listed: ReadonlySet<stri
   const sources = [...new Set(shape.memberParts.flatMap(({ patterns }) => patterns.map(({ source }) => source)))];
   if (sources.length > MAX_PATTERNS)
     throw schemaError(path, `"patternProperties" is supported with up to ${MAX_PATTERNS} patterns`);
-  const allNames = nameLanguages(writer, shape, path);
+  const allNames = nameLanguages(writer, shape);
   const options: Expression[] = [];
   for (let subset = 0; subset < 2 ** sources.length; subset++) {
     const matching = sources.filter((_, i) => ((subset >> i) & 1) === 1);
@@ -68,8 +68,7 @@ function writeOthers(writer: ValueWriter, shape: Shape, listed: ReadonlySet<stri
         const automaton = languages.pattern(source, path);
         names = matching.includes(source) ? names.and(automaton) : without(names, automaton);
       }
-      if (listed.size > 0) names = names.without(ofTexts([...listed, ...shape.forbidden]));
-      else if (shape.forbidden.length > 0) names = names.without(ofTexts(shape.forbidden));
+      names = languages.without(names, [...new Set([...listed, ...shape.forbidden])]);
       if (!names.isEmpty) options.push(sequence([strings.withContent(names), literal(": "), writer.value(terms)]));
     }
   }
@@ -81,11 +80,7 @@ function isNever({ schema, isNegated }: Term): boolean {
 }
 
 /** Returns the names that "propertyNames" allows, as the union of automata; by default all but the empty one. */
-function nameLanguages(
-  { expander, languages }: ValueWriter,
-  { names, memberParts }: Shape,
-  path: string,
-): TextAutomaton[] {
+function nameLanguages({ expander, languages }: ValueWriter, { names, memberParts }: Shape): TextAutomaton[] {
   if (names.length > 0)
     return expander.shapes(names).flatMap((shape) => {
       if (shape.values !== undefined) return [ofTexts(shape.values.filter((value) => typeof value === "string"))];
@@ -93,6 +88,5 @@ function nameLanguages(
         ? []
         : [languages.ofShape(shape) ?? TextAutomaton.any().withLength(shape.minLength, shape.maxLength)];
     });
-  void path;
-  return [memberParts.some(({ patterns }) => patterns.length > 0) ? TextAutomaton.any() : nonEmptyTexts()];
+  return [memberParts.some(({ patterns }) => patterns.length > 0) ? TextAutomaton.any() : NON_EMPTY_TEXTS];
 }

@@ -15,11 +15,20 @@ class CharacterNfa {
   readonly end: number;
   /** States that repeat any character up to the end. */
   readonly universalStates: ReadonlySet<number>;
+  private readonly setsByKey = new Map<string, CharacterSet>();
   private readonly anyLoops: { readonly loop: number; readonly end: number }[] = [];
 
   constructor(expression: Expression) {
     this.end = this.add(expression, this.addState());
     this.universalStates = new Set(this.anyLoops.filter(({ end }) => this.leadsToEnd(end)).map(({ loop }) => loop));
+  }
+
+  /** Returns one object for equal sets. */
+  private internSet(set: CharacterSet): CharacterSet {
+    const key = set.join(";");
+    const interned = this.setsByKey.get(key) ?? set;
+    this.setsByKey.set(key, interned);
+    return interned;
   }
 
   private leadsToEnd(start: number): boolean {
@@ -38,7 +47,7 @@ class CharacterNfa {
     switch (expression.kind) {
       case "characters": {
         const to = this.addState();
-        this.edges[start].push({ set: expression.set, to });
+        this.edges[start].push({ set: this.internSet(expression.set), to });
         return to;
       }
       case "sequence":

@@ -2,7 +2,7 @@ import { invalidArgument, type LlamaGymError } from "../../../core/errors.js";
 import { type CharacterSet, characterSet } from "./character-set.js";
 
 /** Larger automata come from patterns with long repetitions that overlap. */
-export const MAX_STATES = 50_000;
+export const MAX_STATES = 20_000;
 
 /** Creates the error for an automaton of more than MAX_STATES states. */
 export function tooLargeError(): LlamaGymError {
