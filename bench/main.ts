@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { Bench } from "./framework.js";
 import { measure } from "./measure.js";
+import { checkTexts } from "./schema-texts.js";
 import { runSchemas } from "./schemas.js";
 import { formatReport } from "./table.js";
 
@@ -19,7 +20,7 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
 
 const usage = `usage: npm run bench -- NAME [options]
 
-       npm run bench -- schemas DIR [--verbose]
+       npm run bench -- schemas DIR [--verbose] [--texts N]
 
 benches: ${Object.keys(benches).join(", ")}; schemas checks the JSON schemas of MaskBench or of JSON-Schema-Test-Suite
 
@@ -29,7 +30,8 @@ benches: ${Object.keys(benches).join(", ")}; schemas checks the JSON schemas of 
   --cases A,B     only these cases
   --side SIDE     only ours, or only the peers
   --model FILE    SmolLM2-135M-Instruct as GGUF (LLAMAGYM_BENCH_MODEL)
-  --verbose       show what the sides print`;
+  --verbose       show what the sides print
+  --texts N       check N random texts of the schemas with ajv, too`;
 
 function positiveInteger(text: string, option: string): number {
   const value = Number(text);
@@ -54,6 +56,7 @@ async function main(): Promise<void> {
       side: { type: "string" },
       model: { type: "string" },
       verbose: { type: "boolean", default: false },
+      texts: { type: "string" },
       help: { type: "boolean", default: false },
     },
   });
@@ -64,6 +67,7 @@ async function main(): Promise<void> {
   const [name, folder] = positionals;
   if (name === "schemas" && positionals.length === 2) {
     console.log(runSchemas(folder, values));
+    if (values.texts !== undefined) console.log(checkTexts(folder, positiveInteger(values.texts, "texts")));
     return;
   }
   if (positionals.length > 1 || !Object.hasOwn(benches, name)) {

@@ -5,14 +5,14 @@ import {
   readNames,
   readNumber,
   readSchema,
-  readSchemaMap,
   readSchemas,
   readTypes,
   schemaError,
   typeOfKeyword,
   type JsonSchema,
 } from "./keywords.js";
-import { readBounds, readDependencies, readItems, type SchemaEvaluator } from "./evaluate-schema.js";
+import { readContains, readItemPart, readMembers, readValues } from "./read-parts.js";
+import { readBounds, readDependencies, type SchemaEvaluator } from "./evaluate-schema.js";
 import { FORMATS } from "./formats.js";
 import { escapePointerPart, type SchemaDocument, type Term } from "./schema-document.js";
 import type { StringLanguages } from "./string-language.js";
@@ -22,6 +22,8 @@ import { ShapeComparer } from "./compare-shapes.js";
 
 /** Maximum combinations of the options of a schema. */
 const MAX_SHAPES = 1_000;
+/** Maximum number of times that a term is added to a shape, for combinations of which few remain. */
+const MAX_STEPS = 200_000;
 /** Maximum nesting of schemas that apply to one value; more come from schemas that refer to themselves. */
 const MAX_NESTING = 200;
 
@@ -32,7 +34,7 @@ export class SchemaExpander implements ShapeExpander {
   /** Schemas that are being expanded, which must not apply to the same value again. */
   private readonly active = new Set<string>();
   private nesting = 0;
-
+  private steps = 0;
   private readonly comparer: ShapeComparer;
 
   constructor(
@@ -76,6 +78,7 @@ export class SchemaExpander implements ShapeExpander {
   /** Adds a term to a shape. */
   add(shape: Shape, term: Term): readonly Shape[] {
     const { schema: source, path, isNegated } = term;
+    if (++this.steps > MAX_STEPS) throw schemaError(path, "the schema has too many combinations of options");
     const schema = readSchema(source, path);
     if (typeof schema === "boolean") return schema === isNegated ? [] : [shape];
     if (isNegated) return [{ ...shape, negated: [...shape.negated, term] }];
@@ -242,67 +245,4 @@ function inferTypes(shape: Shape): Shape {
 
 function firstOf(schema: JsonSchema, keywords: readonly string[]): string | undefined {
   return Object.keys(schema).find((name) => keywords.includes(name));
-}
-
-function readValues({ values }: Shape, schema: JsonSchema, path: string): readonly unknown[] | undefined {
-  if (schema.enum !== undefined && !Array.isArray(schema.enum)) throw schemaError(path, '"enum" must be a list');
-  // Of several lists, one is enough: each value is checked against all.
-  if (values !== undefined) return values;
-  if (schema.const !== undefined) return [schema.const];
-  return schema.enum as readonly unknown[] | undefined;
-}
-
-function readMembers(schema: JsonSchema, path: string) {
-  const term = (keyword: string, name: string, value: unknown): Term => ({
-    schema: readSchema(value, `${path}/${keyword}/${escapePointerPart(name)}`),
-    path: `${path}/${keyword}/${escapePointerPart(name)}`,
-    isNegated: false,
-  });
-  const { additionalProperties } = schema;
-  if (additionalProperties !== undefined && typeof additionalProperties !== "boolean")
-    readSchemaMap(schema, "additionalProperties", path);
-  return {
-    isList: schema.properties !== undefined,
-    properties: new Map(
-      Object.entries(readSchemaMap(schema, "properties", path)).map(([name, value]) => [
-        name,
-        term("properties", name, value),
-      ]),
-    ),
-    patterns: Object.entries(readSchemaMap(schema, "patternProperties", path)).map(([source, value]) => ({
-      source,
-      value: term("patternProperties", source, value),
-    })),
-    additional:
-      additionalProperties === undefined
-        ? undefined
-        : { schema: additionalProperties, path: `${path}/additionalProperties`, isNegated: false },
-  };
-}
-
-function readItemPart({ itemParts }: Shape, schema: JsonSchema, path: string) {
-  if (schema.items === undefined && schema.prefixItems === undefined) return itemParts;
-  const { prefix, rest } = readItems(schema, path);
-  const term = (value: unknown, at: string): Term => ({
-    schema: readSchema(value, at),
-    path: at,
-    isNegated: false,
-  });
-  return [
-    ...itemParts,
-    {
-      prefix: prefix.map((value, i) =>
-        term(value, `${path}/${schema.prefixItems === undefined ? "items" : "prefixItems"}/${i}`),
-      ),
-      rest: rest === undefined ? undefined : term(rest, `${path}/items`),
-    },
-  ];
-}
-
-function readContains({ contains }: Shape, schema: JsonSchema, path: string): readonly Term[] {
-  if (schema.contains === undefined) return contains;
-  const min = readCount(schema, "minContains", path) ?? 1;
-  if (min > 1 || schema.maxContains !== undefined)
-    throw schemaError(path, '"contains" is supported without "maxContains", and with "minContains" of at most 1');
-  return min === 0 ? contains : [...contains, { schema: schema.contains, path: `${path}/contains`, isNegated: false }];
 }

@@ -6,7 +6,7 @@ import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Maximum characters of a schema as JSON. A schema of this size compiles, or is refused, within seconds. */
-const MAX_SCHEMA_LENGTH = 2_000_000;
+const MAX_SCHEMA_LENGTH = 1_000_000;
 
 /** Maximum nesting of a schema's JSON; the call stack allows some thousand. */
 const MAX_JSON_DEPTH = 500;
