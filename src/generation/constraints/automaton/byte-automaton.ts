@@ -1,6 +1,6 @@
 import { decodeUtf8 } from "../../../core/bytes.js";
 import { invalidArgument, type LlamaGymError } from "../../../core/errors.js";
-import type { Steps } from "../../../core/steps.js";
+import { runSteps, type Steps } from "../../../core/steps.js";
 import { EMPTY_TEXT, type Expression, NO_MATCH } from "../regex/expression.js";
 import { Nfa } from "./nfa.js";
 import { EMPTY_STACK, RuleStacks } from "./rule-stacks.js";
@@ -46,16 +46,14 @@ export class ByteAutomaton {
   /** [states]: the positions, sorted. */
   private readonly positions: Float64Array[] = [];
   private readonly stateByKey = new Map<string, number>();
-  private readonly stacks: RuleStacks;
-  private readonly lengths: ShortestLengths;
   private visits = 0;
 
   private constructor(
     readonly name: string,
     private readonly nfa: Nfa,
+    private readonly stacks: RuleStacks,
+    private readonly lengths: ShortestLengths,
   ) {
-    this.stacks = new RuleStacks(nfa, MAX_DEPTH);
-    this.lengths = new ShortestLengths(nfa, this.stacks, ALL_BYTES);
     ({ byteClass: this.byteClass, representativeBytes: this.representativeBytes } = byteClasses(nfa));
   }
 
@@ -67,8 +65,11 @@ export class ByteAutomaton {
   static *build(expression: Expression, name: string, { isLazy = false } = {}): Steps<ByteAutomaton> {
     if (expression === NO_MATCH) throw invalidArgument(`${name} matches no text.`);
     if (expression === EMPTY_TEXT) throw invalidArgument(`${name} matches only the empty text.`);
-    const automaton = new ByteAutomaton(name, yield* Nfa.build(expression, name));
-    const start = automaton.toState([[automaton.nfa.starts[0], EMPTY_STACK]]);
+    const nfa = yield* Nfa.build(expression, name);
+    const stacks = new RuleStacks(nfa, MAX_DEPTH);
+    const lengths = yield* ShortestLengths.build(nfa, stacks, ALL_BYTES);
+    const automaton = new ByteAutomaton(name, nfa, stacks, lengths);
+    const start = automaton.toState([[nfa.starts[0], EMPTY_STACK]]);
     if (start === DEAD_STATE) throw invalidArgument(`${name} matches no text, or none that an automaton can express.`);
     if (!isLazy) yield* automaton.explore();
     return automaton;
@@ -145,7 +146,7 @@ export class ByteAutomaton {
     const isUsable = nfa.byteEdges.every((edges) =>
       edges.every(({ range }) => usable.subarray(range[0], range[1] + 1).every((each) => each === 1)),
     );
-    const lengths = isUsable ? this.lengths : new ShortestLengths(nfa, stacks, usable);
+    const lengths = isUsable ? this.lengths : runSteps(ShortestLengths.build(nfa, stacks, usable));
     if (this.lengths.exceeds(lengths)) return undefined;
     return (state) => {
       let min = Infinity;

@@ -1,5 +1,9 @@
+import type { Steps } from "../../../core/steps.js";
 import type { Nfa } from "./nfa.js";
 import type { RuleStacks } from "./rule-stacks.js";
+
+/** States that are visited at once, in a few milliseconds. */
+const STATES_PER_STEP = 10_000;
 
 /** Whether a byte may be used, by byte. */
 export type UsableBytes = Uint8Array;
@@ -14,19 +18,26 @@ export class ShortestLengths {
   private readonly stackLengths: number[] = [0];
   private readonly nextUsable: Int16Array;
 
-  constructor(
+  private constructor(
     private readonly nfa: Nfa,
     private readonly stacks: RuleStacks,
     usable: UsableBytes,
   ) {
     this.nextUsable = nextUsableBytes(usable);
-    const incoming = incomingEdges(nfa, this.nextUsable);
+  }
+
+  static *build(nfa: Nfa, stacks: RuleStacks, usable: UsableBytes): Steps<ShortestLengths> {
+    const lengths = new ShortestLengths(nfa, stacks, usable);
+    const incoming = incomingEdges(nfa, lengths.nextUsable);
+    const { tables } = lengths;
     for (let depth = 0; depth <= stacks.maxDepth; depth++) {
-      const table = this.computeTable(incoming, this.tables.at(-1));
-      if (this.tables.at(-1)?.every((length, state) => length === table[state]) === true) break;
-      this.tables.push(table);
+      yield;
+      const table = yield* lengths.computeTable(incoming, tables.at(-1));
+      if (tables.at(-1)?.every((length, state) => length === table[state]) === true) break;
+      tables.push(table);
       if (!stacks.hasRecursion) break;
     }
+    return lengths;
   }
 
   /** Returns the length from a state to the end of the whole text, given the rules that enclose it. */
@@ -71,10 +82,11 @@ export class ShortestLengths {
   }
 
   /** Finds the shortest derivations from the ends of rules backward (Knuth 1977): a state's length is final when it is reached. */
-  private computeTable(incoming: IncomingEdges, shallower: Float64Array | undefined): Float64Array {
+  private *computeTable(incoming: IncomingEdges, shallower: Float64Array | undefined): Steps<Float64Array> {
     const { nfa, stacks } = this;
     const lengths = new Float64Array(nfa.stateCount).fill(Infinity);
     const buckets: number[][] = [];
+    let visits = 0;
     const push = (state: number, length: number) => {
       if (length < lengths[state]) {
         lengths[state] = length;
@@ -93,6 +105,7 @@ export class ShortestLengths {
       if (bucket === undefined) continue;
       for (const state of bucket) {
         if (lengths[state] !== length) continue;
+        if (++visits % STATES_PER_STEP === 0) yield;
         for (const from of incoming.epsilon[state] ?? []) push(from, length);
         for (const from of incoming.bytes[state] ?? []) push(from, length + 1);
         for (const edge of incoming.rulesTo[state] ?? []) push(edge.from, lengthOfRule(edge) + length);
