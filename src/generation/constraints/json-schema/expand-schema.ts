@@ -17,7 +17,7 @@ import { FORMATS } from "./formats.js";
 import { escapePointerPart, type SchemaDocument, type Term } from "./schema-document.js";
 import type { StringLanguages } from "./string-language.js";
 import { ANY_SHAPE, type Shape, type ShapeExpander } from "./shape.js";
-import { negateTerm } from "./negate-schema.js";
+import { type NegationContext, negateTerm } from "./negate-schema.js";
 import { ShapeComparer } from "./compare-shapes.js";
 
 /** Maximum combinations of the options of a schema. */
@@ -36,6 +36,7 @@ export class SchemaExpander implements ShapeExpander {
   private nesting = 0;
   private steps = 0;
   private readonly comparer: ShapeComparer;
+  private readonly negation: NegationContext;
 
   constructor(
     private readonly document: SchemaDocument,
@@ -43,6 +44,7 @@ export class SchemaExpander implements ShapeExpander {
     languages: StringLanguages,
   ) {
     this.comparer = new ShapeComparer(this, evaluator, languages);
+    this.negation = { expander: this, document, languages };
   }
 
   shapes(terms: readonly Term[]): readonly Shape[] {
@@ -229,7 +231,7 @@ export class SchemaExpander implements ShapeExpander {
     const positive = { ...term, isNegated: false };
     const shapes = this.comparer.areDisjoint([inferTypes(rest)], this.expand([positive]), { areOursWritten: true })
       ? [rest]
-      : negateTerm(this, this.document, rest, positive);
+      : negateTerm(this.negation, rest, positive);
     const result = shapes.flatMap((each) => this.subtract(each, terms, path));
     if (result.length > MAX_SHAPES) throw schemaError(path, `its negations have more than ${MAX_SHAPES} combinations`);
     this.nesting--;

@@ -1,3 +1,4 @@
+import { buildTextAutomaton } from "../regex/build-text-automaton.js";
 import { ANY_CHARACTER, type CharacterSet, characterSet, difference, intersection } from "../regex/character-set.js";
 import {
   type Expression,
@@ -59,10 +60,13 @@ export class JsonStringWriter {
   }
 }
 
+/** Writes a character as JSON.stringify does; an automaton of few states, because strings are made of it. */
 function escapeCharacters(set: CharacterSet): Expression {
   const codes = intersection(set, ESCAPED_CHARACTERS).flatMap(([first, last]) =>
     Array.from({ length: last - first + 1 }, (_, i) => first + i),
   );
+  const unescaped = characters(intersection(set, UNESCAPED_CHARACTERS));
+  if (codes.length === 0) return unescaped;
   const escapes = codes.map((code) => literal(JSON.stringify(String.fromCharCode(code)).slice(1, -1)));
-  return alternatives([characters(intersection(set, UNESCAPED_CHARACTERS)), ...escapes]);
+  return { kind: "automaton", automaton: buildTextAutomaton(alternatives([unescaped, ...escapes])), write: characters };
 }

@@ -12,19 +12,20 @@ import {
 } from "./keywords.js";
 import { readBounds, readDependencies, readItems } from "./evaluate-schema.js";
 import { escapePointerPart, type SchemaDocument, type Term } from "./schema-document.js";
+import { isOpen, listedNames } from "./object-members.js";
 import type { Shape, ShapeExpander } from "./shape.js";
+import { NON_EMPTY_TEXTS, type StringLanguages, ofTexts } from "./string-language.js";
+import type { TextAutomaton } from "../regex/text-automaton.js";
 
 /**
  * Returns shapes of values that have a given shape and violate a schema, one for each way to violate it. Ways that no shape can
- * express are left out: "format", "uniqueItems", "patternProperties" and "propertyNames".
+ * express are left out: "format" and "uniqueItems". Of members with other names than the listed ones, one name stands for all.
  */
-export function negateTerm(expander: ShapeExpander, document: SchemaDocument, shape: Shape, term: Term): Shape[] {
+export function negateTerm(context: NegationContext, shape: Shape, term: Term): Shape[] {
   const { schema: source, path } = term;
   const schema = readSchema(source, path);
   if (typeof schema === "boolean") return schema ? [] : [shape];
-  const ways = Object.keys(schema).flatMap((keyword) =>
-    negateKeyword(expander, document, shape, { keyword, schema, path }),
-  );
+  const ways = Object.keys(schema).flatMap((keyword) => negateKeyword(context, shape, { keyword, schema, path }));
   return ways.filter(isPossible);
 }
 
@@ -34,18 +35,20 @@ function isPossible({ types, required, forbidden, minLength, maxLength, minItems
   );
 }
 
+export interface NegationContext {
+  readonly expander: ShapeExpander;
+  readonly document: SchemaDocument;
+  readonly languages: StringLanguages;
+}
+
 interface Keyword {
   readonly keyword: string;
   readonly schema: JsonSchema;
   readonly path: string;
 }
 
-function negateKeyword(
-  expander: ShapeExpander,
-  document: SchemaDocument,
-  shape: Shape,
-  { keyword, schema, path }: Keyword,
-): readonly Shape[] {
+function negateKeyword(context: NegationContext, shape: Shape, { keyword, schema, path }: Keyword): readonly Shape[] {
+  const { expander, document } = context;
   const at = (name: string, value: unknown = schema[name], isNegated = false): Term => ({
     schema: value,
     path: `${path}/${name}`,
@@ -60,10 +63,10 @@ function negateKeyword(
     case "type":
       return [{ ...shape, types: shape.types & ~readTypes(schema, path) }];
     case "const":
-      return [exclude(shape, [schema.const])];
+      return excludeValues(context, shape, [schema.const], path);
     case "enum":
       if (!Array.isArray(schema.enum)) throw schemaError(path, '"enum" must be a list');
-      return [exclude(shape, schema.enum)];
+      return excludeValues(context, shape, schema.enum, path);
     case "allOf":
       return violating(readSchemas(schema, keyword, path).map((each, i) => at(`allOf/${i}`, each, true)));
     case "anyOf":
@@ -90,11 +93,15 @@ function negateKeyword(
     case "exclusiveMaximum":
       return typeof schema[keyword] === "boolean" ? [] : negateBounds(shape, schema, path, keyword);
     default:
-      return negateTypeKeyword(shape, { keyword, schema, path });
+      return negateTypeKeyword(context, shape, { keyword, schema, path });
   }
 }
 
-function negateTypeKeyword(shape: Shape, { keyword, schema, path }: Keyword): readonly Shape[] {
+function negateTypeKeyword(
+  context: NegationContext,
+  shape: Shape,
+  { keyword, schema, path }: Keyword,
+): readonly Shape[] {
   const only = (type: keyof typeof TYPE_BITS): Shape => ({ ...shape, types: shape.types & TYPE_BITS[type] });
   const count = readOptionalCount(schema, keyword, path);
   switch (keyword) {
@@ -141,6 +148,23 @@ function negateTypeKeyword(shape: Shape, { keyword, schema, path }: Keyword): re
           isNegated: true,
         }),
       );
+    case "patternProperties":
+      return Object.entries(readSchemaMap(schema, keyword, path)).flatMap(([source, value]) => {
+        const names = context.languages.pattern(source, path);
+        const term = { schema: value, path: `${path}/patternProperties/${escapePointerPart(source)}`, isNegated: true };
+        return memberNames(only("object"), names).map((name) => withMember(only("object"), name, term));
+      });
+    case "propertyNames": {
+      const violating = { schema: schema.propertyNames, path: `${path}/propertyNames`, isNegated: true };
+      const languages = context.expander
+        .shapes([violating])
+        .flatMap((names) => (names.values === undefined ? [context.languages.ofShape(names)] : []));
+      return languages.flatMap((names) =>
+        memberNames(only("object"), names ?? NON_EMPTY_TEXTS).map((name) =>
+          withMember(only("object"), name, { schema: true, path, isNegated: false }),
+        ),
+      );
+    }
     case "additionalProperties":
       return negateAdditional(only("object"), schema, path);
     case "dependencies":
@@ -163,8 +187,41 @@ function readOptionalCount(schema: JsonSchema, keyword: string, path: string): n
   return COUNTS.includes(keyword) ? (readCount(schema, keyword, path) ?? 0) : 0;
 }
 
-function exclude(shape: Shape, values: readonly unknown[]): Shape {
-  return { ...shape, excluded: [...shape.excluded, ...values] };
+/** Excludes scalars as they are, and arrays and objects by what a schema of them alone would require. */
+function excludeValues(context: NegationContext, shape: Shape, values: readonly unknown[], path: string): Shape[] {
+  const isContainer = (value: unknown) => typeof value === "object" && value !== null;
+  const excluded = { ...shape, excluded: [...shape.excluded, ...values.filter((value) => !isContainer(value))] };
+  return values
+    .filter(isContainer)
+    .reduce(
+      (shapes: Shape[], value) =>
+        shapes.flatMap((each) => negateTerm(context, each, { schema: onlyValue(value), path, isNegated: false })),
+      [excluded],
+    );
+}
+
+/** Returns a schema of one array or object. */
+function onlyValue(value: unknown): JsonSchema {
+  if (Array.isArray(value)) {
+    const items = value.map((item) => ({ const: item as unknown }));
+    return { type: "array", minItems: items.length, maxItems: items.length, prefixItems: items };
+  }
+  const members = Object.entries(value as JsonSchema).map(([name, member]) => [name, { const: member }]);
+  const names = members.map(([name]) => name);
+  return {
+    type: "object",
+    required: names,
+    properties: Object.fromEntries(members) as JsonSchema,
+    additionalProperties: false,
+    maxProperties: names.length,
+  };
+}
+
+/** Returns the names of listed members in a language, and one other. */
+function memberNames(shape: Shape, language: TextAutomaton): string[] {
+  const listed = [...listedNames(shape)];
+  const other = isOpen(shape) ? language.without(ofTexts([...listed, ...shape.forbidden])).shortestText() : undefined;
+  return [...listed.filter((name) => language.matches(name)), ...(other === undefined ? [] : [other])];
 }
 
 function negateBounds(shape: Shape, schema: JsonSchema, path: string, keyword: string): readonly Shape[] {

@@ -1,6 +1,6 @@
 import { LruCache } from "../../cache/lru-cache.js";
 import { buildTextAutomaton } from "../regex/build-text-automaton.js";
-import { type Expression, NO_MATCH, alternatives, literal } from "../regex/expression.js";
+import { type Expression, NO_MATCH, alternatives, characters, literal } from "../regex/expression.js";
 import { TextAutomaton } from "../regex/text-automaton.js";
 import { characterSet } from "../regex/character-set.js";
 import { parseRegex } from "../regex/parse-regex.js";
@@ -37,7 +37,7 @@ export function writeNumbers(shape: Shape, path: string): Expression {
   for (const divisor of divisors) automaton = automaton.and(multiplesOf(divisor, path));
   for (const divisor of excludedDivisors) automaton = automaton.without(multiplesOf(divisor, path));
   if (excludedTexts.length > 0) automaton = automaton.without(ofTexts(excludedTexts));
-  return { kind: "automaton", automaton, write: (set) => ({ kind: "characters", set }) };
+  return { kind: "automaton", automaton, write: characters };
 }
 
 /** Returns whether numbers are bounded by zero at most. */

@@ -1,9 +1,9 @@
 import { formatJsonLine } from "../../../core/json.js";
 import { type Expression, NO_MATCH, type Rule, alternatives, literal, shared } from "../regex/expression.js";
-import { SchemaEvaluator, formatCanonical } from "./evaluate-schema.js";
+import { SchemaEvaluator } from "./evaluate-schema.js";
 import { SchemaExpander } from "./expand-schema.js";
 import { JsonStringWriter } from "./json-text.js";
-import { type JsonSchema, TYPE_BITS, schemaError, stringifySchema } from "./keywords.js";
+import { type JsonSchema, TYPE_BITS, stringifySchema } from "./keywords.js";
 import { mergeBounds, writeNumbers } from "./number-language.js";
 import { SchemaDocument, type Term } from "./schema-document.js";
 import type { Shape } from "./shape.js";
@@ -63,8 +63,8 @@ class SchemaWriter implements ValueWriter {
     const except = (...values: readonly (boolean | null)[]) =>
       values.filter((value) => !shape.excluded.includes(value)).map((value) => literal(String(value)));
     return alternatives([
-      ...(has("object") ? [this.writeObject(shape, path)] : []),
-      ...(has("array") ? [this.writeArray(shape, path)] : []),
+      ...(has("object") ? [writeObject(this, shape, path)] : []),
+      ...(has("array") ? [writeArray(this, shape, path)] : []),
       ...(has("string") ? [this.writeString(shape)] : []),
       ...(has("number") ? [this.writeNumbers(shape, path)] : []),
       ...(has("boolean") ? except(true, false) : []),
@@ -87,26 +87,5 @@ class SchemaWriter implements ValueWriter {
     const automaton = this.languages.ofShape(shape);
     if (automaton === undefined) return this.strings.withLength(minLength, maxLength);
     return automaton.isEmpty ? NO_MATCH : this.strings.withContent(automaton);
-  }
-
-  private writeArray(shape: Shape, path: string): Expression {
-    const excluded = this.excludedContainers(shape, path, "[]");
-    return writeArray(this, excluded ? { ...shape, minItems: Math.max(1, shape.minItems) } : shape, path);
-  }
-
-  private writeObject(shape: Shape, path: string): Expression {
-    const excluded = this.excludedContainers(shape, path, "{}");
-    return writeObject(this, excluded ? { ...shape, minProperties: Math.max(1, shape.minProperties) } : shape, path);
-  }
-
-  /** Returns whether the empty array or object is excluded. @throws INVALID_ARGUMENT for another one. */
-  private excludedContainers({ excluded }: Shape, path: string, empty: "[]" | "{}"): boolean {
-    const texts = excluded.map(formatCanonical).filter((text) => text.startsWith(empty[0]));
-    if (texts.some((text) => text !== empty))
-      throw schemaError(
-        path,
-        `"not" is not supported with "const" or "enum" of arrays and objects other than ${empty}`,
-      );
-    return texts.length > 0;
   }
 }

@@ -8,8 +8,8 @@ import type { Shape } from "./shape.js";
 import type { ValueWriter } from "./value-writer.js";
 import { NON_EMPTY_TEXTS, ofTexts } from "./string-language.js";
 
-/** Maximum number of patterns of names, of which any subset may match one. */
-const MAX_PATTERNS = 6;
+/** Maximum number of sets of patterns that a name may match. */
+const MAX_NAME_GROUPS = 100;
 
 /** Returns the expression of a shape's objects: listed members in order, then others in any order. */
 export function writeObject(writer: ValueWriter, shape: Shape, path: string): Expression {
@@ -53,25 +53,28 @@ function nameValues({ expander }: ValueWriter, { names }: Shape): string[] | und
 /** Returns the expression of one member whose name is not listed. */
 function writeOthers(writer: ValueWriter, shape: Shape, listed: ReadonlySet<string>, path: string): Expression {
   const { languages, strings, expander } = writer;
-  const sources = [...new Set(shape.memberParts.flatMap(({ patterns }) => patterns.map(({ source }) => source)))];
-  if (sources.length > MAX_PATTERNS)
-    throw schemaError(path, `"patternProperties" is supported with up to ${MAX_PATTERNS} patterns`);
-  const allNames = nameLanguages(writer, shape);
-  const options: Expression[] = [];
-  for (let subset = 0; subset < 2 ** sources.length; subset++) {
-    const matching = sources.filter((_, i) => ((subset >> i) & 1) === 1);
-    const terms = memberTerms(shape, (source) => matching.includes(source), undefined);
-    if (terms.some(isNever) || expander.expand(terms).length === 0) continue;
-    for (const language of allNames) {
-      let names = language;
-      for (const source of sources) {
-        const automaton = languages.pattern(source, path);
-        names = matching.includes(source) ? names.and(automaton) : without(names, automaton);
-      }
-      names = languages.without(names, [...new Set([...listed, ...shape.forbidden])]);
-      if (!names.isEmpty) options.push(sequence([strings.withContent(names), literal(": "), writer.value(terms)]));
-    }
+  const sources = new Set(shape.memberParts.flatMap(({ patterns }) => patterns.map(({ source }) => source)));
+  const unlisted = [...new Set([...listed, ...shape.forbidden])];
+  let groups = nameLanguages(writer, shape).map((names) => ({
+    names: languages.without(names, unlisted),
+    matching: new Set<string>(),
+  }));
+  for (const source of sources) {
+    const automaton = languages.pattern(source, path);
+    groups = groups
+      .flatMap(({ names, matching }) => [
+        { names: names.and(automaton), matching: new Set([...matching, source]) },
+        { names: without(names, automaton), matching },
+      ])
+      .filter(({ names }) => !names.isEmpty);
+    if (groups.length > MAX_NAME_GROUPS)
+      throw schemaError(path, `"patternProperties" has patterns with more than ${MAX_NAME_GROUPS} intersections`);
   }
+  const options = groups.flatMap(({ names, matching }) => {
+    const terms = memberTerms(shape, (source) => matching.has(source), undefined);
+    if (names.isEmpty || terms.some(isNever) || expander.expand(terms).length === 0) return [];
+    return [sequence([strings.withContent(names), literal(": "), writer.value(terms)])];
+  });
   return alternatives(options);
 }
 

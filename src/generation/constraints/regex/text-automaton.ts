@@ -161,6 +161,21 @@ export class TextAutomaton {
     );
   }
 
+  /** Returns a shortest text; undefined if there is none. */
+  shortestText(): string | undefined {
+    const texts: (string | undefined)[] = [""];
+    const open = [0];
+    for (const state of open) {
+      if (this.accepting[state] === 1) return texts[state];
+      for (const { set, to } of this.edges(state)) {
+        if (texts[to] !== undefined) continue;
+        texts[to] = texts[state]! + String.fromCodePoint(set[0][0]);
+        open.push(to);
+      }
+    }
+    return undefined;
+  }
+
   /** Returns the length of the longest text. */
   private longestLength(): number {
     const lengths: (number | undefined)[] = [];
