@@ -148,7 +148,7 @@ export class KernelWriter implements ExpressionContext {
 
   /** Returns the WGSL of a constant or of a dimension. */
   private scalarCode(expression: Extract<Expression, { kind: "literal" | "dim" }>): string {
-    if (expression.kind === "dim") return `f32(${this.dim(expression.dim)})`;
+    if (expression.kind === "dim") return `f32(bitcast<i32>(${this.dim(expression.dim)}))`;
     const { value, dtype } = expression;
     const type = wgslType(dtype);
     if (type === "bool") return value === 0 ? "false" : "true";
@@ -185,7 +185,7 @@ export class KernelWriter implements ExpressionContext {
         coordinates[axis] = rest;
         return;
       }
-      const size = this.dim(shape[axis]);
+      const size = this.dim(shape[axis] === 0 ? 1 : shape[axis]);
       coordinates[axis] = this.assign("u32", `${rest} % ${size}`);
       rest = this.assign("u32", `${rest} / ${size}`);
     });

@@ -195,16 +195,14 @@ function tileCall(context: ProductContext): KernelCall {
   writer.line(`let first_row = ((group / column_groups) % row_groups) * ${TILE}u;`);
   writer.line(`let first_column = (group % column_groups) * ${TILE}u;`);
   writer.line(`let tr = thread / ${side}u; let tc = thread % ${side}u;`);
-  const cells = Array.from({ length: per * per }, (_, i) => [Math.floor(i / per), i % per] as const);
+  const each = (write: string) => writer.line(`for (var i = 0u; i < ${per}u; i++) { for (var j = 0u; j < ${per}u; j++) { ${write} } }`);
   products.forEach((product, p) => {
     const factors = writeFactors(writer, product);
-    cells.forEach(([i, j]) => writer.line(`var s${p}_${i}_${j} = 0.0;`));
+    writer.line(`var s${p}: array<f32, ${per * per}>;`);
     writer.line(`for (var k0 = 0u; k0 < ${factors.inner}; k0 += ${DEPTH}u) {`);
     const load = (name: string, alongInner: boolean, first: string, size: Dim, code: (at: string) => string) => {
       writer.line(`for (var e = thread; e < ${TILE * DEPTH}u; e += ${THREADS}u) {`);
-      const [outer, inner] = alongInner
-        ? [`e / ${DEPTH}u`, `e % ${DEPTH}u`]
-        : [`e % ${TILE}u`, `e / ${TILE}u`];
+      const [outer, inner] = alongInner ? [`e / ${DEPTH}u`, `e % ${DEPTH}u`] : [`e % ${TILE}u`, `e / ${TILE}u`];
       writer.line(`let at = ${outer}; let depth = ${inner}; let k = k0 + depth; var value = 0.0;`);
       writer.line(`if (${first} + at < ${writer.dim(size)} && k < ${factors.inner}) { value = ${code(`(${first} + at)`)}; }`);
       writer.line(`${name}[depth * ${pitch}u + at] = value; }`);
@@ -213,28 +211,23 @@ function tileCall(context: ProductContext): KernelCall {
     load("tile_b", product.product.transposeB, "first_column", columns, (at) => factors.b("k", at));
     writer.line("workgroupBarrier();");
     writer.line(`for (var k = 0u; k < ${DEPTH}u; k++) {`);
-    for (let i = 0; i < per; i++) {
-      writer.line(`let a${i} = tile_a[k * ${pitch}u + tr + ${i * side}u];`);
-      writer.line(`let b${i} = tile_b[k * ${pitch}u + tc + ${i * side}u];`);
-    }
-    cells.forEach(([i, j]) => writer.line(`s${p}_${i}_${j} += a${i} * b${j};`));
+    const vector = (name: string, first: string) =>
+      Array.from({ length: per }, (_, i) => `${name}[k * ${pitch}u + ${first} + ${i * side}u]`).join(", ");
+    writer.line(`let a = array<f32, ${per}>(${vector("tile_a", "tr")}); let b = array<f32, ${per}>(${vector("tile_b", "tc")});`);
+    for (let i = 0; i < per; i++)
+      for (let j = 0; j < per; j++) writer.line(`s${p}[${i * per + j}] += a[${i}] * b[${j}];`);
     writer.line("}");
     writer.line("workgroupBarrier(); }");
   });
-  cells.forEach(([i, j]) => {
-    const row = writer.assign("u32", `first_row + tr + ${i * side}u`);
-    const column = writer.assign("u32", `first_column + tc + ${j * side}u`);
-    writer.line(`if (${row} < ${writer.dim(rows)} && ${column} < ${writer.dim(columns)}) {`);
-    writer.scoped(() =>
-      writeStore(
-        writer,
-        context,
-        [row, column],
-        products.map((_, p) => `s${p}_${i}_${j}`),
-      ),
-    );
-    writer.line("}");
+  void each;
+  writer.line(`for (var i = 0u; i < ${per}u; i++) { for (var j = 0u; j < ${per}u; j++) {`);
+  writer.line(`let row = first_row + tr + i * ${side}u; let column = first_column + tc + j * ${side}u;`);
+  writer.line(`if (row < ${writer.dim(rows)} && column < ${writer.dim(columns)}) {`);
+  writer.scoped(() => {
+    const sums = products.map((_, p) => writer.assign("f32", `s${p}[i * ${per}u + j]`));
+    writeStore(writer, context, ["row", "column"], sums);
   });
+  writer.line("} } }");
   const groups = [program.dim(batch), program.ceilDiv(rows, TILE), program.ceilDiv(columns, TILE)];
   return program.createCall(writer, "product", THREADS, groups);
 }

@@ -68,6 +68,7 @@ export class GpuExecutor {
   private constructor(private readonly opened: OpenedGpu) {
     this.device = opened.device;
     this.device.addEventListener("uncapturederror", (event) => {
+      event.preventDefault();
       this.deviceError ??= event.error.message;
     });
     void this.device.lost.then(({ reason, message }) => {

@@ -93,14 +93,14 @@ const KERNELS = {
     "copyBlocks",
     THREADS,
     [
-      ["from", "read"],
-      ["to", "write"],
+      ["source", "read"],
+      ["copied", "write"],
       ["plan", "read", "i32"],
     ],
     `let block = group % $0; let section = group / $0;
      let a = section * $1 + u32(plan(3u * block)); let b = section * $2 + u32(plan(3u * block + 1u));
      let length = u32(plan(3u * block + 2u));
-     for (var i = thread; i < length; i += ${THREADS}u) { set_to(b + i, from(a + i)); }`,
+     for (var i = thread; i < length; i += ${THREADS}u) { set_copied(b + i, source(a + i)); }`,
   ),
 };
 

@@ -298,7 +298,7 @@ class PlanBuilder {
       feedStarts.set(source.name, end);
       end += Math.ceil(this.dims.get(elements) / ELEMENTS_PER_WORD[format] / 4) * 4;
     }
-    return { feedStarts, feedBuffer: end === 0 ? undefined : this.context.executor.createBuffer(end) };
+    return { feedStarts, feedBuffer: feedStarts.size === 0 ? undefined : this.context.executor.createBuffer(end) };
   }
 
   /** Returns the steps in order, those of repeated blocks once per chunk. */
