@@ -2,33 +2,14 @@ import { countElements } from "../../../core/count-elements.js";
 import type { KernelSource } from "../../gpu/program.js";
 import type { BufferView } from "../buffer-view.js";
 import { checkBlock, checkSameSize, runKernel, type KernelCall, type KernelResult } from "../kernels/run-kernel.js";
+import { defineKernel } from "./define-kernel.js";
 import type { GpuContext } from "./gpu-session.js";
+import { SamplingKernels } from "./sampling-kernels.js";
 
 const THREADS = 64;
 /** Workgroups that add up a vector; the host adds up their sums in float64. */
 const SUM_GROUPS = 256;
 const SUM_THREADS = 256;
-
-type OperandSpec = readonly [name: string, mode: "read" | "write", format?: "f32" | "i32"];
-
-/** A kernel with named operands and parameters; the code has `group` and `thread`, and parameter k as `$k`. */
-function defineKernel(label: string, threads: number, operands: readonly OperandSpec[], body: string, declarations = "") {
-  const parameterCount = Math.max(0, ...[...body.matchAll(/\$(\d+)/gu)].map(([, k]) => Number(k) + 1));
-  const kernel: KernelSource = {
-    label,
-    threads,
-    parameterCount,
-    declarations,
-    body,
-    operands: operands.map(([name, mode, format = "f32"]) => ({
-      name,
-      format,
-      isWritten: mode === "write",
-      isVector: false,
-    })),
-  };
-  return kernel;
-}
 
 /** Body of a kernel with one thread per element; parameter 0 is the number of elements. */
 const perElement = (code: string) => `let i = group * ${THREADS}u + thread; if (i >= $0) { return; } ${code}`;
@@ -109,8 +90,10 @@ const bits = (value: number): number => new Uint32Array(Float32Array.of(value).b
 /** Runs kernels outside of programs on buffers of the device. */
 export class GpuKernels {
   private readonly sums;
+  private readonly sampling: SamplingKernels;
 
   constructor(private readonly context: GpuContext) {
+    this.sampling = new SamplingKernels(context);
     this.sums = { buffer: context.executor.createBuffer(SUM_GROUPS), start: 0 };
   }
 
@@ -131,8 +114,9 @@ export class GpuKernels {
       case "copyBlocks":
         return this.copyBlocks(call);
       case "sample":
+        return this.sampling.canSample(call) ? this.sampling.sample(call) : this.runOnHost(call);
       case "gatherLogProbs":
-        return this.runOnHost(call);
+        return this.sampling.canScore(call) ? this.sampling.score(call) : this.runOnHost(call);
     }
   }
 
