@@ -32,10 +32,10 @@ export interface ExpressionContext {
 
 export type WgslType = "f32" | "i32" | "bool" | "u32";
 
-/** A matrix product that no kernel computes yet. */
+/** A matrix product that no kernel computes yet; `others` are right factors of further products with the same left one. */
 export interface PendingProduct {
   readonly a: { readonly view: ValueView; readonly shape: Shape };
-  readonly b: { readonly view: ValueView; readonly shape: Shape; readonly blocks?: BlockScales };
+  readonly b: { readonly view: ValueView; readonly shape: Shape; readonly blocks?: BlockScales; readonly others?: readonly ValueView[] };
   readonly transposeA: boolean;
   readonly transposeB: boolean;
   readonly alpha: number;
@@ -68,6 +68,8 @@ export type Expression = Typed &
         readonly kind: "call";
         readonly args: readonly Expression[];
         readonly write: (args: readonly string[]) => string;
+        /** Whether it is the sum of two arguments, which matrix products can add up themselves. */
+        readonly isSum?: boolean;
       }
     /** A function of positions. */
     | {

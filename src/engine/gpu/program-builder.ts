@@ -28,8 +28,12 @@ import {
 } from "./program.js";
 import { writeProduct } from "./write-product.js";
 
-/** Most views that one kernel reads: each may be in a buffer of its own, of which a shader stage has few. */
-const MAX_VIEWS = 6;
+/** Most buffers that one kernel uses, as each shader stage has few. */
+const MAX_BUFFERS = 8;
+/** Most views that one kernel reads. */
+const MAX_VIEWS = 12;
+/** Buffers that inputs are reckoned to be in: those fed by value, parameters and caches. */
+const INPUT_BUFFERS = 3;
 
 /** Format of a computed value. */
 export function computedFormat(dtype: DType): ElementFormat {
@@ -174,14 +178,23 @@ export class ProgramBuilder {
       return { ...each, args } as Expression;
     };
     const resolved = visit(x, isInOrder);
-    return countViews(resolved) > MAX_VIEWS ? this.split(resolved) : resolved;
+    return this.fitsKernel(resolved) ? resolved : this.split(resolved);
+  }
+
+  /** Whether one kernel can read all that an expression reads. */
+  private fitsKernel(x: Expression): boolean {
+    const values = [...listValues(x)];
+    const count = (kind: GpuSource["kind"]) => values.filter((value) => this.values[value].source.kind === kind).length;
+    // Temporary values share a buffer with the result, and constants have one.
+    const buffers = 1 + Math.min(1, count("constant")) + count("weight") + Math.min(INPUT_BUFFERS, count("input"));
+    return values.length <= MAX_VIEWS && buffers <= MAX_BUFFERS;
   }
 
   /** Computes the arguments of an expression that reads too many values. */
   private split(x: Expression): Expression {
     if (x.kind === "reshape") return { ...x, of: this.split(x.of) };
     if (x.kind !== "call" && x.kind !== "indexed") return x;
-    const args = x.args.map((arg) => (countViews(arg) > 2 && !isFree(arg) ? this.compute(arg) : arg));
+    const args = x.args.map((arg) => (listValues(arg).size > 2 && !isFree(arg) ? this.compute(arg) : arg));
     return { ...x, args } as Expression;
   }
 
@@ -211,16 +224,18 @@ function isSameProductShape(a: PendingProduct, b: PendingProduct): boolean {
   return isMatrix(a) && isMatrix(b) && sameShape(dims(a), dims(b));
 }
 
-function countViews(x: Expression): number {
-  const views = new Set<string>();
+/** Returns the values that an expression reads. */
+function listValues(x: Expression): Set<number> {
+  const values = new Set<number>();
   const visit = (each: Expression): void => {
-    if (each.kind === "view") views.add(`${each.view.value}`);
+    if (each.kind === "view") values.add(each.view.value);
     if (each.kind === "product") {
-      views.add(`${each.product.a.view.value}`).add(`${each.product.b.view.value}`);
-      if (each.product.b.blocks !== undefined) views.add(`${each.product.b.blocks.scales.value}`);
+      const { a, b } = each.product;
+      for (const { value } of [a.view, b.view, ...(b.others ?? [])]) values.add(value);
+      if (b.blocks !== undefined) values.add(b.blocks.scales.value);
     }
     listArguments(each).forEach(visit);
   };
   visit(x);
-  return views.size;
+  return values;
 }

@@ -45,8 +45,17 @@ const cast: GpuForm<{ readonly to: DType }> = ({ node: { shape }, inputs: [x], a
   return from === target ? { ...x, dtype: to } : result;
 };
 
+const add: GpuForm<object> = ({ node: { dtype, shape }, inputs }) => ({
+    kind: "call",
+    dtype,
+    shape,
+    args: inputs,
+    write: ([a, b]) => `${a} + ${b}`,
+    isSum: true,
+  });
+
 export const elementwiseForms = {
-  add: elementwise((a, b) => `${a} + ${b}`),
+  add,
   sub: elementwise((a, b) => `${a} - ${b}`),
   mul: elementwise((a, b) => `${a} * ${b}`),
   div: elementwise((a, b) => `${a} / ${b}`),
