@@ -4,6 +4,7 @@ import { formatShape, mulDims } from "../graph/dim.js";
 import { inputOperation, weightOperation } from "../graph/ops/leaves.js";
 import type { MatmulAttributes } from "../graph/ops/matmul.js";
 import { outputOperation } from "../graph/ops/output.js";
+import { findAttention, writeAttention } from "./attention.js";
 import { isFree, type Expression, type PendingProduct } from "./expression.js";
 import { gpuForms } from "./ops/gpu-forms.js";
 import type { GpuForm } from "./ops/form.js";
@@ -19,8 +20,17 @@ export function lowerGraph({ nodes, inputs, outputs, outputNodes }: CompiledGrap
   const uses = countUses(nodes, outputNodes);
   const lowered: (readonly Expression[])[] = [];
   const siblings = findSiblings(nodes);
+  const attention = findAttention(nodes, uses);
+  const replaced = new Set([...attention.values()].flatMap((each) => each.replaced));
   const lower = (index: number): void => {
-    if (lowered[index] !== undefined) return;
+    if (lowered[index] !== undefined || replaced.has(index)) return;
+    const attended = attention.get(index);
+    if (attended !== undefined) {
+      const [query, bias] = [attended.query, attended.bias].map((operand) => lowered[operand][0]);
+      const blocks = attended.blocks.map(({ keys, values }) => ({ keys: lowered[keys][0], values: lowered[values][0] }));
+      lowered[index] = [writeAttention(program, attended, { query, bias, blocks })];
+      return;
+    }
     const { node, operands, readOutputs } = nodes[index];
     const group = siblings.get(index);
     if (group !== undefined) {
