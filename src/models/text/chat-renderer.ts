@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { jsonEntries } from "../../core/lossless-json.js";
 import { type Steps, runSteps } from "../../core/steps.js";
 import { chooseTemplate } from "./chat-templates.js";
 import { ContentMarker, collectTexts, markMessage, readMarked, requireNoncharacters } from "./content-marker.js";
@@ -147,7 +148,7 @@ export class ChatRenderer {
         tools: options.tools ?? null,
         documents: null,
         add_generation_prompt: options.addGenerationPrompt ?? false,
-        ...options.variables,
+        ...Object.fromEntries(jsonEntries(options.variables ?? {})),
       },
       now: options.now,
     };

@@ -1,5 +1,6 @@
 import { fs } from "#platform";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { keepWrittenForm, parseJson } from "../../core/lossless-json.js";
 import { toReadError } from "../../models/files/file-errors.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
 import type { SftExample } from "./sft-example.js";
@@ -88,7 +89,7 @@ function parseObject(text: string): LineFields {
   let value: unknown;
   try {
     // A byte order mark may precede the first line.
-    value = JSON.parse(text.replace(/^\uFEFF/, ""));
+    value = parseJson(text.replace(/^\uFEFF/, ""));
   } catch (error) {
     throw new Error(`invalid JSON (${errorMessage(error)}).`, { cause: error });
   }
@@ -124,7 +125,7 @@ function parseMessages(value: unknown): ChatMessage[] {
     const { from, value: content, ...fields } = message as LineFields;
     const role = fields.role ?? (typeof from === "string" ? (SHAREGPT_ROLES[from] ?? from) : undefined);
     if (typeof role !== "string") throw new Error(`message ${i + 1} has no role.`);
-    return { content: content as string, ...fields, role };
+    return keepWrittenForm({ content: content as string, ...fields, role }, message as LineFields);
   });
 }
 
