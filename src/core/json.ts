@@ -32,7 +32,7 @@ const BRACE = 0x7b;
 
 /**
  * Parses JSON with at most `maxNodes` arrays, objects and strings. A small compressed text can contain millions of them, which take
- * ten times the memory of their text; they are counted before anything is created. `parse` is JSON.parse or `parseJson`.
+ * ten times the memory of their text; they are counted before anything is created. `parse` is JSON.parse or `parseLosslessJson`.
  * @throws SyntaxError for text that is not JSON, RangeError for more nodes.
  */
 export function parseBoundedJson(

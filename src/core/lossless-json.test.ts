@@ -1,6 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { JsonNumber, jsonEntries, jsonItems, keepWrittenForm, parseJson, stringifyJson } from "./lossless-json.js";
+import {
+  JsonNumber,
+  jsonEntries,
+  jsonItems,
+  keepWrittenForm,
+  parseLosslessJson,
+  stringifyJson,
+} from "./lossless-json.js";
 
 /** An object whose keys keep their order, a number with its text, or any other JSON. */
 type Written =
@@ -35,13 +42,13 @@ function write(value: Written, [item, colon]: readonly [string, string]): string
 /** Numbers that JavaScript prints in another way are no others for Python. */
 const normalize = (text: string) => text.replaceAll("1E-3", "0.001");
 
-describe("parseJson", () => {
+describe("parseLosslessJson", () => {
   it("returns the values of JSON.parse, of which stringifyJson writes the text", () => {
     fc.assert(
       fc.property(written, (member) => {
         const value = { list: [member] };
         const text = write(value, [" ,\n", " : "]);
-        const parsed = parseJson(text);
+        const parsed = parseLosslessJson(text);
         expect(parsed).toEqual(JSON.parse(text));
         expect(normalize(stringifyJson(parsed))).toBe(normalize(write(value, [",", ":"])));
       }),
@@ -49,17 +56,19 @@ describe("parseJson", () => {
   });
 
   it("keeps the first position and the last value of a name that is written twice", () => {
-    expect(stringifyJson(parseJson('{"2": {"x": 1.0}, "1": 2.0, "2": {"x": 1}}'))).toBe('{"2":{"x":1},"1":2.0}');
-    expect(stringifyJson(parseJson('{"a": [1.0], "a": {"0": 1}, "a": 3}'))).toBe('{"a":3}');
+    expect(stringifyJson(parseLosslessJson('{"2": {"x": 1.0}, "1": 2.0, "2": {"x": 1}}'))).toBe(
+      '{"2":{"x":1},"1":2.0}',
+    );
+    expect(stringifyJson(parseLosslessJson('{"a": [1.0], "a": {"0": 1}, "a": 3}'))).toBe('{"a":3}');
   });
 
   it("reads a text that is nested deeper than the call stack", () => {
     const depth = 100_000;
-    expect(() => parseJson(`${"[".repeat(depth)}1.0${"]".repeat(depth)}`)).not.toThrow();
+    expect(() => parseLosslessJson(`${"[".repeat(depth)}1.0${"]".repeat(depth)}`)).not.toThrow();
   });
 
   it("follows changes of a parsed value, and copies", () => {
-    const parsed = parseJson('{"10": 1.0, "2": 3.0, "x": [1.0, 2.0]}') as Record<string, unknown>;
+    const parsed = parseLosslessJson('{"10": 1.0, "2": 3.0, "x": [1.0, 2.0]}') as Record<string, unknown>;
     parsed["2"] = 4;
     delete parsed.x;
     parsed["1"] = 5;
@@ -69,10 +78,10 @@ describe("parseJson", () => {
   });
 
   it("marks what Python reads as a float", () => {
-    const [entry] = jsonEntries(parseJson('{"a": 1.0}') as object);
+    const [entry] = jsonEntries(parseLosslessJson('{"a": 1.0}') as object);
     expect(entry).toEqual(["a", new JsonNumber("1.0")]);
     expect((entry[1] as JsonNumber).isFloat).toBe(true);
-    const items = jsonItems(parseJson("[12345678901234567890, 1e22, 3]") as unknown[]);
+    const items = jsonItems(parseLosslessJson("[12345678901234567890, 1e22, 3]") as unknown[]);
     expect(items.map((item) => (item instanceof JsonNumber ? item.isFloat : item))).toEqual([false, true, 3]);
   });
 

@@ -27,7 +27,7 @@ const MAYBE_LOSSY = /\d{16}|\d[.eE]|"[\d\\][^"]*"\s*:/;
  * Parses JSON to plain values, and remembers what they lose: `jsonEntries`, `jsonItems` and `stringifyJson` return numbers and the
  * order of keys as they are written. @throws SyntaxError for text that is not JSON.
  */
-export function parseJson(text: string): unknown {
+export function parseLosslessJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (MAYBE_LOSSY.test(text)) recordForms(text, value);
   return value;
@@ -54,7 +54,7 @@ export function keepWrittenForm<Copy extends object>(copy: Copy, object: object)
   return copy;
 }
 
-/** Formats a value as JSON.stringify does, with numbers and keys as `parseJson` read them. */
+/** Formats a value as JSON.stringify does, with numbers and keys as `parseLosslessJson` read them. */
 export function stringifyJson(value: unknown, separators: readonly [item: string, key: string] = [",", ":"]): string {
   const [itemSeparator, keySeparator] = separators;
   if (value instanceof JsonNumber) return value.text;
@@ -87,7 +87,7 @@ interface OpenContainer {
 
 const NUMBER = /[-+.\deE]+/y;
 
-/** Reads valid JSON beside its value. Not recursive, for untrusted JSON. */
+/** Reads valid JSON next to its value. Not recursive, for untrusted JSON. */
 function recordForms(text: string, root: unknown): void {
   const open: OpenContainer[] = [];
   for (let i = 0; i < text.length; i++) {

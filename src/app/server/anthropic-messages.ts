@@ -2,7 +2,7 @@ import * as z from "zod";
 import { generationSettings } from "../../generation/generation-options.js";
 import { settingField } from "./setting-field.js";
 import { asJsonObject } from "../../core/json.js";
-import { parseJson } from "../../core/lossless-json.js";
+import { parseLosslessJson } from "../../core/lossless-json.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type {
   ChatChoice,
@@ -203,7 +203,7 @@ function formatContent({ text, toolCalls }: ChatChoice): object[] {
     type: "tool_use",
     id,
     name,
-    input: parseJson(args),
+    input: parseLosslessJson(args),
   }));
   return text === "" ? calls : [{ type: "text", text }, ...calls];
 }

@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
-import { keepWrittenForm, parseJson, stringifyJson } from "../../core/lossless-json.js";
+import { keepWrittenForm, parseLosslessJson, stringifyJson } from "../../core/lossless-json.js";
 import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { ToolCallLayout } from "../../envs/spaces/tool-call-schema.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
@@ -74,7 +74,7 @@ export function parseToolCalls(
   const nameEnd = separator === undefined ? -1 : text.indexOf(separator);
   let value: unknown;
   try {
-    value = parseJson(nameEnd < 0 ? text : text.slice(nameEnd + separator!.length));
+    value = parseLosslessJson(nameEnd < 0 ? text : text.slice(nameEnd + separator!.length));
   } catch {
     return undefined;
   }

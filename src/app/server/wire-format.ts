@@ -3,7 +3,7 @@ import { settingField } from "./setting-field.js";
 import { generationSettings } from "../../generation/generation-options.js";
 import { findNearestName, suggestNames } from "../../core/suggest.js";
 import { asJsonObject, isJsonObject, type JsonObject } from "../../core/json.js";
-import { parseJson } from "../../core/lossless-json.js";
+import { parseLosslessJson } from "../../core/lossless-json.js";
 import { findIssue } from "../../core/schema-issue.js";
 import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { ChatMessage } from "../../models/text/index.js";
@@ -187,7 +187,7 @@ export function toTemplateCall(id: string, name: string, args: unknown): Record<
  */
 export function parseArguments(text: string): unknown {
   try {
-    const value: unknown = text === "" ? {} : parseJson(text);
+    const value: unknown = text === "" ? {} : parseLosslessJson(text);
     return isSchema(value) ? value : text;
   } catch {
     return text;

@@ -5,6 +5,7 @@ import { chooseTemplate } from "./chat-templates.js";
 import { ContentMarker, collectTexts, markMessage, readMarked, requireNoncharacters } from "./content-marker.js";
 import { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 import { type ChatMessage, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
+import { type ArgumentsForm, prepareToolCalls, probeArgumentsForm } from "./tool-arguments.js";
 import { type RenderedText, sliceRendered } from "./rendered-text.js";
 
 /** Chat template options. */
@@ -34,6 +35,7 @@ export interface RenderOptions extends ChatOptions {
 interface ParsedTemplate {
   readonly template: ChatTemplate;
   readonly marker: ContentMarker;
+  argumentsForm?: ArgumentsForm;
 }
 
 /** Renders conversations with a tokenizer's chat templates, parsing each template once. */
@@ -97,6 +99,16 @@ export class ChatRenderer {
       marks,
     });
     return { text: marks.unmark(rendered), positions: Array.from(marks.findMarks(rendered)) };
+  }
+
+  /** Returns messages whose tool calls have arguments in the form that the template prints. */
+  prepareToolCalls(messages: readonly ChatMessage[], options: ChatOptions): readonly ChatMessage[] {
+    return prepareToolCalls(messages, () => {
+      const parsed = this.parse(options);
+      return (parsed.argumentsForm ??= probeArgumentsForm((probe) =>
+        parsed.template.render(this.buildInput(probe, options)),
+      ));
+    });
   }
 
   /** Whether the template marks what the assistant generates. */
