@@ -167,11 +167,15 @@ export class ModelChatEngine implements ChatEngine {
 
   /** Encodes a prompt with pauses, in which other requests are served. */
   private async encode(request: ChatRequest): Promise<EncodedPrompt> {
-    const { input, promptTokens, tools = [] } = request;
+    const { input, promptTokens, tools = [], variables, continueFinalMessage, addGenerationPrompt } = request;
     const { tokenizer, causalLM } = this.model;
     const isChat = Array.isArray(input) && typeof input[0] === "object";
     if (promptTokens !== undefined)
-      return { tokens: promptTokens, isContinuation: !isChat, truncatedTo: constantSteps(promptTokens) };
+      return {
+        tokens: promptTokens,
+        isContinuation: !isChat || continueFinalMessage === true,
+        truncatedTo: constantSteps(promptTokens),
+      };
     const encoder = {
       vocabSize: causalLM.config.vocabSize,
       tokenizer: () => tokenizer,
@@ -179,8 +183,10 @@ export class ModelChatEngine implements ChatEngine {
     };
     const { maxPositions } = causalLM.config;
     if (!isChat) return runStepsWithPauses(encodePrompt(input, encoder, {}, maxPositions));
-    return getOrCreatePromise(this.prompts, stringifyJson([input, tools, isCallRequired(request)]), async () => {
-      const { messages, ...options } = this.toTemplateInput(request);
+    const key = [input, tools, isCallRequired(request), variables, continueFinalMessage, addGenerationPrompt];
+    return getOrCreatePromise(this.prompts, stringifyJson(key), async () => {
+      const { messages, ...templateOptions } = this.toTemplateInput(request);
+      const options = { ...templateOptions, continueFinalMessage, addGenerationPrompt };
       return runStepsWithPauses(encodePrompt(messages, encoder, options, maxPositions));
     });
   }
@@ -189,11 +195,11 @@ export class ModelChatEngine implements ChatEngine {
   private toTemplateInput(request: ChatRequest) {
     const { chatTemplate } = this;
     const messages = request.input as readonly ChatMessage[];
-    const { tools = [] } = request;
+    const { tools = [], variables } = request;
     const format = this.toolCallFormat(request);
     if (format !== undefined && format.tools !== "template")
-      return { messages: describeTools(messages, tools, format), chatTemplate };
-    return { messages, chatTemplate, tools: tools.length === 0 ? undefined : tools.map(toToolDefinition) };
+      return { messages: describeTools(messages, tools, format), chatTemplate, variables };
+    return { messages, chatTemplate, variables, tools: tools.length === 0 ? undefined : tools.map(toToolDefinition) };
   }
 }
 
