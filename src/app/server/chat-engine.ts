@@ -116,6 +116,8 @@ export interface ChatResult {
 export interface ChatEngine {
   /** Name of the model in responses. */
   readonly modelName: string;
+  /** Sampling of requests that say nothing about it. Default 1 and 1. */
+  readonly defaultSampling?: Pick<SamplingParams, "temperature" | "topP">;
   /**
    * Completes a request and reports pieces as soon as they are certain.
    * @throws INVALID_ARGUMENT for an invalid request or an unsupported schema, CONTEXT_OVERFLOW for a prompt that is too

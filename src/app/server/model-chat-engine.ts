@@ -5,6 +5,7 @@ import { runStepsWithPauses, type Steps } from "../../core/steps.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
 import { readConfigNumber, resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
 import type { ScoredTokens } from "../../generation/sampling/sample-request.js";
 import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
 import type { ChatMessage, RenderedText } from "../../models/text/index.js";
@@ -35,6 +36,14 @@ export class ModelChatEngine implements ChatEngine {
     chatTemplate?: string,
   ) {
     this.chatTemplate = chatTemplate ?? (model.tokenizer.chatTemplates.size > 0 ? undefined : FALLBACK_CHAT_TEMPLATE);
+  }
+
+  get defaultSampling(): Pick<SamplingParams, "temperature" | "topP"> {
+    const { generationConfig } = this.model.causalLM.source;
+    return {
+      temperature: readConfigNumber("temperature", generationConfig) ?? 1,
+      topP: readConfigNumber("topP", generationConfig) ?? 1,
+    };
   }
 
   tokenBytes(token: number): Uint8Array {
@@ -99,7 +108,7 @@ export class ModelChatEngine implements ChatEngine {
     const { generationConfig } = model.causalLM.source;
     const options = {
       ...given,
-      temperature: given.temperature ?? readConfigNumber("temperature", generationConfig) ?? 1,
+      temperature: given.temperature ?? this.defaultSampling.temperature,
       topK: given.topK ?? readConfigNumber("topK", generationConfig) ?? 0,
       seed: request.seed,
       maxNewTokens: request.maxNewTokens,
