@@ -95,9 +95,10 @@ const response = z.object({
 const part = { sequence_number: z.int(), item_id: z.string(), output_index: z.int(), content_index: z.int() };
 const item = { sequence_number: z.int(), output_index: z.int(), item: z.union([message, call]) };
 const event = z.discriminatedUnion("type", [
-  ...(["response.created", "response.in_progress", "response.completed", "response.incomplete"] as const).map((type) =>
-    z.object({ type: z.literal(type), sequence_number: z.int(), response }),
-  ),
+  z.object({
+    type: z.enum(["response.created", "response.in_progress", "response.completed", "response.incomplete"]),
+    ...{ sequence_number: z.int(), response },
+  }),
   z.object({ type: z.literal("response.output_item.added"), ...item }),
   z.object({ type: z.literal("response.output_item.done"), ...item }),
   z.object({ type: z.literal("response.content_part.added"), ...part, part: text }),

@@ -134,7 +134,9 @@ export function* fitToContext(
 /** Returns how many tokens of a prompt are encoded at least: an error has the exact length of one that is not much too long. */
 const maxEncoded = (maxTokens: number) => 2 * maxTokens;
 
-const SHORTEN_ADVICE = 'Shorten the prompt, or set contextOverflow to "drop-oldest".';
+/** What a program can do about a long prompt, and a request cannot. */
+export const DROP_OLDEST_ADVICE = ', or set contextOverflow to "drop-oldest"';
+const SHORTEN_ADVICE = `Shorten the prompt${DROP_OLDEST_ADVICE}.`;
 
 function* dropOldestMessages(
   tokenizer: Tokenizer,
