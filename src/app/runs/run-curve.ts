@@ -13,7 +13,7 @@ import {
   type CurveSeries,
   type LearningCurve,
 } from "../tracking/index.js";
-import { requireRunConfig } from "./run-folder.js";
+import { requireRunConfig } from "../../rl/train/run-config.js";
 import { findRunEnv, type EnvConfig, type RunEnv } from "./run-env.js";
 import type { TrainConfig } from "./run-settings.js";
 

@@ -13,7 +13,8 @@ import type { TrackerSource } from "../../rl/tracking/index.js";
 import { SftTrainer } from "../../rl/train/sft-trainer.js";
 import { openRunModel } from "./open-model.js";
 import { checkUnchanged } from "./run.js";
-import { checkNewRunFolder, checkWritable, getCheckpointDir, openLocked, requireRunConfig } from "./run-folder.js";
+import { getCheckpointDir, requireRunConfig } from "../../rl/train/run-config.js";
+import { checkNewRunFolder, checkWritable, openLocked } from "./run-folder.js";
 import { RunRecords } from "./run-records.js";
 import {
   allSftRunSettings,

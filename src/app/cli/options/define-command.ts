@@ -14,6 +14,8 @@ interface CommandDefinition<Table extends SettingTable> {
   /** Whether the short help shows only the options that are common. Default false. */
   readonly showsCommonOptions?: boolean;
   readonly notes?: readonly string[];
+  /** Options of other commands that this one does not have, with what to do about it. */
+  readonly unsupported?: Readonly<Record<string, string>>;
   /** Returns the options with the defaults that a run with the given options would use, for the help. */
   readonly describeDefaults?: (options: Table, values: GivenSettings<Table>) => Table;
   /** Returns the exit status. */
@@ -28,10 +30,11 @@ export interface Command {
 }
 
 export function defineCommand<const Table extends SettingTable>(definition: CommandDefinition<Table>): Command {
-  const { positionals = [], options, describeDefaults = (table) => table } = definition;
+  const { name, positionals = [], options, unsupported = {}, describeDefaults = (table) => table } = definition;
   return {
     help: (args) => ({ ...definition, options: describeDefaults(options, parseCommandArgs(options, args).values) }),
     run: async (args, reporter) => {
+      checkSupported(name, unsupported, args);
       const parsed = parseCommandArgs(options, args);
       checkPositionals(positionals, parsed.positionals, options);
       checkRequiredOptions(options, parsed.values);
@@ -42,6 +45,12 @@ export function defineCommand<const Table extends SettingTable>(definition: Comm
       }
     },
   };
+}
+
+function checkSupported(command: string, unsupported: Readonly<Record<string, string>>, args: readonly string[]): void {
+  const names = args.flatMap((arg) => /^--(?:no-)?([^=]+)/u.exec(arg)?.slice(1).map(toOptionName) ?? []);
+  const found = names.find((name) => Object.hasOwn(unsupported, name));
+  if (found !== undefined) throw new UsageError(`llamagym ${command} has no --${found}: ${unsupported[found]}.`);
 }
 
 function checkPositionals(expected: readonly Positional[], given: readonly string[], options: SettingTable): void {
