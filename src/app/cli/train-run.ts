@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { boolean } from "../../core/settings.js";
 import type { TrainResult } from "../../rl/train/train-loop.js";
 import type { RunCommand } from "../runs/find-run-command.js";
 import type { RunHooks } from "../runs/open-run.js";
@@ -8,6 +9,12 @@ import { reportDownloads } from "./display/report-downloads.js";
 import { TrainingReport } from "./display/report-training.js";
 import { SIGINT_EXIT_CODE } from "./interrupt-handler.js";
 import type { Reporter } from "./reporter.js";
+
+/** Option of commands that train: a dashboard of the run. */
+export const dashboardOption = boolean({
+  description: "Show the run in the browser while it trains (llamagym dashboard).",
+  changeable: "resume",
+});
 
 /** What a command shows a run with. */
 export interface RunDisplay {

@@ -57,9 +57,10 @@ export const promptRunSettings = defineSettings({
 
 /** Returns the settings of a run on prompts, with those of its algorithm. */
 export function promptRunSettingsOf(algorithm: PromptAlgorithm): SettingTable {
-  // Prompts have one turn, so these would have no effect.
-  const { minTurns: _, maskTruncatedEpisodes: __, ...settings }: SettingTable = algorithms[algorithm].settings;
-  return { ...defineSettings(settings, { group: "Algorithm", scope: "algorithm" }), ...promptRunSettings };
+  return {
+    ...defineSettings(algorithms[algorithm].settings as SettingTable, { group: "Algorithm", scope: "algorithm" }),
+    ...promptRunSettings,
+  };
 }
 
 type FileConfig = Readonly<Record<"data" | "rewardFuncs", unknown>>;
@@ -110,10 +111,9 @@ export function resolvePromptRunConfig({
   return { algorithm, ...algorithmConfig, ...config, ...hashes, data, rewardFuncs };
 }
 
-/** Returns defaults of the embedded model: those of episodes, and its short completions. */
+/** Returns defaults of the embedded model: those of episodes, whose completions are short. */
 function getEmbeddedPromptDefaults(algorithm: PromptAlgorithm, given: AlgorithmSettings): AlgorithmSettings {
-  const { minTurns: _, ...defaults } = getEmbeddedGroupDefaults({ algorithm, actionMode: "free" }, given);
-  return { maxCompletionLength: 8, ...defaults };
+  return { maxCompletionLength: 8, ...getEmbeddedGroupDefaults({ algorithm, actionMode: "free" }, given), minTurns: 0 };
 }
 
 /** Returns the settings of a run for its trainer. */

@@ -1,11 +1,4 @@
-import {
-  boolean,
-  defineSettings,
-  selectSettings,
-  text,
-  type GivenSettings,
-  type SettingTable,
-} from "../../../core/settings.js";
+import { defineSettings, selectSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { readJson } from "../../../models/files/index.js";
 import { algorithms } from "../../../rl/algorithms/algorithms.js";
 import type { PromptAlgorithm } from "../../../rl/train/prompts/prompt-trainer-options.js";
@@ -26,7 +19,7 @@ import { describeModelDefaults } from "../options/describe-defaults.js";
 import { inheritModel } from "../options/inherit-model.js";
 import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
-import { saveTrained, trainRun, type RunDisplay } from "../train-run.js";
+import { dashboardOption, saveTrained, trainRun, type RunDisplay } from "../train-run.js";
 import { withModelAdvice } from "../with-model-advice.js";
 
 /** Options of `llamagym train` that runs on prompts do not have, with what to do. */
@@ -69,10 +62,7 @@ function definePromptCommand(algorithm: PromptAlgorithm): Command {
         changeable: "resume",
         description: `Resume the run in this folder. Only these settings may change: ${listChangeable(settings).map(toOptionName).join(", ")}; the data may have moved, but not changed.`,
       }),
-      dashboard: boolean({
-        description: "Show the run in the browser while it trains (llamagym dashboard).",
-        changeable: "resume",
-      }),
+      dashboard: dashboardOption,
     },
     { group: "Run", common: true },
   );
@@ -93,6 +83,7 @@ function definePromptCommand(algorithm: PromptAlgorithm): Command {
     options: { ...selectSettings(promptRunSettings, settings), ...commandOptions, ...settings },
     showsCommonOptions: true,
     unsupported: UNSUPPORTED,
+    argumentAdvice: `llamagym ${algorithm} trains on prompts. To train in an environment: ${formatCommandLine(`train ENV --algorithm ${algorithm}`)}`,
     notes: [
       "Each line of --data is a JSON object with a prompt: a text, or chat messages. Its other columns reach the reward functions.",
       `For an environment: ${formatCommandLine(`train ENV --algorithm ${algorithm}`)}`,
@@ -167,8 +158,9 @@ function describeStart({ config, folder, isResumed, hasCheckpoint, resumedAt, op
       ? `Restarting ${folder}, which has no checkpoint yet.`
       : `Run folder: ${folder}`;
   const { totalSteps, numPrompts } = opened;
+  const updates = totalSteps === 1 ? "1 update" : `${formatCount(totalSteps)} updates`;
   return [
     start,
-    `Training ${model} on ${formatCount(numPrompts)} prompts with ${algorithms[algorithm].algorithmName}: ${formatCount(totalSteps)} updates of ${formatCount(batchSize!)} completions.`,
+    `Training ${model} on ${formatCount(numPrompts)} prompts with ${algorithms[algorithm].algorithmName}: ${updates} of ${formatCount(batchSize!)} completions.`,
   ].join("\n");
 }
