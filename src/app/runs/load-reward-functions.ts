@@ -40,7 +40,7 @@ async function loadModule(reference: string): Promise<readonly RewardFunction[]>
   );
 }
 
-/** Names a function without a name of its own after its module, for the metrics. */
+/** Names an anonymous function after its module, for the metrics. */
 function nameAfterModule(call: RewardFunction, path: string): RewardFunction {
   if (call.name !== "" && call.name !== "default") return call;
   const value = basename(path, extname(path));

@@ -46,7 +46,7 @@ export const promptRunSettings = defineSettings({
     group: "Run",
     changeable: "resume",
     common: true,
-    description: "JSONL file of prompts: a prompt per row, and columns for the reward functions.",
+    description: "JSONL, JSON or CSV file of prompts: a prompt per row, and columns for the reward functions.",
   }),
   ...rewardSettings,
   ...promptSettings,
@@ -105,7 +105,7 @@ export function resolvePromptRunConfig({
   const algorithmConfig = algorithms[algorithm].resolve({
     ...(isEmbedded ? getEmbeddedPromptDefaults(algorithm, algorithmOptions) : {}),
     ...algorithmOptions,
-  } as never);
+  });
   checkTruncation(config, algorithmConfig);
   const hashes = { dataSha256, rewardFuncsSha256 };
   return { algorithm, ...algorithmConfig, ...config, ...hashes, data, rewardFuncs };
@@ -121,7 +121,7 @@ export function getPromptConfig(config: PromptRunConfig): ResolvedPromptConfig<P
   const { settings, resolve } = algorithms[config.algorithm];
   return {
     config: resolveSettings("A trainer", promptSettings, selectSettings(promptSettings, config)),
-    algorithmConfig: resolve(selectSettings(settings, config) as never),
+    algorithmConfig: resolve(selectSettings(settings, config)),
   };
 }
 

@@ -29,6 +29,8 @@ type SftRunCallbacks = Pick<SftTrainOptions, "onStep" | "onEvaluation" | "signal
 export interface OpenedSftRun extends OpenedRun<SftRunConfig, SftRunCallbacks> {
   readonly trainer: SftTrainer;
   readonly invalidLines: readonly InvalidLine[];
+  /** Columns of the data that are not part of any example. */
+  readonly unusedColumns: readonly string[];
 }
 
 /** An open run of supervised fine-tuning. */
@@ -82,7 +84,7 @@ async function hashAllData(
 async function openSft(context: RunContext<SftRunConfig, RunHooks>): Promise<OpenedSftRun> {
   const { config, isResumed, checkpointDir, lock, hooks } = context;
   const model = await context.openModel("saved");
-  const { examples: train, evalExamples: evaluation, invalidLines } = await readData(config, model);
+  const { examples: train, evalExamples: evaluation, ...read } = await readData(config, model);
   const trainer = await SftTrainer.create(model, { ...getSftConfig(config), train, evaluation });
   context.defer(async () => trainer.release());
   const resumedAt = isResumed ? await trainer.resume(checkpointDir, hooks.onWarning) : 0;
@@ -90,7 +92,7 @@ async function openSft(context: RunContext<SftRunConfig, RunHooks>): Promise<Ope
   return {
     model,
     trainer,
-    invalidLines,
+    ...read,
     resumedAt,
     hasCheckpoint: resumedAt > 0,
     train: async (callbacks) => trainer.train({ checkpointDir, lock, saveSteps, evalSteps, ...callbacks }),
@@ -101,6 +103,7 @@ interface SftRunData {
   readonly examples: readonly SftExample[];
   readonly evalExamples: readonly SftExample[];
   readonly invalidLines: readonly InvalidLine[];
+  readonly unusedColumns: readonly string[];
 }
 
 async function readData(config: SftRunConfig, model: LanguageModel): Promise<SftRunData> {
@@ -110,7 +113,12 @@ async function readData(config: SftRunConfig, model: LanguageModel): Promise<Sft
   const loaded = await readExamples(data, { onInvalidLine, prompts });
   if (evalData !== undefined) {
     const kept = await readExamples(evalData, { onInvalidLine, prompts });
-    return { ...loaded, evalExamples: kept.examples, invalidLines: [...loaded.invalidLines, ...kept.invalidLines] };
+    return {
+      examples: loaded.examples,
+      evalExamples: kept.examples,
+      invalidLines: [...loaded.invalidLines, ...kept.invalidLines],
+      unusedColumns: Array.from(new Set([...loaded.unusedColumns, ...kept.unusedColumns])),
+    };
   }
   const order = stream(seed, "sftSplit").permutation(loaded.examples.length);
   const count = Math.round(evalSplit * order.length);

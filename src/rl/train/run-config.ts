@@ -4,8 +4,8 @@ import { readJson, readJsonIfExists, writeJson, type JsonObject } from "../../mo
 import { checkFormatVersion } from "./check-format-version.js";
 
 /** Version of the files in a run folder. */
-export const RUN_FORMAT_VERSION = 2;
-export const CONFIG_FILE = "config.json";
+const RUN_FORMAT_VERSION = 2;
+const CONFIG_FILE = "config.json";
 const CHECKPOINTS_FOLDER = "checkpoints";
 
 /** Returns the folder of a run's checkpoints. */

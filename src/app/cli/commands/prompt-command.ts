@@ -85,7 +85,7 @@ function definePromptCommand(algorithm: PromptAlgorithm): Command {
     unsupported: UNSUPPORTED,
     argumentAdvice: `llamagym ${algorithm} trains on prompts. To train in an environment: ${formatCommandLine(`train ENV --algorithm ${algorithm}`)}`,
     notes: [
-      "Each line of --data is a JSON object with a prompt: a text, or chat messages. Its other columns reach the reward functions.",
+      "Each row of --data has a prompt: a text, or chat messages. Its other columns reach the reward functions.",
       `For an environment: ${formatCommandLine(`train ENV --algorithm ${algorithm}`)}`,
     ],
     describeDefaults: (table, { model }) => {

@@ -68,8 +68,9 @@ function explicitOptions(args: Args): SftRunOptions {
 
 async function fineTune(run: SftRun, display: RunDisplay): Promise<void> {
   const { reporter } = display;
-  const { trainer, invalidLines } = run.opened;
-  for (const { line, reason } of invalidLines) reporter.warn(`Skipped line ${line}: ${reason}`);
+  const { trainer, invalidLines, unusedColumns } = run.opened;
+  for (const { name, reason } of invalidLines) reporter.warn(`Skipped ${name}: ${reason}`);
+  if (unusedColumns.length > 0) reporter.warn(`These columns are not used: ${unusedColumns.join(", ")}.`);
   reporter.print(describeStart(run));
   const progress = new SftProgress(reporter);
   const result = await run.train({

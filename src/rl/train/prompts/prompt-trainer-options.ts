@@ -87,8 +87,8 @@ const trainerSettings = {
   }),
 } as const;
 
-export type PromptConfig = Settings<typeof promptSettings>;
-type PromptTrainConfig = Settings<typeof trainerSettings>;
+export type PromptTrainConfig = Settings<typeof promptSettings>;
+type PromptTrainerConfig = Settings<typeof trainerSettings>;
 
 interface AlgorithmTypes {
   readonly grpo: { readonly options: GrpoOptions; readonly config: GrpoConfig };
@@ -99,11 +99,14 @@ interface AlgorithmTypes {
 export type PromptAlgorithm = keyof AlgorithmTypes;
 
 /** A trainer's arguments: its own and its algorithm's in one object, as TRL has them. */
-export type GrpoTrainerConfig<Algorithm extends PromptAlgorithm> = Partial<PromptTrainConfig> &
+export type GrpoTrainerConfig<Algorithm extends PromptAlgorithm> = Partial<PromptTrainerConfig> &
   AlgorithmTypes[Algorithm]["options"];
 
 /** The settings of training on prompts and of its algorithm. */
-export interface ResolvedPromptConfig<Algorithm extends PromptAlgorithm, Config extends PromptConfig = PromptConfig> {
+export interface ResolvedPromptConfig<
+  Algorithm extends PromptAlgorithm,
+  Config extends PromptTrainConfig = PromptTrainConfig,
+> {
   readonly config: Config;
   readonly algorithmConfig: AlgorithmTypes[Algorithm]["config"];
 }
@@ -116,7 +119,7 @@ export function resolveTrainerConfig<Algorithm extends PromptAlgorithm>(
   trainer: string,
   algorithm: Algorithm,
   given: GrpoTrainerConfig<Algorithm>,
-): ResolvedPromptConfig<Algorithm, PromptTrainConfig> {
+): ResolvedPromptConfig<Algorithm, PromptTrainerConfig> {
   const { settings, resolve } = algorithms[algorithm];
   const [promptOptions, algorithmOptions] = splitSettings(
     trainer,
@@ -124,7 +127,7 @@ export function resolveTrainerConfig<Algorithm extends PromptAlgorithm>(
     { ...trainerSettings, ...settings },
     given,
   );
-  const config = resolveSettings(trainer, trainerSettings, promptOptions as Partial<PromptTrainConfig>);
+  const config = resolveSettings(trainer, trainerSettings, promptOptions as Partial<PromptTrainerConfig>);
   const algorithmConfig = resolve(algorithmOptions);
   checkTruncation(config, algorithmConfig);
   return { config, algorithmConfig };
@@ -132,7 +135,7 @@ export function resolveTrainerConfig<Algorithm extends PromptAlgorithm>(
 
 /** @throws INVALID_ARGUMENT for settings with which no completion is trained. */
 export function checkTruncation(
-  { ignoreEos }: Pick<PromptConfig, "ignoreEos">,
+  { ignoreEos }: Pick<PromptTrainConfig, "ignoreEos">,
   { maskTruncatedCompletions }: Pick<GrpoConfig, "maskTruncatedCompletions">,
 ): void {
   if (ignoreEos && maskTruncatedCompletions)
