@@ -6,7 +6,7 @@ const STREETS = ["Mill Lane", "Oak Street", "Bridge Road"];
 const parcel = defineWorld<readonly [number, number]>({
   id: "Parcel-v0",
   tests: "memory",
-  needsHistory: true,
+  historyTurns: 3,
   systemPrompt: "You deliver a parcel. Answer drive until you arrive, then name the street on the parcel.",
   maxEpisodeSteps: 4,
   start: uniform(STREETS.map((_, street) => [0, street] as const)),
@@ -25,7 +25,7 @@ const parcel = defineWorld<readonly [number, number]>({
 const clinic = defineWorld<readonly [number, number]>({
   id: "Clinic-v0",
   tests: "partial observation",
-  needsHistory: true,
+  historyTurns: 5,
   systemPrompt: "A patient has the flu or a cold. Tests are right four times of five. Answer test, flu or cold.",
   maxEpisodeSteps: 6,
   start: uniform([0, 1].map((illness) => [illness, 0] as const)),

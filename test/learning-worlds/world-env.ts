@@ -92,8 +92,12 @@ export function listActions(world: World): readonly string[] {
 const actionLists = new WeakMap<World, readonly string[]>();
 
 function createText(world: World, actionSpace: Space<unknown>): TextInterface<string, unknown> {
-  const { systemPrompt, format = "choices" } = world;
-  const shared = { systemPrompt, formatObservation: (observation: string) => observation };
+  const { systemPrompt, format = "choices", historyTurns } = world;
+  const shared = {
+    systemPrompt,
+    formatObservation: (observation: string) => observation,
+    ...(historyTurns === undefined ? {} : { historyTurns }),
+  };
   if (actionSpace instanceof SchemaSpace)
     return {
       ...shared,

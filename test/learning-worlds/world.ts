@@ -18,8 +18,8 @@ export interface World {
   readonly systemPrompt: string;
   /** Step at which an episode is truncated. */
   readonly maxEpisodeSteps: number;
-  /** Whether the best action depends on earlier observations. */
-  readonly needsHistory?: boolean;
+  /** Number of earlier turns that the best action depends on. */
+  readonly historyTurns?: number;
   readonly start: readonly { readonly probability: number; readonly state: JsonValue }[];
   /** Returns the observation; `random` may only choose among wordings that the best action does not depend on. */
   describe(state: JsonValue, random: RandomStream): string;

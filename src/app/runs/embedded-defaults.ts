@@ -2,6 +2,15 @@ import type { ActionMode } from "../../rl/agent/text-agent.js";
 import type { AlgorithmName } from "../../rl/algorithms/algorithms.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
+/** Turns of a run without a given length: a minute or a few. */
+export const EMBEDDED_TURNS = 30_720;
+
+/** Environments that are stepped in parallel by default. */
+const NUM_ENVS = 16;
+/** Consecutive turns of an environment in an update: many updates where episodes are short, far credit where they are long. */
+const MIN_CONSECUTIVE_TURNS = 16;
+const MAX_CONSECUTIVE_TURNS = 64;
+
 /** Episodes per update; the model is small enough for many. */
 const EPISODES_PER_UPDATE = 64;
 
@@ -21,24 +30,33 @@ function decayingEntropyBonus(entropyCoef: number, actionMode: ActionMode) {
 }
 
 /**
- * PPO defaults of the embedded model: large batches, a higher learning rate, and no KL penalty, since the reference policy is
- * random. For lambda and 64 consecutive turns in each of 16 environments, see docs/decisions/cartpole-credit.md.
+ * PPO defaults of the embedded model: a higher learning rate, a large entropy bonus (docs/decisions/learning-defaults.md), and no
+ * KL penalty, since the reference policy is random. For lambda and up to 64 consecutive turns in each of 16 environments, see
+ * docs/decisions/cartpole-credit.md.
  */
-export const getEmbeddedPpoDefaults = ({ actionMode }: { readonly actionMode: ActionMode }) =>
+export const getEmbeddedPpoDefaults = ({
+  actionMode,
+  maxEpisodeSteps = MIN_CONSECUTIVE_TURNS,
+}: {
+  readonly actionMode: ActionMode;
+  readonly maxEpisodeSteps?: number | undefined;
+}) =>
   ({
-    batchSize: 1024,
+    batchSize: NUM_ENVS * Math.min(MAX_CONSECUTIVE_TURNS, Math.max(MIN_CONSECUTIVE_TURNS, maxEpisodeSteps)),
     miniBatchSize: 256,
     numPpoEpochs: 4,
     learningRate: 3e-3,
+    valueHeadLearningRate: 3e-4,
     lrSchedulerType: "linear",
     maxGradNorm: 0.5,
+    gamma: 0.99,
     lam: 0.99,
     initKlCoef: 0,
     adaptiveKl: false,
     advantageLevel: "turn",
     rewardScaling: true,
     vfCoef: 0.5,
-    ...decayingEntropyBonus(0.03, actionMode),
+    ...decayingEntropyBonus(0.3, actionMode),
   }) as const satisfies AlgorithmSettings;
 
 /**

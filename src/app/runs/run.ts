@@ -7,7 +7,7 @@ import type { DownloadProgress, FolderLock } from "../../models/files/index.js";
 import type { TrackerSource } from "../../rl/tracking/index.js";
 import { EpisodeJudge } from "../judge/episode-judge.js";
 import { resolveWandbConfig } from "../tracking/index.js";
-import { createEnvFactory, makeTextAgent, requireTextEnv } from "./make-text-agent.js";
+import { createEnvFactory, makeTextAgent, requireTextEnv, type TextEnv } from "./make-text-agent.js";
 import { checkRunSize } from "./check-run-size.js";
 import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
@@ -94,11 +94,14 @@ export interface Run {
  */
 export async function startRun(options: TrainOptions, folder: string, runOptions: RunOptions = {}): Promise<Run> {
   const { algorithm } = options;
-  const config = resolveTrainConfig(
-    algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) },
-  );
-  checkRunSize(config, options);
-  return openLocked(folder, checkNewRunFolder, async (lock) => openRun(config, lock, runOptions, false));
+  const given = algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) };
+  const envConfig = resolveTrainConfig(given);
+  checkRunSize(envConfig, options);
+  return openLocked(folder, checkNewRunFolder, async (lock) => {
+    const textEnv = await requireTextEnv(createEnvFactory(envConfig), envConfig.env);
+    const config = resolveTrainConfig(given, { envTraits: textEnv });
+    return openRun(config, lock, runOptions, false, textEnv);
+  });
 }
 
 /**
@@ -160,6 +163,7 @@ async function openRun(
   lock: FolderLock,
   { trackers = [], onDownload, onWarning = () => {}, onInfo, workers }: RunOptions,
   isResumed: boolean,
+  openedEnv?: TextEnv,
 ): Promise<Run> {
   const { folder } = lock;
   const { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts } = config;
@@ -169,7 +173,7 @@ async function openRun(
     throw invalidArgument("A judge scores in this process: leave it out, or collect rollouts without workers.");
   if (config.gradientWorkers) checkGradientWorkers(config, workers);
   const makeEnv = createEnvFactory(config, judge);
-  const textEnv = await requireTextEnv(makeEnv, config.env);
+  const textEnv = openedEnv ?? (await requireTextEnv(makeEnv, config.env));
   const sftWarmStart = await resolveWarmStart(config);
   const memoryEstimate = await estimateRunMemory(config);
   if (memoryEstimate?.warning !== undefined) onWarning(memoryEstimate.warning);

@@ -26,7 +26,10 @@ export interface AgentOptions<Observation = unknown, Action = unknown>
   readonly trainedDistribution?: TrainedDistribution;
   /** Temperature after `eval()`. Default 0 (greedy). */
   readonly evalTemperature?: number;
-  /** Number of earlier turns in a prompt. Default Infinity: as many as the context allows. */
+  /**
+   * Number of earlier turns in a prompt, Infinity for as many as the context allows. Default 0; for a TextAgent the number that
+   * its environment declares.
+   */
   readonly historyTurns?: number;
   /** Whether to drop the oldest turns (default) or throw CONTEXT_OVERFLOW when the context is full. */
   readonly contextOverflow?: ContextOverflow;

@@ -5,6 +5,9 @@ import { microBatchTokens } from "../../models/model-settings.js";
 import { ACTION_SCORINGS, trainedDistribution } from "../rollout/rollout-settings.js";
 import { DEFAULT_CALL_TIMEOUT_SECONDS } from "../rollout/with-timeout.js";
 
+/** Earlier turns in a prompt where neither options nor the environment say otherwise. */
+export const DEFAULT_HISTORY_TURNS = 0;
+
 /** Options of an agent that are plain values. */
 export const agentSettings = defineSettings({
   trainedDistribution,
@@ -14,7 +17,12 @@ export const agentSettings = defineSettings({
     default: 0,
     description: "Sampling temperature in evaluation. 0 is greedy.",
   }),
-  historyTurns: integer({ min: 0, description: "Number of earlier turns in a prompt." }),
+  historyTurns: integer({
+    min: 0,
+    description:
+      "Number of earlier turns in a prompt. Default: what the environment declares (text.historyTurns), else 0.",
+    source: "ORLLLaM: one message a step",
+  }),
   contextOverflow: choice({
     default: "drop-oldest",
     choices: ["drop-oldest", "error"],

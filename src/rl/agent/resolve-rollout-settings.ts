@@ -3,6 +3,7 @@ import { resolveOptions } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { trainedDistribution, type RolloutSettings } from "../rollout/rollout-settings.js";
 import { DEFAULT_CALL_TIMEOUT_SECONDS } from "../rollout/with-timeout.js";
+import { DEFAULT_HISTORY_TURNS } from "./agent-settings.js";
 import { checkAgentOptions } from "./check-agent-options.js";
 import type { AgentOptions } from "./agent-options.js";
 
@@ -37,7 +38,7 @@ export function resolveRolloutSettings<Observation, Action>(
       scoring: options.actionScoring,
     },
     prompt: {
-      historyTurns: options.historyTurns ?? Infinity,
+      historyTurns: options.historyTurns ?? DEFAULT_HISTORY_TURNS,
       contextOverflow: options.contextOverflow ?? "drop-oldest",
       maxContextLength,
       completionPrefix: options.completionPrefix ?? "",

@@ -14,6 +14,7 @@ import type { CompletionRow } from "../tracking/index.js";
 import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
 import type { BestModel } from "./best-model.js";
 import { collectGroups } from "./collect-groups.js";
+import { describeFirstRollout } from "./describe-first-rollout.js";
 import { evaluate } from "./evaluate.js";
 import { recordedGroups, recordRollout, SAMPLED_ENV_SLOTS, type RolloutMode } from "./record-rollout.js";
 import { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
@@ -129,7 +130,10 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
   }
 
   async collect(state: TrainerState, onProgress: (current: TrainerState) => void): Promise<Rollout> {
-    return this.pipeline?.collect(state, onProgress) ?? this.collectFrom(this.source, state, onProgress);
+    const rollout = await (this.pipeline?.collect(state, onProgress) ??
+      this.collectFrom(this.source, state, onProgress));
+    if (state.updates === 0) describeFirstRollout(rollout).forEach(this.options.onWarning);
+    return rollout;
   }
 
   private async collectFrom(

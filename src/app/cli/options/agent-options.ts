@@ -56,12 +56,13 @@ export async function openAgent(
 ): Promise<LoadedAgent> {
   const checkpoint = args.adapter ?? args.model;
   const run = checkpoint === undefined ? undefined : await findRunOfAdapter(checkpoint);
-  const config = resolveTrainConfig({
+  const given = {
     env,
     ...selectCompletionSettings(run, args),
     ...withoutUndefined({ model: args.model, ...overrides }),
-    ...pick(args, ["quantize", ...COMPLETION_SETTINGS]),
-  });
+    ...withoutUndefined(pick(args, ["quantize", ...COMPLETION_SETTINGS])),
+  };
+  const config = resolveTrainConfig(given, { envTraits: textEnv });
   const { quantize } = config;
   const model = await withModelAdvice(config.model, () => openModel(config.model, { ...args, quantize }, reporter));
   return { agent: makeTextAgent(model, textEnv, config), config };

@@ -30,6 +30,11 @@ export const ppoSettings = defineSettings({
   }),
   numPpoEpochs: integer({ default: 4, min: 1, description: "Number of optimization epochs per update.", source: TRL }),
   learningRate: number({ default: 1e-5, min: 0, description: "Learning rate of Adam.", source: LLAMAGYM }),
+  valueHeadLearningRate: number({
+    above: 0,
+    description: "Learning rate of the value head. Default: learningRate.",
+    source: "learningRate, as in TRL 0.7.11",
+  }),
   lrSchedulerType: { ...LR_SCHEDULE, default: "constant", source: TRL },
   maxGradNorm: number({ above: 0, description: "Maximum gradient norm for clipping.", source: OURS }),
   klPenalty: { ...KL_PENALTY, source: TRL },
@@ -69,7 +74,7 @@ export const ppoSettings = defineSettings({
     source: "LlamaGymEDU",
   }),
   rewardScaling: boolean({
-    description: "Divide rewards by the root mean square of past returns, if above 1.",
+    description: "Divide rewards by the root mean square of past returns, if above 1 or at first below 0.05.",
     source: "off, as in TRL 0.7.11; after Gymnasium's NormalizeReward",
   }),
   rewardClip: number({
