@@ -26,6 +26,7 @@ const SLOW_TESTS = [
 
 /** Tests that replace a module, which other tests in their process would get, too, or list all registered environments. */
 const ISOLATED_TESTS = [
+  "test/made-up-setting.test.ts",
   "src/rl/algorithms/ppo/ppo.test.ts",
   "src/envs/documentation.test.ts",
   "src/envs/solvers/experts.test.ts",

@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { SafetensorsFile } from "../src/models/files/index.js";
 import { getPeftModel } from "../src/models/adapters/get-peft-model.js";
 import { CausalLM } from "../src/models/causal-lm.js";
-import { loraAName, loraBName } from "../src/models/adapters/lora-config.js";
+import { loraAName, loraBName } from "../src/models/adapters/lora-module.js";
 import { mergeAdapter } from "../src/models/adapters/merge-adapter.js";
 import { loadAdapter, saveModel } from "../src/models/save-model.js";
 import { ForwardPass } from "../test/parity/models/forward-pass.js";

@@ -3,7 +3,8 @@
  * [--device DEVICE]`. JUDGE_URL and JUDGE_MODEL name the judge at an OpenAI-compatible URL, with OPENAI_API_KEY; without them, the
  * embedded model judges, whose scores mean nothing.
  */
-import { AutoModelForCausalLM, getPeftModel, GrpoTrainer, judge } from "llamagym";
+import { AutoModelForCausalLM, getPeftModel, GrpoTrainer } from "llamagym";
+import { judge } from "llamagym/runs";
 import { parseOptions } from "./options.js";
 
 /** Completions of a step: eight to each of the four prompts. */

@@ -4,7 +4,8 @@
  */
 import { fileURLToPath } from "node:url";
 import { AutoModelForCausalLMWithValueHead, evaluate, randomAction, TextAgent, Trainer } from "llamagym";
-import { openEnv, type McpReward } from "llamagym/envs";
+import { openEnv } from "llamagym/envs";
+import { type McpReward } from "llamagym/bridges";
 import { parseOptions } from "./options.js";
 
 const ENV = `mcp:"${process.execPath}" "${fileURLToPath(new URL("mcp-server.js", import.meta.url))}"`;

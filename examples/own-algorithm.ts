@@ -8,16 +8,14 @@ import { parseArgs } from "node:util";
 import {
   Agent,
   AutoModelForCausalLMWithValueHead,
-  choice,
   defineAlgorithm,
   evaluate,
-  integer,
   make,
-  number,
   Trainer,
   type Device,
-  type ScoredTrajectory,
+  settings,
 } from "llamagym";
+import { type ScoredTrajectory } from "llamagym/engine";
 import { mul, neg, reduceSum, square, sub, add, type Node } from "llamagym/engine";
 
 /** Defaults fit the model that comes with llamagym; a larger one needs a lower learning rate. */
@@ -25,19 +23,45 @@ export const a2c = defineAlgorithm({
   name: "a2c",
   title: "A2C",
   settings: {
-    batchSize: integer({ default: 128, min: 1, description: "Turns per update.", source: "measured" }),
-    learningRate: number({ default: 7e-4, above: 0, description: "Learning rate of AdamW.", source: "measured" }),
-    lrSchedulerType: choice({
+    batchSize: settings.integer({ default: 128, min: 1, description: "Turns per update.", source: "measured" }),
+    learningRate: settings.number({
+      default: 7e-4,
+      above: 0,
+      description: "Learning rate of AdamW.",
+      source: "measured",
+    }),
+    lrSchedulerType: settings.choice({
       default: "linear",
       choices: ["constant", "linear", "cosine"],
       description: "Learning rate schedule.",
       source: "Mnih et al. 2016",
     }),
-    maxGradNorm: number({ default: 0.5, above: 0, description: "Maximum gradient norm.", source: "OpenAI Baselines" }),
-    gamma: number({ default: 0.99, min: 0, max: 1, description: "Discount per turn.", source: "Mnih et al. 2016" }),
-    valueCoef: number({ default: 0.25, min: 0, description: "Weight of the value loss.", source: "OpenAI Baselines" }),
-    entropyCoef: number({ default: 0.1, min: 0, description: "Weight of the entropy bonus.", source: "measured" }),
-    entropySchedulerType: choice({
+    maxGradNorm: settings.number({
+      default: 0.5,
+      above: 0,
+      description: "Maximum gradient norm.",
+      source: "OpenAI Baselines",
+    }),
+    gamma: settings.number({
+      default: 0.99,
+      min: 0,
+      max: 1,
+      description: "Discount per turn.",
+      source: "Mnih et al. 2016",
+    }),
+    valueCoef: settings.number({
+      default: 0.25,
+      min: 0,
+      description: "Weight of the value loss.",
+      source: "OpenAI Baselines",
+    }),
+    entropyCoef: settings.number({
+      default: 0.1,
+      min: 0,
+      description: "Weight of the entropy bonus.",
+      source: "measured",
+    }),
+    entropySchedulerType: settings.choice({
       default: "linear",
       choices: ["constant", "linear", "cosine"],
       description: "Schedule of the entropy bonus.",

@@ -21,15 +21,30 @@ replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
 
 
+# Integers that a double holds exactly.
+MAX_INTEGER = 2**53 - 1
+
+
 def number(value):
-    value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int):
+        if abs(value) <= MAX_INTEGER:
+            return value
+        raise ValueError(f"the integer {value} is beyond 2^53, so that a double cannot hold it; scale it, or give it as text")
+    value = float(value)
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def nested(value):
     return [nested(part) for part in value] if isinstance(value, list) else number(value)
+
+
+def bound(value):
+    """A bound of a Box: integers beyond those of a double are infinite."""
+    return number(math.copysign(math.inf, value) if isinstance(value, int) and abs(value) > MAX_INTEGER else value)
 
 
 class Codec:
@@ -37,9 +52,10 @@ class Codec:
 
     PRINTABLE = "\n" + "".join(map(chr, [*range(32, 127), *range(160, 256)]))
 
-    def __init__(self, numpy, spaces):
+    def __init__(self, numpy, spaces, utils):
         self.numpy = numpy
         self.spaces = spaces
+        self.utils = utils
 
     def describe(self, space):
         kinds = self.spaces
@@ -47,7 +63,7 @@ class Codec:
             return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
         if isinstance(space, kinds.Box):
             dtype = {"float16": "float32", "uint64": "int64", "bool": "uint8"}.get(space.dtype.name, space.dtype.name)
-            low, high = (nested(bound.reshape(-1).astype(object).tolist()) for bound in (space.low, space.high))
+            low, high = ([bound(value) for value in array.reshape(-1).tolist()] for array in (space.low, space.high))
             return {"type": "Box", "low": low, "high": high, "shape": list(space.shape), "dtype": dtype}
         if isinstance(space, kinds.MultiBinary):
             return {"type": "MultiBinary", "n": list(space.shape)}
@@ -77,7 +93,8 @@ class Codec:
         if isinstance(space, kinds.Dict):
             return {str(name): self.encode(part, value[name]) for name, part in space.spaces.items()}
         if isinstance(space, kinds.Sequence):
-            return [self.encode(space.feature_space, item) for item in value]
+            items = self.utils.iterate(space.stacked_feature_space, value) if space.stack else value
+            return [self.encode(space.feature_space, item) for item in items]
         if isinstance(value, str):
             return str(value)
         if isinstance(space, kinds.Discrete):
@@ -95,22 +112,29 @@ class Codec:
         if isinstance(space, kinds.Dict):
             return {name: self.decode(part, value[str(name)]) for name, part in space.spaces.items()}
         if isinstance(space, kinds.Sequence):
-            return tuple(self.decode(space.feature_space, item) for item in value)
+            items = tuple(self.decode(space.feature_space, item) for item in value)
+            if not space.stack:
+                return items
+            empty = self.utils.create_empty_array(space.feature_space, len(items))
+            return self.utils.concatenate(space.feature_space, items, empty)
         if isinstance(value, str):
             return value
         return self.numpy.array(value, dtype=space.dtype).reshape(space.shape)
 
     def plain(self, value):
-        """What an environment tells besides: as much of it as JSON can say, the rest as text."""
+        """An info of an environment: what JSON can say of it, the rest as text."""
         if isinstance(value, dict):
             return {str(name): self.plain(item) for name, item in value.items()}
         if isinstance(value, (list, tuple, set)):
             return [self.plain(item) for item in value]
-        if isinstance(value, self.numpy.ndarray) and value.dtype != object:
-            return nested(value.tolist())
-        if isinstance(value, self.numpy.generic):
-            return number(value)
-        return number(value) if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+        if isinstance(value, self.numpy.ndarray):
+            return self.plain(value.tolist())
+        value = value.item() if isinstance(value, self.numpy.generic) else value
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, int):
+            return value if abs(value) <= MAX_INTEGER else str(value)
+        return number(value) if isinstance(value, (float, self.numpy.floating)) else str(value)
 
 
 class Bridge:
@@ -120,8 +144,10 @@ class Bridge:
 
         for module in params.get("modules", []):
             importlib.import_module(module)
-        self.env = gymnasium.make(params["env"], render_mode=params.get("renderMode"), **params.get("options", {}))
-        self.codec = Codec(numpy, gymnasium.spaces)
+        # Constructors need not have a parameter for what was not asked for.
+        mode = {} if params.get("renderMode") is None else {"render_mode": params["renderMode"]}
+        self.env = gymnasium.make(params["env"], **mode, **params.get("options", {}))
+        self.codec = Codec(numpy, gymnasium.spaces, gymnasium.vector.utils)
         return {
             "protocol": PROTOCOL,
             "gymnasium": gymnasium.__version__,
@@ -173,11 +199,12 @@ def main():
         request = json.loads(lines.get())
         try:
             handle = {name: getattr(bridge, name) for name in ("open", "reset", "step", "render", "close")}
-            reply = {"result": handle[request["method"]](request.get("params", {}))}
+            result = handle[request["method"]](request.get("params", {}))
+            reply = json.dumps({"id": request["id"], "result": result}, allow_nan=False)
         except Exception as error:
             details = {"type": type(error).__name__, "message": str(error), "traceback": traceback.format_exc()}
-            reply = {"error": details}
-        replies.write(json.dumps({"id": request["id"], **reply}, allow_nan=False) + "\n")
+            reply = json.dumps({"id": request["id"], "error": details})
+        replies.write(reply + "\n")
         replies.flush()
 
 

@@ -13,19 +13,12 @@ import { findSpec } from "../src/envs/index.js";
 import { LlamaGymError } from "../src/core/errors.js";
 import { TrainingReport } from "../src/app/cli/display/report-training.js";
 import { Reporter } from "../src/app/cli/reporter.js";
-import { createEnvFactory } from "../src/app/runs/make-text-agent.js";
+import { RunEnv } from "../src/app/runs/run-env.js";
 import { renderReport } from "../src/app/dashboard/report.js";
 import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/models/files/index.js";
 import { renderLearningCurve, MEAN_RETURN, readMetricCurve, computeSeedBand } from "../src/app/tracking/index.js";
-import {
-  evaluate,
-  resolveTrainConfig,
-  resumeRun,
-  startRun,
-  type EvalResult,
-  type Run,
-  type TrainOptions,
-} from "../src/app/runs/index.js";
+import { resolveTrainConfig, resumeRun, startRun, type Run, type TrainOptions } from "../src/app/runs/index.js";
+import { evaluate, type EvalResult } from "../src/rl/train/index.js";
 
 /** What a recipe's config.json says. */
 interface Recipe {
@@ -148,8 +141,8 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
     const trained = await train(run);
     if (trained.isInterrupted) return undefined;
     await run.saveAdapter();
-    const { envOptions, ...settings } = run.config;
-    const makeEnv = createEnvFactory({ ...settings, envOptions: { ...envOptions, ...recipe.evalEnvOptions } });
+    const env = new RunEnv({ ...run.config, envOptions: { ...run.config.envOptions, ...recipe.evalEnvOptions } });
+    const makeEnv = async () => env.open();
     const evaluateIn = (mode: "train" | "eval") =>
       evaluate(run.agent, makeEnv, { episodes: recipe.evalEpisodes, seed: recipe.evalSeed, mode });
     const greedy = await evaluateIn("eval");

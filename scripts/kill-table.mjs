@@ -34,17 +34,22 @@ const root = mkdtempSync(join(tmpdir(), "kill-table-"));
 let randomState = Number(values.seed) >>> 0;
 const random = () => (randomState = (Math.imul(randomState, 1664525) + 1013904223) >>> 0) / 2 ** 32;
 
-/** Runs a command, which is killed after some milliseconds; returns its status, or null after a kill. */
-function run(args, killAfterMs = 120_000) {
+/**
+ * Runs a command, which is killed after some milliseconds.
+ *
+ * `onStdout` receives everything that the process has written, and the process.
+ */
+function run(args, killAfterMs = 120_000, onStdout = () => {}) {
   return new Promise((resolve) => {
     const env = { ...process.env, LLAMAGYM_WORKER_LEASE_MS: "1000" };
-    const child = spawn(process.execPath, [bin, ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
-    let err = "";
+    const child = spawn(process.execPath, [bin, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (data) => onStdout((out += data), child));
     child.stderr.on("data", (data) => (err += data));
     const timer = setTimeout(() => child.kill("SIGKILL"), killAfterMs);
     child.once("close", (status) => {
       clearTimeout(timer);
-      resolve({ status, err });
+      resolve({ status, err, isKilled: status === null });
     });
   });
 }
@@ -80,7 +85,66 @@ const sweepResult = (out) =>
     .sort()
     .flatMap((name) => trainResult(join(out, "runs", name)))
     .concat(readFileSync(join(out, "best.json"), "utf8"));
+/** Numbers of the updates: what repeats where clients or workers decide the order. */
+const stepsOf = (out) => [
+  ...readMetrics(out).map((line) => new Map(JSON.parse(line)).get("step")),
+  isFilled(join(out, "adapter")),
+];
 const isFilled = (out) => existsSync(out) && readdirSync(out).length > 0;
+
+/** Plays sessions of three calls on a gateway until it has ended. */
+async function playSessions(url) {
+  const post = async (address, body) => {
+    const response = await fetch(address, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(await response.text());
+    return response.json();
+  };
+  const play = async () => {
+    const session = await post(`${url}/sessions`, {});
+    for (let turn = 0; turn < 3; turn++)
+      await post(`${session.baseURL}/chat/completions`, {
+        model: "policy",
+        messages: [{ role: "user", content: `hit or stay? ${turn}` }],
+      });
+    await post(`${url}/sessions/${session.id}/end`, { reward: random() });
+  };
+  try {
+    while (true) await Promise.all([play(), play(), play()]);
+  } catch {
+    // A gateway that was killed, or has trained all of its turns, no longer answers.
+  }
+}
+
+/** Runs a gateway with clients. */
+function runGateway(args, killAfterMs) {
+  let isPlaying = false;
+  return run(args, killAfterMs, (out) => {
+    const url = /Gateway: +(http:\S+?)(\/v1)?\s/.exec(out)?.[1];
+    if (url === undefined || isPlaying) return;
+    isPlaying = true;
+    void playSessions(url);
+  });
+}
+
+/** Runs training whose worker is killed after some milliseconds, and another one takes its place. */
+async function runWithWorkers(args, killAfterMs) {
+  const worker = ["worker", "--threads", "1", "--workers-folder", args[args.indexOf("--workers-folder") + 1]];
+  const first = killAfterMs === undefined ? undefined : run(worker, killAfterMs);
+  const trained = run(args);
+  const killed = await first;
+  // It answers SIGTERM once it is ready, which its first line says.
+  let setReady;
+  const ready = new Promise((resolve) => (setReady = resolve));
+  const ended = run(worker, undefined, (_, child) => setReady(child));
+  const { status, err } = await trained;
+  (await ready).kill("SIGTERM");
+  await ended;
+  return { status, err, isKilled: killed?.isKilled === true };
+}
 
 /** Commands: how they start, how they run again after a kill, and what of their output is compared. */
 const COMMANDS = {
@@ -118,10 +182,18 @@ const COMMANDS = {
     result: (out) => [hashFiles(`${out}.jsonl`)],
   },
   gateway: {
-    start: (out) => ["gateway", "--turns", "100", "--port", "0", "--threads", "1", "-o", out],
+    start: (out) =>
+      "gateway --turns 48 --batch-size 12 --save-steps 1 --port 0 --threads 1 --output".split(" ").concat(out),
     again: (out) => (hasRun(out) ? ["gateway", "--port", "0", "--resume", out] : COMMANDS.gateway.start(out)),
-    // It waits for sessions, so the second run ends by SIGTERM.
-    isServer: true,
+    run: runGateway,
+    result: stepsOf,
+  },
+  worker: {
+    start: (out) => [...train, "--workers-folder", join(out, "..", "workers"), "--output", out],
+    // Only the worker was killed: training has ended.
+    again: () => ["--version"],
+    run: runWithWorkers,
+    result: stepsOf,
   },
 };
 
@@ -130,35 +202,26 @@ function findLeftovers(folder) {
   return readdirSync(folder, { recursive: true }).filter((name) => /\.partial(\/|$)|\.lock/.test(name));
 }
 
-const reference = (name, out) => JSON.stringify(COMMANDS[name].result(out));
 const references = {};
-
-/** Runs a server until it waits for sessions, then ends it. */
-async function runServer(args) {
-  const child = spawn(process.execPath, [bin, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-  let err = "";
-  child.stderr.on("data", (text) => (err += text));
-  child.stdout.on("data", (text) => String(text).includes("Gateway:") && child.kill("SIGTERM"));
-  const status = await new Promise((resolve) => child.once("close", resolve));
-  return { status: status === 130 ? 0 : status, err };
-}
 
 let numFolders = 0;
 async function killOnce(name, durationMs) {
-  const { start, again, isServer } = COMMANDS[name];
+  const { start, again, result, run: runCommand = run } = COMMANDS[name];
   const parent = join(root, `${name}-${numFolders++}`);
   mkdirSync(parent);
   const out = join(parent, "out");
-  const first = await run(start(out), random() * durationMs);
-  const { status, err } = await (isServer ? runServer(again(out)) : run(again(out)));
+  const first = await runCommand(start(out), random() * durationMs);
   const faults = [];
+  if (!first.isKilled && first.status !== 0) faults.push(`without a kill: ${first.err.trim().split("\n").at(-1)}`);
+  const args = again(out);
+  const { status, err } = await (args[0] === "--version" ? run : runCommand)(args);
   if (status !== 0) faults.push(`status ${status}: ${err.trim().split("\n").at(-1)}`);
-  else if (!isServer && reference(name, out) !== references[name]) faults.push("another result");
+  else if (JSON.stringify(result(out)) !== references[name]) faults.push("another result");
   const leftovers = findLeftovers(parent);
   if (leftovers.length > 0) faults.push(`left ${leftovers.join(", ")}`);
   for (const fault of faults) console.log(`${name}: ${fault} (${parent})`);
   if (faults.length === 0) rmSync(parent, { recursive: true });
-  return { isKilled: first.status === null, isGood: faults.length === 0 };
+  return { isKilled: first.isKilled, isGood: faults.length === 0 };
 }
 
 /** Starts a pair of processes on one folder: exactly one trains, the other one refuses by name. */
@@ -170,7 +233,7 @@ async function pairOnce(isResumed) {
   const isGood =
     outcomes.filter(({ status }) => status === 0).length === 1 &&
     refused.length === 1 &&
-    reference("train", out) === references.train &&
+    JSON.stringify(trainResult(out)) === references.train &&
     findLeftovers(out).length === 0;
   if (isGood) rmSync(out, { recursive: true });
   else
@@ -180,13 +243,19 @@ async function pairOnce(isResumed) {
   return { isGood };
 }
 
-/** Does tasks, some at a time. */
-async function runAll(tasks) {
+/** Kills a command that often, several at a time; a command that ended before its kill does not count. */
+async function killOften(name, count, durationMs) {
   const results = [];
-  const queue = [...tasks];
+  const numKilled = () => results.filter((each) => each.isKilled).length;
+  let running = 0;
   await Promise.all(
     Array.from({ length: jobs }, async () => {
-      for (let task = queue.shift(); task !== undefined; task = queue.shift()) results.push(await task());
+      while (numKilled() + running < count && results.length < 3 * count) {
+        running++;
+        const result = await killOnce(name, durationMs);
+        running--;
+        results.push(result);
+      }
     }),
   );
   return results;
@@ -200,16 +269,14 @@ const names = Object.keys(COMMANDS);
 for (const [i, name] of names.entries()) {
   const out = join(root, `whole-${name}`);
   const start = performance.now();
-  const { status, err } = await (COMMANDS[name].isServer
-    ? runServer(COMMANDS[name].start(out))
-    : run(COMMANDS[name].start(out)));
+  const { start: startArgs, result, run: runCommand = run } = COMMANDS[name];
+  const { status, err } = await runCommand(startArgs(out));
   if (status !== 0) throw new Error(`${name} failed: ${err}`);
-  // Two jobs at a time take longer than one.
-  const durationMs = (performance.now() - start) * Math.sqrt(jobs);
-  if (!COMMANDS[name].isServer) references[name] = reference(name, out);
+  const durationMs = performance.now() - start;
+  references[name] = JSON.stringify(result(out));
   references[`${name}Ms`] = durationMs;
   const count = Math.floor(kills / names.length) + (i < kills % names.length ? 1 : 0);
-  const results = await runAll(Array.from({ length: count }, () => () => killOnce(name, durationMs)));
+  const results = await killOften(name, count, durationMs);
   rows.push([
     name,
     results.length,

@@ -1,35 +1,29 @@
 export * from "./rl/agent/index.js";
 export * from "./rl/algorithms/index.js";
-export {
-  boolean,
-  choice,
-  integer,
-  list,
-  number,
-  text,
-  type Setting,
-  type Settings,
-  type SettingTable,
-} from "./core/settings.js";
+export * as settings from "./core/setting-builders.js";
+export type { Setting, Settings, SettingTable } from "./core/settings.js";
 export type { Trajectory, TrajectoryEnd, Turn } from "./rl/rollout/trajectory.js";
-export { Env, make, openEnv, register, type StepResult } from "./envs/index.js";
+export { Env, type StepResult } from "./envs/env.js";
+export { make, register } from "./envs/registry/make.js";
+export { openEnv } from "./envs/registry/open-env.js";
+import "./envs/bridges/register-openers.js";
 export { LlamaGymError, type ErrorCode } from "./core/errors.js";
 export * from "./rl/algorithms/sft/index.js";
+export type { DatasetPrompt, PromptRow } from "./rl/data/prompt-dataset.js";
+export * from "./rl/train/index.js";
 export type { DownloadProgress } from "./models/files/index.js";
 export * from "./generation/index.js";
 export type { SamplingParams } from "./engine/runtime/kernels/sampling.js";
 export type { PeftOptions } from "./models/adapters/get-peft-model.js";
-export type { LoraConfig } from "./models/adapters/lora-config.js";
+export type { LoraConfig } from "./models/files/index.js";
 export * from "./models/registry/index.js";
 export type { ExportDtype, ExportFormat, ExportOptions } from "./models/export/export-model.js";
 export type { SaveOptions } from "./models/save-model.js";
 export type { ValueHeadConfig } from "./engine/nn/value-head.js";
 export type { Device } from "./engine/runtime/device.js";
-export { judge, type Judge, type JudgedConversation, type JudgeOptions } from "./app/judge/judge.js";
-export * from "./app/runs/index.js";
-export { Caller, type CallerCompletion, type CallerGenerateOptions, type CallerOptions } from "./app/server/caller.js";
-export type { OutputFunction, OutputFunctions } from "./app/server/score-engine.js";
 export { RandomStream, type RandomState } from "./core/random/random-stream.js";
 export * from "./models/text/index.js";
-export * from "./app/tracking/index.js";
-export * from "./rl/tracking/index.js";
+export { combineTrackers, type CombineTrackersOptions, type TrackerSource } from "./rl/tracking/combine-trackers.js";
+export { openJsonlTracker } from "./rl/tracking/jsonl/jsonl-tracker.js";
+export { readMetrics } from "./rl/tracking/jsonl/read-metrics.js";
+export type { MetricRecord, ResumePoint, RunOutcome, CompletionRow, Tracker } from "./rl/tracking/tracker.js";

@@ -59,7 +59,7 @@ describe("llamagym", () => {
     [["generate", "--model"], /--model needs a value/],
     [["generate", "--model", "--prompt", "hi"], /--model needs a value/],
     [["generate", "--model", "x", "hello"], /Unexpected argument "hello"/],
-    [["generate", "--model", "x", "--topP", "7"], /--top-p must be a number >= 0.000001 and <= 1, got 7/],
+    [["generate", "--model", "x", "--topP", "7"], /--top-p must be 0 or a number >= 0.000001 and <= 1, got 7/],
     [["generate", "--model", "x", "--seed", "abc"], /--seed must be an integer >= 0 and <= 281474976710656, got abc/],
     [
       ["generate", "--model", "x", "--device", "gpu"],

@@ -16,6 +16,8 @@ describe("pictures of the built-in environments", () => {
     ["Blackjack-v1", "Dealer: ", "card-back"],
     ["CartPole-v1", "Cart at ", "pole"],
     ["Sokoban-v0", "Warehouse: 0 of 1 boxes on goals", "box"],
+    ["BabyAI-GoToRedBallNoDists-v0", "Rooms: go to the red ball", "paint-red"],
+    ["BabyAI-GoToDoor-v0", "Rooms: go to ", "walker"],
   ])("draws %s", async (id, label, shape) => {
     const env = make(id);
     const { observation } = await env.reset({ seed: 3 });

@@ -105,6 +105,32 @@ describe("llamagym demos", () => {
     for (const { messages } of lines) expect(["hit", "stay"]).toContain(messages.at(-1)!.content);
   });
 
+  it.each(["NaN", "-Infinity", "[1, NaN]"])("writes no file with an info that is %s", async (value) => {
+    const source = `
+      import { Discrete, Env } from ${JSON.stringify(new URL("../dist/envs/index.js", import.meta.url).href)};
+      export class Gauge extends Env {
+        observationSpace = new Discrete(2);
+        actionSpace = new Discrete(2);
+        text = {
+          systemPrompt: "Say 0 or 1.",
+          formatObservation: String,
+          formatAction: String,
+          parseAction: Number,
+          choices: () => ["0", "1"],
+        };
+        reset() { return { observation: 0, info: { level: ${value} } }; }
+        step() { return { observation: 0, reward: 0, terminated: true, truncated: false, info: {} }; }
+      }`;
+    await writeFile(path("package.json"), '{ "type": "module" }');
+    await writeFile(path("gauge.js"), source);
+    const output = path("gauge.jsonl");
+    const args = ["demos", path("gauge.js"), "--policy", "random", "--episodes", "2", "--output", output];
+    const { status, err } = await runCommand(args);
+    expect(status).toBe(1);
+    expect(err).toMatch(/ENV_INVALID.*infos\[0\]\.level.* is (NaN|-Infinity), and JSON/);
+    expect(await readdir(folder)).not.toContain("gauge.jsonl");
+  });
+
   it("rejects invalid arguments", async () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [["wordle"], /no expert.*FrozenLake-v1/],

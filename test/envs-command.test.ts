@@ -2,7 +2,8 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterEach, describe, expect, it } from "vitest";
-import { type McpCall, openEnv, OpenEnvClient, registry } from "../src/envs/index.js";
+import { openEnv, registry } from "../src/envs/index.js";
+import { type McpCall, OpenEnvClient } from "../src/envs/bridges/index.js";
 import "../src/text-world/index.js";
 import { COMMAND_PATH, runCommand, runInHost, startCommand } from "./support/command.js";
 
@@ -135,11 +136,12 @@ describe("llamagym play", () => {
   });
 
   it("plays a text world by commands and by their numbers", async () => {
-    const { status, out } = await run(["play", "text-world", "--seed", "1"], ["look", "0", "/actions"]);
+    const { status, out } = await run(["play", "text-world", "--seed", "1"], ["look", "/actions", "0"]);
     expect(status).toBe(0);
-    const first = /^0 {2}(.+)$/m.exec(out)?.[1];
-    expect(first).toBeDefined();
-    expect(out).toContain("> look");
+    const [list, afterList] = out.split(/^0 {2}/m);
+    expect(list).toContain("> look");
+    const [first] = afterList.split("\n");
+    expect(afterList.split(/^> /m)[1].split("\n")[0]).toBe(first);
   });
 
   it("shows the text interface with --text, and takes numbers as continuous actions", async () => {

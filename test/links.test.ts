@@ -18,6 +18,7 @@ const toAnchor = (heading: string) =>
 
 it("every link between pages leads to a file and a heading that exist", async () => {
   const broken: string[] = [];
+  let numAnchors = 0;
   for (const page of [...(await listPages()), "ARCHITECTURE.md", "SECURITY.md", "bench/README.md"]) {
     const text = (await readFile(join(root, page), "utf8")).replaceAll(/^(`{3,})[\s\S]*?^\1$/gm, "");
     for (const [, link] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
@@ -26,10 +27,12 @@ it("every link between pages leads to a file and a heading that exist", async ()
       const target = normalize(file === "" ? page : join(dirname(page), file));
       if (!existsSync(join(root, target))) broken.push(`${page}: ${link}`);
       else if (anchor !== undefined && target.endsWith(".md")) {
+        numAnchors++;
         const headings = (await readFile(join(root, target), "utf8")).matchAll(/^#+ (.*)$/gm);
         if (!Array.from(headings, ([, heading]) => toAnchor(heading)).includes(anchor)) broken.push(`${page}: ${link}`);
       }
     }
   }
   expect(broken).toEqual([]);
+  expect(numAnchors).toBeGreaterThan(50);
 });

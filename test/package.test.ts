@@ -13,10 +13,7 @@ const execute = promisify(execFile);
 
 /** What a user of the package writes; it must compile under strict settings, and run. */
 const CONSUMER_SOURCE = `
-import {
-  AutoModelForCausalLM, AutoTokenizer, getPeftModel, LlamaGymError,
-  type ChatMessage, type GenerationOptions, type LanguageModel, type Completion, type Tokenizer,
-} from "llamagym";
+import { AutoModelForCausalLM, AutoTokenizer, getPeftModel, LlamaGymError, type ChatMessage, type GenerationOptions, type LanguageModel, type Completion, type Tokenizer } from "llamagym";
 import { make, type Env } from "llamagym/envs";
 
 const path: string = process.argv[2];

@@ -116,13 +116,13 @@ describe("a run folder", { timeout: 120_000 }, () => {
 describe("processes that are killed", { timeout: 300_000 }, () => {
   it("leave nothing behind that the next one does not finish to the same result", async () => {
     const script = fileURLToPath(new URL("../scripts/kill-table.mjs", import.meta.url));
-    const child = spawn(process.execPath, [script, "--kills", "7", "--pairs", "1"], {
+    const child = spawn(process.execPath, [script, "--kills", "8", "--pairs", "1"], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     let out = "";
     child.stdout.on("data", (data) => (out += String(data)));
     const status = await new Promise((done) => child.once("close", done));
-    expect(out).toMatch(/gateway +1 .*\npairs of train +1 +1\n$/);
+    expect(out).toMatch(/worker +1 .*\npairs of train +1 +1\n$/);
     expect(status).toBe(0);
   });
 });
@@ -141,9 +141,9 @@ describe("a command that waits for a promise that never settles", { timeout: 60_
   });
 
   it("says what it waited for in a program that uses the library", () => {
-    const index = new URL("../dist/index.js", import.meta.url).href;
+    const runs = new URL("../dist/runs.js", import.meta.url).href;
     const program = `
-      import { startRun } from ${JSON.stringify(index)};
+      import { startRun } from ${JSON.stringify(runs)};
       const options = { env: "Blackjack-v1", turns: 48, batchSize: 16, numEnvs: 4, actionMode: "choices", device: "cpu" };
       void (async () => {
         const run = await startRun(options, "library");
@@ -155,7 +155,8 @@ describe("a command that waits for a promise that never settles", { timeout: 60_
   });
 
   it("says so in a command without a run", async () => {
-    const demos = await runCommand(["demos", "stuck.js", "--policy", "random"], { cwd: folder });
+    await writeFile(join(folder, "never.js"), "await new Promise(() => {});");
+    const demos = await runCommand(["demos", "never.js", "--policy", "random"], { cwd: folder });
     expect(demos).toMatchObject({ status: 13, err: expect.stringContaining("llamagym demos ended before") as string });
   });
 

@@ -13,6 +13,9 @@ beforeAll(async () => {
   ];
   await writeFile(join(folder, "good.jsonl"), lines.map((line) => JSON.stringify(line)).join("\n"));
   await writeFile(join(folder, "broken.jsonl"), `${JSON.stringify(lines[0])}\n{"prompt": "a"}\n`);
+  const call = { role: "assistant", content: "", tool_calls: [{ function: { name: "hit", arguments: {} } }] };
+  const untold = JSON.stringify({ messages: [{ role: "user", content: "a" }, call] });
+  await writeFile(join(folder, "untold.jsonl"), `\n${untold}\n`);
 });
 afterAll(() => rm(folder, { recursive: true }));
 
@@ -25,7 +28,7 @@ describe("llamagym sft", () => {
     const { status, out } = await runCommand(sftArgs("--data", "good.jsonl", "--output", run, ...settings), {
       cwd: folder,
     });
-    expect(out).toMatch(/^2 examples; 20 updates\.\n/);
+    expect(out).toMatch(/^2 examples: \d+ tokens of 2 answers are trained in 20 updates\.\n/);
     expect(status).toBe(0);
     const args = ["generate", "--device", "cpu", "--model", join(run, "model"), "-p", "14 or 20?", "-t", "0"];
     expect((await runInHost(args)).out).toBe("stay\n");
@@ -41,11 +44,16 @@ describe("llamagym sft", () => {
     [[], 2, /--data is missing/],
     [["--data", "good.jsonl", "--learning-rat", "1"], 2, /Did you mean --learning-rate\?/],
     [["--data", "broken.jsonl"], 1, /broken\.jsonl, line 2: it must have .* its keys are prompt/],
+    [
+      ["--data", "untold.jsonl"],
+      1,
+      /untold\.jsonl, line 2 is invalid: The assistant's message 2 .* is not found in the text/,
+    ],
     [["--data", "missing.jsonl"], 1, /missing\.jsonl does not exist/],
     [
       ["--data", "good.jsonl", "--max-length", "3", "--overlong", "error"],
       1,
-      /Example 1 has \d+ tokens, more than `maxLength` \(3\)/,
+      /good\.jsonl, line 2 has \d+ tokens, more than `maxLength` \(3\)/,
     ],
   ])("rejects %j in one line", async (args, status, message) => {
     const result = await runInHost(["sft", ...args], { cwd: folder });

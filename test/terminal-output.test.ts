@@ -7,7 +7,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { InteractiveEpisode } from "../src/app/cli/interactive/interactive-episode.js";
 import { Reporter } from "../src/app/cli/reporter.js";
-import { Discrete, Env, serveEnv, type EnvServer } from "../src/envs/index.js";
+import { Discrete, Env } from "../src/envs/index.js";
+import { serveEnv, type EnvServer } from "../src/envs/bridges/index.js";
 import { runCommand } from "./support/command.js";
 
 const ESC = String.fromCodePoint(0x1b);

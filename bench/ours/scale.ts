@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { JOB_LOG_FILE, type JobLogLine } from "../../src/app/distributed/job-log.js";
+import { JOB_LOG_FILE, type JobLogLine } from "../../src/app/distributed/job-log-line.js";
 import { DEFAULT_TIMES } from "../../src/app/distributed/job-queue.js";
 import { openTransport, openWorkerQueue } from "../../src/app/distributed/open-transport.js";
 import { RedisLearnerQueue } from "../../src/app/distributed/redis-learner-queue.js";

@@ -3,7 +3,7 @@ import { saveWeightFolder, writeJson } from "../../src/models/files/index.js";
 import { parameterShapes, parseModelConfig } from "../../src/models/architectures/index.js";
 import { countElements } from "../../src/core/count-elements.js";
 import type { RandomStream } from "../../src/core/random/random-stream.js";
-import { writeTokenizerFolder, type TokenizerFiles } from "../../src/models/text/index.js";
+import { writeTokenizerFolder, type TokenizerFiles } from "../../src/engine.js";
 import { END_TOKEN_ID, PAD_TOKEN_ID } from "./tokenizer.js";
 
 export interface ModelSize {

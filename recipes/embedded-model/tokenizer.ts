@@ -1,5 +1,5 @@
 import { encodeBytes } from "../../src/models/text/tokenization/byte-level.js";
-import type { TokenizerFiles } from "../../src/models/text/index.js";
+import type { TokenizerFiles } from "../../src/engine.js";
 import { trainBytePairs, mergePair, type BytePairs } from "./byte-pairs.js";
 
 /** Tokens that no text contains by accident: padding, one mark for each role, one end. Their ids are their places. */

@@ -1,3 +1,5 @@
+import { describeIssue, issuesOf } from "./schema-issue.js";
+
 /** What can go wrong, as codes that a program can test for. */
 export type ErrorCode =
   | "INVALID_ARGUMENT"
@@ -54,6 +56,8 @@ export class LlamaGymError extends Error {
 
 /** Returns the message of a thrown value, for the end of another message. */
 export function errorMessage(error: unknown): string {
+  const issues = issuesOf(error);
+  if (issues !== undefined) return describeIssue(issues);
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -55,3 +55,11 @@ function findStringEnd(text: string, start: number): number {
   }
   return text.length;
 }
+
+/** Formats a value as JSON on one line, as constrained decoding writes it: with ", " and ": " between values. */
+export function formatJsonLine(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(formatJsonLine).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${formatJsonLine(member)}`);
+  return `{${members.join(", ")}}`;
+}

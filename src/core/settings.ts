@@ -21,6 +21,12 @@ interface BaseSetting {
   readonly valueName?: string;
   /** Whether a command fails without it. */
   readonly required?: boolean;
+  /** Part of a program that the setting configures, by which `selectScope` finds it. */
+  readonly scope?: string;
+  /** When a run may change it: only when it is resumed, or also between two updates. Default: never. */
+  readonly changeable?: "resume" | "live";
+  /** Whether the short help of a command shows it. */
+  readonly common?: boolean;
 }
 
 interface NumberSetting extends BaseSetting {
@@ -34,6 +40,8 @@ interface NumberSetting extends BaseSetting {
   readonly max?: number;
   /** Whether 0 is valid as well, below the range. */
   readonly allowsZero?: boolean;
+  /** Whether Infinity is valid as well; JSON cannot store it. */
+  readonly allowsInfinity?: boolean;
 }
 
 interface ChoiceSetting extends BaseSetting {
@@ -50,6 +58,7 @@ interface BooleanSetting extends BaseSetting {
 interface TextSetting extends BaseSetting {
   readonly type: "text";
   readonly default: string | undefined;
+  readonly allowsEmpty?: boolean;
 }
 
 /** A list of strings; on the command line, the option is repeated. */
@@ -72,10 +81,15 @@ type SettingValue<S extends Setting> = S extends { readonly default: undefined }
   ? GivenValue<S> | undefined
   : GivenValue<S>;
 
-/** Declares a table of settings; `group` is their heading in the help. */
-export function defineSettings<const Table extends SettingTable>(table: Table, group?: string): Table {
-  if (group === undefined) return table;
-  const entries = Object.entries(table).map(([name, setting]) => [name, { group, ...setting }]);
+/** Properties that settings of a table share, unless they have their own. */
+type SharedProperties = Pick<BaseSetting, "group" | "scope" | "source" | "changeable" | "common">;
+
+/**
+ * Declares a table of settings. A comment on a setting is the documentation of its property in types that are derived from the
+ * table, such as `Settings<typeof table>`.
+ */
+export function defineSettings<const Table extends SettingTable>(table: Table, shared: SharedProperties = {}): Table {
+  const entries = Object.entries(table).map(([name, setting]) => [name, { ...shared, ...setting }]);
   return Object.fromEntries(entries) as Table;
 }
 
@@ -210,12 +224,14 @@ export function isValidValue(value: unknown, setting: Setting): boolean {
   if (setting.type === "choice") return setting.choices.includes(value as string);
   if (setting.type === "boolean") return typeof value === "boolean";
   const isText = (item: unknown) => typeof item === "string" && item !== "";
-  return setting.type === "text" ? isText(value) : Array.isArray(value) && value.every(isText);
+  if (setting.type === "list") return Array.isArray(value) && value.every(isText);
+  return isText(value) || (setting.allowsEmpty === true && value === "");
 }
 
 function isInRange(value: unknown, range: NumberSetting): boolean {
   const { integer: isInteger = false, min = -Infinity, above = -Infinity, max = Infinity } = range;
   if (range.allowsZero === true && value === 0) return true;
+  if (range.allowsInfinity === true && value === Infinity) return true;
   const isNumber = isInteger ? Number.isSafeInteger(value) : Number.isFinite(value);
   return isNumber && (value as number) >= min && (value as number) > above && (value as number) <= max;
 }
@@ -223,12 +239,12 @@ function isInRange(value: unknown, range: NumberSetting): boolean {
 /** Describes valid values: "an integer >= 1", "a number > 0 and <= 1", "true or false", "cpu or webgpu". */
 export function describeExpected(setting: Setting, formatChoice: (value: string) => string = JSON.stringify): string {
   if (setting.type === "choice") return joinAlternatives(setting.choices.map((value) => formatChoice(value)));
-  if (setting.type !== "number")
-    return { boolean: "true or false", text: "a non-empty string", list: "a list of non-empty strings" }[setting.type];
-  const { integer: isInteger = false, min, above, max, allowsZero = false } = setting;
+  if (setting.type === "text") return setting.allowsEmpty === true ? "a string" : "a non-empty string";
+  if (setting.type !== "number") return setting.type === "boolean" ? "true or false" : "a list of non-empty strings";
+  const { integer: isInteger = false, min, above, max, allowsZero = false, allowsInfinity = false } = setting;
   const bounds = Object.entries({ ">=": min, ">": above, "<=": max }).filter(([, bound]) => bound !== undefined);
   const range = bounds.map(([operator, bound]) => ` ${operator} ${bound}`).join(" and");
-  return `${allowsZero ? "0 or " : ""}${isInteger ? "an integer" : "a number"}${range}`;
+  return `${allowsZero ? "0 or " : ""}${isInteger ? "an integer" : "a number"}${range}${allowsInfinity ? " or Infinity" : ""}`;
 }
 
 /** Joins alternatives as "a, b or c". */
@@ -258,11 +274,37 @@ export function splitSettings(
   return [Object.fromEntries(present.filter(isOwn)), Object.fromEntries(present.filter((entry) => !isOwn(entry)))];
 }
 
-/** Returns the properties with these names, without those that are absent. */
-export function pick<Values extends object, const Name extends keyof Values & string>(
+/**
+ * Checks that options are settings of a table or have another known name.
+ * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one.
+ */
+export function checkOptionNames(owner: string, given: object, ...known: readonly object[]): void {
+  const names = known.flatMap((table) => Object.keys(table));
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw unknownSetting(owner, names, unknown);
+}
+
+/** The names of options that are not settings, to be listed completely. */
+export type OtherOptions<Options, Table> = Readonly<Record<Exclude<keyof Options, keyof Table>, true>>;
+
+/** Returns the values that are settings of a table, without those that are undefined. */
+export function selectSettings<const Table extends object, Values extends object>(
+  table: Table,
   values: Values,
-  names: readonly Name[],
-): Pick<Values, Name> {
-  const present = names.filter((name) => Object.hasOwn(values, name));
-  return Object.fromEntries(present.map((name) => [name, values[name]])) as Pick<Values, Name>;
+): Pick<Values, keyof Table & keyof Values> {
+  const entries = Object.entries(values).filter(([name, value]) => Object.hasOwn(table, name) && value !== undefined);
+  return Object.fromEntries(entries) as Pick<Values, keyof Table & keyof Values>;
+}
+
+/** Returns the settings of a table that belong to these parts of a program. */
+export function selectScope(table: SettingTable, ...scopes: readonly string[]): SettingTable {
+  return filterSettings(table, ({ scope }) => scope !== undefined && scopes.includes(scope));
+}
+
+/** Returns the settings of a table that meet a condition. */
+export function filterSettings(
+  table: SettingTable,
+  condition: (setting: Setting, name: string) => boolean,
+): SettingTable {
+  return Object.fromEntries(Object.entries(table).filter(([name, setting]) => condition(setting, name)));
 }

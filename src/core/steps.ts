@@ -11,11 +11,17 @@ export function runSteps<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** Does the work with pauses, in which the event loop does other work. */
+/** Time after which work pauses. */
+const MAX_SLICE_MS = 5;
+
+/** Does the work in slices of a few milliseconds, between which the event loop does other work. */
 export async function runStepsWithPauses<Result>(steps: Steps<Result>): Promise<Result> {
+  let start = performance.now();
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
+    if (performance.now() - start < MAX_SLICE_MS) continue;
     await yieldToEventLoop();
+    start = performance.now();
   }
 }

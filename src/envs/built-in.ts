@@ -1,8 +1,11 @@
+import { babyAiEnvs } from "./baby-ai/baby-ai.js";
 import { acrobotEnvs } from "./classic-control/acrobot.js";
 import { cartPoleEnvs } from "./classic-control/cart-pole.js";
 import { continuousMountainCarEnvs } from "./classic-control/continuous-mountain-car.js";
 import { mountainCarEnvs } from "./classic-control/mountain-car.js";
 import { pendulumEnvs } from "./classic-control/pendulum.js";
+import { gameEnvs } from "./games/games.js";
+import { reasoningEnvs } from "./reasoning/reasoning.js";
 import type { Registration } from "./registry/env-registry.js";
 import { banditEnvs } from "./tasks/bandit.js";
 import { bullsAndCowsEnvs } from "./tasks/bulls-and-cows.js";
@@ -36,4 +39,7 @@ export const BUILT_IN_ENVS: readonly Registration[] = [
   ...twentyFortyEightEnvs,
   ...webShopEnvs,
   ...wordleEnvs,
+  ...babyAiEnvs,
+  ...gameEnvs,
+  ...reasoningEnvs,
 ];

@@ -1,4 +1,4 @@
-export * from "./bridges/index.js";
+import "./bridges/register-openers.js";
 export {
   batchSpace,
   Box,
@@ -104,6 +104,7 @@ export {
   TransformObservation,
   type TransformObservationOptions,
 } from "./wrappers/observation.js";
+export { FrameStackText } from "./wrappers/frame-stack-text.js";
 export { NormalizeObservation } from "./wrappers/normalize-observation.js";
 export {
   NormalizeReward,
@@ -121,3 +122,14 @@ export {
   type RecordEpisodeStatisticsOptions,
 } from "./wrappers/record-episode.js";
 export * from "./tasks/index.js";
+export * from "./games/index.js";
+export { BabyAiEnv, type BabyAiOptions } from "./baby-ai/baby-ai.js";
+export type { BabyAiObservation } from "./baby-ai/view.js";
+export {
+  createReasoningDataset,
+  reasoningReward,
+  type ReasoningDatasetOptions,
+  type ReasoningRow,
+} from "./reasoning/dataset.js";
+export { ReasoningEnv, type ReasoningOptions } from "./reasoning/reasoning.js";
+export { CurriculumWrapper, type CurriculumOptions, type LeveledEnv } from "./reasoning/curriculum.js";

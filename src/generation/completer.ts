@@ -1,6 +1,6 @@
 import type { RandomStream } from "../core/random/random-stream.js";
 import type { Tokenizer } from "../models/text/index.js";
-import type { DistributionCache } from "./cache/distribution-cache.js";
+import type { CompletionCache } from "./cache/completion-cache.js";
 import type { Completion } from "./completion.js";
 import type { CompiledConstraint, TokenConstraint } from "./constraints/compiled-constraint.js";
 import { IncrementalDetokenizer } from "./incremental-detokenizer.js";
@@ -25,7 +25,7 @@ export interface CompletionRequest extends Pick<
   /** Whether the completion continues the prompt's text, instead of starting a text. */
   readonly isContinuation: boolean;
   /** Distributions of earlier completions with the same parameters and sampling; only for a temperature above 0. */
-  readonly cache?: DistributionCache;
+  readonly cache?: CompletionCache;
   /** Receives the text in pieces as soon as they are certain. */
   readonly onText?: (piece: string) => void;
 }

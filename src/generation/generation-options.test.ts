@@ -36,6 +36,7 @@ describe("resolveOptions", () => {
     for (const options of [{ seed: 1 }, { topP: 0.9 }, { topK: 3 }, { minP: 0.1 }])
       expect(resolveOptions(options).sampling.temperature).toBe(1);
     expect(resolveOptions({ seed: 1 }, { temperature: 0.6 }).sampling.temperature).toBe(0.6);
+    expect(resolveOptions({}, { do_sample: true, top_k: -1, top_p: 0 }).sampling).toMatchObject({ topK: 0, topP: 0 });
     expect(resolveOptions({}, { temperature: 0.6, top_k: null }).sampling).toMatchObject({ temperature: 0, topK: 50 });
   });
 
@@ -49,7 +50,7 @@ describe("resolveOptions", () => {
   it.each([
     [{ temperature: -1 }, "`temperature` must be 0 or a number >= 0.000001 and <= 100, got -1."],
     [{ temperature: NaN }, "`temperature` must be 0 or a number >= 0.000001 and <= 100, got NaN."],
-    [{ topP: 0 }, "`topP` must be a number >= 0.000001 and <= 1, got 0."],
+    [{ topP: 1e-7 }, "`topP` must be 0 or a number >= 0.000001 and <= 1, got 1e-7."],
     [{ topK: 1.5 }, "`topK` must be an integer >= 0, got 1.5."],
     [{ maxNewTokens: 0 }, "`maxNewTokens` must be an integer >= 1, got 0."],
     [{ minP: 2 }, "`minP` must be 0 or a number >= 0.000001 and <= 1, got 2."],

@@ -1,5 +1,6 @@
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import {
+  checkOptionNames,
   checkSetting,
   checkSettings,
   choice,
@@ -7,7 +8,8 @@ import {
   integer,
   list,
   number,
-  unknownSetting,
+  type OtherOptions,
+  type Settings,
 } from "../core/settings.js";
 import type { SamplingParams } from "../engine/runtime/kernels/sampling.js";
 import type { ChatOptions } from "../models/text/index.js";
@@ -17,45 +19,76 @@ import type { JsonSchema } from "./constraints/json-schema/keywords.js";
 const MIN_POSITIVE = 1e-6;
 export const TEMPERATURE_LIMITS = { min: MIN_POSITIVE, max: 100 } as const;
 
-/** Numbers that control generation. */
-const numberSettings = defineSettings({
-  maxNewTokens: integer({ min: 1, description: "Maximum number of tokens to generate." }),
+/** Parameters of the distribution that tokens are sampled from. */
+const samplingSettings = defineSettings({
+  /** 0 is greedy, 1 is the model's distribution. */
   temperature: number({
     ...TEMPERATURE_LIMITS,
     allowsZero: true,
     short: "t",
+    common: true,
     description: "Sampling temperature. 0 is greedy, 1 is the model's distribution.",
   }),
+  /** Samples from the k most probable tokens; 0 disables it. */
   topK: integer({ min: 0, description: "Sample from the k most probable tokens. 0 disables it." }),
+  /** Samples from the most probable tokens up to this cumulative probability. */
   topP: number({
     min: MIN_POSITIVE,
     max: 1,
-    description: "Sample from the most probable tokens up to this cumulative probability.",
+    allowsZero: true,
+    description: "Sample from the most probable tokens up to this cumulative probability. 0 keeps one token.",
   }),
+  /** Samples from tokens at least this probable relative to the most probable one. */
   minP: number({
     min: MIN_POSITIVE,
     max: 1,
     allowsZero: true,
     description: "Sample from tokens at least this probable relative to the most probable one.",
   }),
+  /** Penalty of tokens that occurred before; 1 disables it. */
   repetitionPenalty: number({
     min: 0.01,
     max: 100,
     description: "Penalty of tokens that occurred before; 1 disables it.",
   }),
+});
+
+/** Numbers that control generation. */
+const numberSettings = defineSettings({
+  /** Maximum number of tokens to generate. */
+  maxNewTokens: integer({ min: 1, common: true, description: "Maximum number of tokens to generate." }),
+  ...samplingSettings,
+  /** Random seed. */
   // The seeds of choices and prompts, which are added to it, stay exact.
-  seed: integer({ min: 0, max: 2 ** 48, description: "Random seed." }),
+  seed: integer({ min: 0, max: 2 ** 48, common: true, description: "Random seed." }),
+});
+
+/** Sampling parameters that leave the model's distribution as it is. */
+export const UNFILTERED_SAMPLING = { topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 } as const;
+
+/** Sampling of a trained policy: by default from the model's distribution, because the trained distribution is the sampled one. */
+export const policySamplingSettings = defineSettings({
+  /** Default 1. */
+  temperature: number({ ...TEMPERATURE_LIMITS, default: 1, description: "Sampling temperature during training." }),
+  /** Samples from the k most probable tokens. Default 0: from all. */
+  topK: { ...samplingSettings.topK, default: UNFILTERED_SAMPLING.topK },
+  /** Samples from the most probable tokens up to this cumulative probability. Default 1. */
+  topP: { ...samplingSettings.topP, default: UNFILTERED_SAMPLING.topP },
+  /** Samples from tokens at least this probable relative to the most probable one. Default 0. */
+  minP: { ...samplingSettings.minP, default: UNFILTERED_SAMPLING.minP },
+  /** Penalty of tokens that occurred before. Default 1: none. */
+  repetitionPenalty: { ...samplingSettings.repetitionPenalty, default: UNFILTERED_SAMPLING.repetitionPenalty },
 });
 
 type NumericOption = keyof typeof numberSettings;
 
-/** How a prompt that leaves no room for a completion is handled. */
-export type ContextOverflow = "error" | "drop-oldest";
-
-/** Options of generation that the command line has, too. */
-export const generationSettings = defineSettings({
+/** Numbers and choices that control generation. */
+const plainSettings = defineSettings({
   ...numberSettings,
-  stop: list({ description: "Text that ends the completion. May be repeated." }),
+  /**
+   * If a prompt leaves no room for a completion, "error" (the default) throws CONTEXT_OVERFLOW and "drop-oldest" drops the oldest
+   * tokens, or the oldest messages after the system's.
+   */
   contextOverflow: choice({
     choices: ["error", "drop-oldest"],
     default: "error",
@@ -63,10 +96,19 @@ export const generationSettings = defineSettings({
   }),
 });
 
+/** How a prompt that leaves no room for a completion is handled. */
+export type ContextOverflow = Settings<typeof plainSettings>["contextOverflow"];
+
+/** Options of generation that are also options of the command line. */
+export const generationSettings = defineSettings({
+  ...plainSettings,
+  stop: list({ description: "Text that ends the completion. May be repeated." }),
+});
+
 /** Options of generation. Defaults come from the model's generation_config.json, then from Transformers. */
 export interface GenerationOptions
   extends
-    Partial<Record<NumericOption, number>>,
+    Partial<Settings<typeof plainSettings>>,
     Pick<ChatOptions, "tools" | "chatTemplate" | "variables" | "splitSpecialTokens"> {
   /** Strings that end the completion and are not part of its text. */
   readonly stop?: string | readonly string[];
@@ -84,32 +126,27 @@ export interface GenerationOptions
   readonly signal?: AbortSignal;
   /** Whether to use the model's adapter. Default true. */
   readonly adapter?: boolean;
-  /**
-   * If a prompt leaves no room for a completion, "error" (the default) throws CONTEXT_OVERFLOW and "drop-oldest" drops the oldest
-   * tokens, or the oldest messages after the system's.
-   */
-  readonly contextOverflow?: ContextOverflow;
 }
 
-const otherOptions = [
-  "stopTokenIds",
-  "ignoreEos",
-  "choices",
-  "regex",
-  "jsonSchema",
-  "signal",
-  "adapter",
-  "tools",
-  "chatTemplate",
-  "variables",
-  "splitSpecialTokens",
-] as const satisfies readonly (keyof GenerationOptions)[];
+const otherOptions: OtherOptions<GenerationOptions, typeof generationSettings> = {
+  stopTokenIds: true,
+  ignoreEos: true,
+  choices: true,
+  regex: true,
+  jsonSchema: true,
+  signal: true,
+  adapter: true,
+  tools: true,
+  chatTemplate: true,
+  variables: true,
+  splitSpecialTokens: true,
+};
 
 /** Default of `maxNewTokens` if the model's files have none. */
 const DEFAULT_MAX_NEW_TOKENS = 256;
 
 /** Transformers' defaults for sampling (GenerationConfig). */
-const SAMPLING_DEFAULTS: SamplingParams = { temperature: 1, topK: 50, topP: 1, minP: 0, repetitionPenalty: 1 };
+const SAMPLING_DEFAULTS: SamplingParams = { ...UNFILTERED_SAMPLING, temperature: 1, topK: 50 };
 
 /** Options that imply sampling. */
 const SAMPLING_OPTIONS = ["topK", "topP", "minP", "seed"] as const;
@@ -138,8 +175,8 @@ export function resolveOptions(
   const temperature = options.temperature ?? (doSample ? (readConfigNumber("temperature", generationConfig) ?? 1) : 0);
   // Filters from generation_config.json must not remove tokens that a constraint allows.
   const isUnconstrained = listConstraintOptions(options).length === 0;
-  const samplingParam = (name: "topK" | "topP" | "minP" | "repetitionPenalty") =>
-    isUnconstrained ? (optionOrConfig(name) ?? SAMPLING_DEFAULTS[name]) : (options[name] ?? UNMODIFIED_SAMPLING[name]);
+  const samplingParam = (name: keyof typeof UNFILTERED_SAMPLING) =>
+    isUnconstrained ? (optionOrConfig(name) ?? SAMPLING_DEFAULTS[name]) : (options[name] ?? UNFILTERED_SAMPLING[name]);
   return {
     sampling: {
       temperature,
@@ -154,12 +191,8 @@ export function resolveOptions(
   };
 }
 
-const UNMODIFIED_SAMPLING = { topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
-
 function checkOptions(options: GenerationOptions): void {
-  const known = [...Object.keys(generationSettings), ...otherOptions];
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown !== undefined) throw unknownSetting("Generation", known, unknown);
+  checkOptionNames("Generation", options, generationSettings, otherOptions);
   const { stop, stopTokenIds, choices } = options;
   checkSettings(generationSettings, { ...options, stop: typeof stop === "string" ? [stop] : stop });
   if (stopTokenIds?.some((id) => !Number.isSafeInteger(id) || id < 0) === true)
@@ -197,11 +230,13 @@ function checkConstraintOptions(options: GenerationOptions): void {
     );
 }
 
-/** Reads a number of generation_config.json: `max_new_tokens` for `maxNewTokens`. */
-function readConfigNumber(name: NumericOption, config: Readonly<Record<string, unknown>>): number | undefined {
+/** Reads a number of generation_config.json: `max_new_tokens` for `maxNewTokens`. @throws FILE_CORRUPT for one out of range. */
+export function readConfigNumber(name: NumericOption, config: Readonly<Record<string, unknown>>): number | undefined {
   const key = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const value = name === "seed" ? undefined : config[key];
   if (value === undefined || value === null) return undefined;
+  // vLLM's value for no limit, which files for it have.
+  if (name === "topK" && value === -1) return 0;
   try {
     checkSetting(`\`${key}\``, value, numberSettings[name]);
   } catch (error) {

@@ -2,9 +2,12 @@ import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import type { ExportOptions } from "../models/export/export-model.js";
 import { mergeAdapter } from "../models/adapters/merge-adapter.js";
+import { FrozenStates } from "../models/graphs/frozen-states.js";
 import { addChecksums } from "../models/files/index.js";
 import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
+import { getOrCreatePromise } from "../core/promise-cache.js";
 import { RandomStream } from "../core/random/random-stream.js";
+import { runStepsWithPauses } from "../core/steps.js";
 import type { Tokenizer } from "../models/text/index.js";
 import { Completer } from "./completer.js";
 import type { CompiledConstraint } from "./constraints/compiled-constraint.js";
@@ -56,6 +59,8 @@ export class LanguageModel {
     readonly causalLM: CausalLM,
     private readonly textTokenizer: Tokenizer | undefined,
     private readonly options: LanguageModelOptions = {},
+    /** The states of frozen layers, which samplers and learners of this model share; undefined without frozen layers. */
+    readonly frozenStates = FrozenStates.create(causalLM),
   ) {
     this.constraintCompiler = new ConstraintCompiler({
       tokenizer: () => this.tokenizer,
@@ -94,7 +99,8 @@ export class LanguageModel {
 
   /** Returns the same model with another tokenizer. */
   withTokenizer(tokenizer: Tokenizer): LanguageModel {
-    return tokenizer === this.textTokenizer ? this : new LanguageModel(this.causalLM, tokenizer, this.options);
+    const { causalLM, options, frozenStates } = this;
+    return tokenizer === this.textTokenizer ? this : new LanguageModel(causalLM, tokenizer, options, frozenStates);
   }
 
   /**
@@ -145,8 +151,10 @@ export class LanguageModel {
     continuations: readonly (string | readonly number[])[],
     options: ScoreOptions = {},
   ): Promise<readonly ContinuationScore[]> {
-    const prompt = this.encodePrompt(input, options);
-    const continuationTokens = encodeContinuations(continuations, prompt, () => this.tokenizer);
+    const prompt = await this.encodePrompt(input, options);
+    const continuationTokens = await runStepsWithPauses(
+      encodeContinuations(continuations, prompt, () => this.tokenizer),
+    );
     const scores = await this.scoreTokens(prompt, continuationTokens, options);
     return scores.map((tokenLogProbs, i) => ({
       logProb: tokenLogProbs.reduce((sum, value) => sum + value, 0),
@@ -162,7 +170,7 @@ export class LanguageModel {
   async choose(input: PromptInput, choices: readonly string[], options: ChooseOptions = {}): Promise<ChoiceResult> {
     const { temperature = 1, seed, ...scoreOptions } = options;
     resolveOptions({ temperature, seed });
-    const prompt = this.encodePrompt(input, scoreOptions);
+    const prompt = await this.encodePrompt(input, scoreOptions);
     const constraint = this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
     if (choices.length > MAX_SCORED_CHOICES)
       throw invalidArgument(
@@ -226,19 +234,30 @@ export class LanguageModel {
   async sampler({ adapter = true }: { adapter?: boolean } = {}): Promise<Sampler> {
     if (this.closed) throw new LlamaGymError("INVALID_STATE", "This model is closed.");
     const usesAdapter = adapter || this.causalLM.adapter === undefined;
-    let sampler = this.samplers.get(usesAdapter);
-    if (sampler === undefined) {
-      const options = { ...this.options, adapter: usesAdapter };
+    return getOrCreatePromise(this.samplers, usesAdapter, () => {
+      const options = { ...this.options, adapter: usesAdapter, frozenStates: this.frozenStates };
       const other = this.samplers.get(!usesAdapter);
-      sampler = other?.then((found) => found.withAdapter(options)) ?? Sampler.create(this.causalLM, options);
-      this.samplers.set(usesAdapter, sampler);
-    }
-    return sampler;
+      return other?.then((found) => found.withAdapter(options)) ?? Sampler.create(this.causalLM, options);
+    });
   }
 
   /** Returns a completer over `sampler`. */
   async completer(options: { adapter?: boolean } = {}): Promise<Completer> {
     return new Completer(await this.sampler(options), this.textTokenizer);
+  }
+
+  /**
+   * Runs work that leaves no trace in later results: what it computed is not reused, so that these are the same to the last bit as
+   * without it.
+   */
+  async runIsolated<Result>(work: () => Promise<Result>): Promise<Result> {
+    const stateCount = this.frozenStates?.count;
+    try {
+      return await work();
+    } finally {
+      this.causalLM.clearCaches();
+      if (stateCount !== undefined) this.frozenStates!.truncate(stateCount);
+    }
   }
 
   /** Closes the runtime and the files of this model and of all models that share its weights. */
@@ -256,13 +275,15 @@ export class LanguageModel {
     const { choices, contextOverflow, adapter, seed, signal } = options;
     const { sampling, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
     const tokenizer = stop.length > 0 ? this.tokenizer : this.textTokenizer;
-    const prompt = this.encodePrompt(input, options);
+    const prompt = await this.encodePrompt(input, options);
     const choiceConstraint =
       choices === undefined ? undefined : this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
     const { maxPositions } = this.causalLM.config;
     const requestedLength =
       choiceConstraint === undefined ? length : { maxNewTokens: choiceConstraint.maxLength, isLengthExplicit: true };
-    const { tokens, maxNewTokens } = fitToContext(prompt, { ...requestedLength, contextOverflow, maxPositions });
+    const { tokens, maxNewTokens } = await runStepsWithPauses(
+      fitToContext(prompt, { ...requestedLength, contextOverflow, maxPositions }),
+    );
     const pattern = readPattern(options);
     const { isContinuation } = prompt;
     const start = isContinuation ? "continuation" : "start";
@@ -282,11 +303,12 @@ export class LanguageModel {
     });
   }
 
-  private encodePrompt(input: PromptInput, options: ScoreOptions): EncodedPrompt {
+  private encodePrompt(input: PromptInput, options: ScoreOptions): Promise<EncodedPrompt> {
     const { vocabSize, maxPositions } = this.causalLM.config;
     const bosTokenId = this.textTokenizer?.bosTokenId;
     const maxTokens = options.contextOverflow === "drop-oldest" ? undefined : maxPositions;
-    return encodePrompt(input, { vocabSize, tokenizer: () => this.tokenizer, bosTokenId }, options, maxTokens);
+    const encoder = { vocabSize, tokenizer: () => this.tokenizer, bosTokenId };
+    return runStepsWithPauses(encodePrompt(input, encoder, options, maxTokens));
   }
 
   private async scoreTokens(
@@ -296,7 +318,9 @@ export class LanguageModel {
   ): Promise<(readonly number[])[]> {
     const maxNewTokens = continuations.reduce((max, { length }) => Math.max(max, length), 1);
     const { maxPositions } = this.causalLM.config;
-    const { tokens } = fitToContext(prompt, { contextOverflow, maxNewTokens, isLengthExplicit: true, maxPositions });
+    const { tokens } = await runStepsWithPauses(
+      fitToContext(prompt, { contextOverflow, maxNewTokens, isLengthExplicit: true, maxPositions }),
+    );
     return (await this.completer({ adapter })).score(tokens, continuations);
   }
 }

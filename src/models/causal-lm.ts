@@ -7,7 +7,8 @@ import { Runtime, type SessionOptions } from "../engine/runtime/runtime.js";
 import type { Session } from "../engine/runtime/session.js";
 import type { BufferView } from "../engine/runtime/buffer-view.js";
 import { findLayer, HEAD_MODULE, linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
-import { loraBName, type LoraConfig, type LoraModule } from "./adapters/lora-config.js";
+import type { LoraConfig } from "./files/index.js";
+import { loraBName, type LoraModule } from "./adapters/lora-module.js";
 import type { ParameterBuffer } from "./weights/parameter-buffer.js";
 import {
   ModelParameterScope,
@@ -56,6 +57,7 @@ interface TrainableState {
  */
 export class CausalLM {
   private version = 0;
+  private clearedCaches = 0;
 
   constructor(
     readonly source: ModelSource,
@@ -95,14 +97,27 @@ export class CausalLM {
     }
   }
 
-  /** Incremented by markParametersChanged. Results computed with another version are outdated. */
+  /** Version of the trainable parameters, incremented by `markParametersChanged`. */
   get parametersVersion(): number {
     return this.version;
   }
 
-  /** Invalidates all caches; must be called after every change of a trainable parameter. */
+  /** Incremented by `markParametersChanged` and `clearCaches`. Caches discard the results of other versions. */
+  get cacheVersion(): number {
+    return this.version + this.clearedCaches;
+  }
+
+  /** Announces new parameters and invalidates all caches; must be called after every change of a trainable parameter. */
   markParametersChanged(): void {
     this.version++;
+  }
+
+  /**
+   * Makes samplers compute everything again although no parameter has changed. Rounding depends on what is computed together, so the
+   * results after it do not depend, to the last bit, on what was computed before.
+   */
+  clearCaches(): void {
+    this.clearedCaches++;
   }
 
   get adapter(): Adapter | undefined {

@@ -27,7 +27,7 @@ import {
 } from "../engine/graph/index.js";
 import type { DType } from "../engine/tensor/dtype.js";
 import type { ParameterScope } from "../engine/nn/parameter-scope.js";
-import { loraAName, loraBName, type LoraModule } from "./adapters/lora-config.js";
+import { loraAName, loraBName, type LoraModule } from "./adapters/lora-module.js";
 import { BLOCK_SIZE } from "./weights/quantize.js";
 
 /** A parameter's form in graphs. */

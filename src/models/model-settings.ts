@@ -1,25 +1,20 @@
 import { invalidArgument } from "../core/errors.js";
 import { boolean, choice, defineSettings, integer, number, text, type Settings } from "../core/settings.js";
-import type { LoraConfig } from "./adapters/lora-config.js";
+import type { LoraConfig } from "./files/index.js";
 import { checkBackwardPrecision } from "./causal-lm.js";
 import { EMBEDDED_MODEL } from "./embedded-model.js";
 
 const LLAMAGYM = "LlamaGym 0.1.1";
 
-/** How a model is opened. */
-export const modelSettings = defineSettings(
+/** A model and how it computes, on any machine. */
+export const baseModelSettings = defineSettings(
   {
     model: text({
       default: EMBEDDED_MODEL,
       short: "m",
+      common: true,
       valueName: "path or id",
       description: "Model: a folder, a GGUF file, a Hugging Face id, or embedded, the model included in llamagym.",
-    }),
-    adapter: text({ valueName: "path or id", description: "LoRA adapter to start from." }),
-    device: choice({ default: "auto", choices: ["auto", "cpu", "cuda", "webgpu"], description: "Execution device." }),
-    threads: integer({
-      min: 1,
-      description: "Number of threads per operation. Default: OMP_NUM_THREADS, or all cores.",
     }),
     quantize: choice({
       default: "none",
@@ -41,7 +36,28 @@ export const modelSettings = defineSettings(
         "Encode special tokens that are written in messages, observations, tools and examples as plain text, not as control tokens.",
     }),
   },
-  "Model",
+  { group: "Model", scope: "model" },
+);
+
+/** How a model is opened. */
+export const modelSettings = defineSettings(
+  {
+    ...baseModelSettings,
+    adapter: text({ valueName: "path or id", common: true, description: "LoRA adapter to start from." }),
+    device: choice({
+      default: "auto",
+      choices: ["auto", "cpu", "cuda", "webgpu"],
+      changeable: "resume",
+      common: true,
+      description: "Execution device.",
+    }),
+    threads: integer({
+      min: 1,
+      changeable: "resume",
+      description: "Number of threads per operation. Default: OMP_NUM_THREADS, or all cores.",
+    }),
+  },
+  { group: "Model", scope: "model" },
 );
 
 /** Parameters that are trained. */
@@ -81,12 +97,13 @@ export const tuningSettings = defineSettings(
       description: "Comma-separated names of modules without an adapter, among those of targetModules.",
     }),
   },
-  "Trained parameters",
+  { group: "Trained parameters", scope: "model" },
 );
 
 /** Token budget of a micro-batch. */
 export const microBatchTokens = integer({
   min: 1,
+  changeable: "resume",
   description:
     "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB.",
 });

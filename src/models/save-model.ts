@@ -22,7 +22,8 @@ import { buildLegacyRope } from "./architectures/index.js";
 import { formatAdapterReadme } from "./adapter-readme.js";
 import type { CausalLM } from "./causal-lm.js";
 import { EMBEDDED_MODEL } from "./embedded-model.js";
-import { loraAName, loraBName, LORA_DEFAULTS, type LoraConfig } from "./adapters/lora-config.js";
+import { LORA_DEFAULTS, type LoraConfig } from "./files/index.js";
+import { loraAName, loraBName } from "./adapters/lora-module.js";
 import { openModelSource } from "./weights/model-source.js";
 
 /** Options of `savePretrained`. */

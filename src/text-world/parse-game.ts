@@ -1,6 +1,7 @@
 import { parseBoundedJson } from "../core/json.js";
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../core/errors.js";
+import { describeIssue } from "../core/schema-issue.js";
 import { Game, type EntityInfo } from "./game.js";
 import { Action } from "./logic/action.js";
 import { Facts } from "./logic/facts.js";
@@ -66,9 +67,8 @@ const gameSchema = z.object({
 export function parseGame(text: string, fileName: string): Game {
   const checked = gameSchema.safeParse(parseJson(text, fileName));
   if (!checked.success) {
-    const { path, message } = checked.error.issues[0];
-    const where = path.length > 0 ? `${path.join(".")}: ` : "";
-    throw new LlamaGymError("FILE_CORRUPT", `${fileName} is not a TextWorld game (${where}${message}). Make it again.`);
+    const fault = describeIssue(checked.error.issues);
+    throw new LlamaGymError("FILE_CORRUPT", `${fileName} is not a TextWorld game (${fault}). Make it again.`);
   }
   const { version, world, KB, objective, ...parts } = checked.data;
   if (version !== FORMAT_VERSION)

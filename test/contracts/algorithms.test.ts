@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { mul, neg, reduceMean, reduceSum, type Node } from "../../src/engine.js";
-import { defineAlgorithm, number, type LossNodes } from "../../src/index.js";
+import { defineAlgorithm, type LossNodes, settings } from "../../src/index.js";
 import { algorithms } from "../../src/rl/algorithms/algorithms.js";
 import { checkAlgorithm } from "../../src/testing.js";
 import { runInHost } from "../support/command.js";
@@ -15,7 +15,7 @@ const TIMEOUT = 300_000;
 function policyGradient(loss: (nodes: LossNodes) => Node, description = "Learning rate of AdamW.") {
   return defineAlgorithm({
     name: "test",
-    settings: { learningRate: number({ default: 1e-3, above: 0, description }) },
+    settings: { learningRate: settings.number({ default: 1e-3, above: 0, description }) },
     rollout: () => ({ kind: "turns", turns: 8 }),
     advantages: (trajectories) => ({
       advantages: trajectories.map(({ turns }) =>

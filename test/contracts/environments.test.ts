@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LlamaGymError } from "../../src/core/errors.js";
+import { compileToByteAutomaton } from "../../src/generation/constraints/output-constraint.js";
 import { checkEnv } from "../../src/testing.js";
 import "../../src/text-world/index.js";
 import type { Env, EnvState, RenderFrame, StepResult } from "../../src/envs/env.js";
@@ -19,6 +20,8 @@ const DETERMINISTIC = ["CliffWalking-v1"];
 /** Words, punctuation marks and single digits, roughly the tokens of a small tokenizer. */
 const TOKENS = /\p{L}+|\d|[^\s\p{L}\d]/gu;
 const MAX_OBSERVATION_TOKENS = 40;
+/** BabyAI lists up to ten things in view, each with two distances. */
+const MAX_BABY_AI_TOKENS = 140;
 
 const ids = registry.all().map(({ id }) => id);
 
@@ -94,7 +97,10 @@ describe.each(ids)("%s", (id) => {
     if (text === undefined) throw new Error("no text interface");
     const { observation, info } = await env.reset({ seed: 2 });
     expect(text.systemPrompt).not.toBe("");
-    for (const choice of getChoices(text, observation, info) ?? []) {
+    const choices = getChoices(text, observation, info);
+    expect(choices).not.toEqual([]);
+    // A completion is one of the choices, or of another form, which the space samples.
+    for (const choice of choices ?? []) {
       const completion = env.actionSpace instanceof Text ? choice : `I think that ${choice} is best.`;
       const action = text.parseAction(completion, observation, info);
       expect(env.actionSpace.contains(action)).toBe(true);
@@ -103,6 +109,20 @@ describe.each(ids)("%s", (id) => {
     const isFree = env.actionSpace instanceof Text;
     expect(text.parseAction("", observation, info)).toBeUndefined();
     expect(text.parseAction("?!", observation, info) === undefined).toBe(!isFree);
+  });
+
+  it("formats its actions as completions that it parses, and that its JSON schema allows", async () => {
+    const env = make(id);
+    const text = env.text!;
+    const { observation, info } = await env.reset({ seed: 2 });
+    env.actionSpace.seed(3);
+    const completions = Array.from({ length: 20 }, () => text.formatAction(env.actionSpace.sample()));
+    const isRead = (completion: string) => env.actionSpace.contains(text.parseAction(completion, observation, info));
+    expect(completions.filter((completion) => !isRead(completion))).toEqual([]);
+    const automaton = text.jsonSchema && compileToByteAutomaton({ jsonSchema: text.jsonSchema });
+    const isAllowed = (completion: string) =>
+      automaton === undefined || automaton.accepting[automaton.walk(0, Buffer.from(completion))] === 1;
+    expect(completions.filter((completion) => !isAllowed(completion))).toEqual([]);
   });
 
   it("rejects invalid actions, options and seeds with a specific error", async () => {
@@ -136,7 +156,8 @@ describe.each(ids)("%s", (id) => {
 describe.each(ids.filter((id) => registry.spec(id).entryPoint({}).observationSpace.constructor.name !== "Text"))(
   "%s's observations as text",
   (id) => {
-    it(`have at most ${MAX_OBSERVATION_TOKENS} tokens`, async () => {
+    const maxTokens = id.startsWith("BabyAI-") ? MAX_BABY_AI_TOKENS : MAX_OBSERVATION_TOKENS;
+    it(`have at most ${maxTokens} tokens`, async () => {
       const env = make(id);
       await env.reset({ seed: 5 });
       env.actionSpace.seed(5);
@@ -144,7 +165,7 @@ describe.each(ids.filter((id) => registry.spec(id).entryPoint({}).observationSpa
         ({ observation, info }) => env.text?.formatObservation(observation, info) ?? "",
       );
       const longest = Math.max(...texts.map((text) => text.match(TOKENS)?.length ?? 0));
-      expect(longest).toBeLessThanOrEqual(MAX_OBSERVATION_TOKENS);
+      expect(longest).toBeLessThanOrEqual(maxTokens);
     });
   },
 );

@@ -23,7 +23,7 @@ const bait = defineWorld<number>({
     "You follow a trail through the forest. Berries end your trip; the lake is worth more. Answer eat or walk.",
   maxEpisodeSteps: 10,
   start: [{ probability: 1, state: 0 }],
-  describe: (distance) => `You have walked ${distance} miles. There are berries beside the trail.`,
+  describe: (distance) => `You have walked ${distance} miles. There are berries near the trail.`,
   actions: () => ["eat", "walk"],
   step: (distance, action) => (action === "eat" ? end(distance, 0.2) : distance === 4 ? end(5, 1) : [go(distance + 1)]),
 });

@@ -20,7 +20,7 @@ export function solveWorld(world: World): WorldReturns {
     const values = new Map<string, number>();
     const value = (belief: Belief, steps: number): number => {
       if (steps === 0) return 0;
-      const key = `${steps} ${JSON.stringify([...belief].sort())}`;
+      const key = `${steps} ${JSON.stringify([...belief].toSorted(([a], [b]) => (a < b ? -1 : 1)))}`;
       const known = values.get(key);
       if (known !== undefined) return known;
       const [state] = belief.keys();

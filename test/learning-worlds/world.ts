@@ -38,8 +38,8 @@ export interface WorldOf<State extends JsonValue> extends Omit<World, "start" | 
   readonly step: (state: State, action: string) => readonly (Outcome & { readonly state: State })[];
 }
 
-/** Checks the type of a world's states, then forgets it. */
-export const defineWorld = <State extends JsonValue>(world: WorldOf<State>): World => world as unknown as World;
+/** Checks the type of the states of a world. */
+export const defineWorld = <State extends JsonValue>(world: WorldOf<State>): World => world;
 
 /** Returns states that are equally likely. */
 export const uniform = <State extends JsonValue>(states: readonly State[]) =>

@@ -1,6 +1,7 @@
 import { mul } from "../../src/engine/graph/ops/elementwise.js";
 import { tokenLogProbs, type LmHeadAttributes } from "../../src/engine/graph/ops/token-log-probs.js";
 import * as ops from "../../src/engine/graph/ops/norm.js";
+import { output } from "../../src/engine/graph/ops/output.js";
 import { rotary } from "../../src/engine/graph/ops/rotary.js";
 import { between, float, ids, integers, matrixSizes, type OperationCase, type Sizes } from "./case.js";
 import { mapLastAxis, elementAt, buildArray, range, sum, type PlainArray } from "./plain.js";
@@ -233,7 +234,7 @@ export const normCases = {
       build: ({ x, weight, bias }) => {
         const rms = ops.rmsNorm(x, weight, EPSILON);
         const layer = ops.layerNorm(x, weight, bias, EPSILON);
-        return [rms, ops.output(rms, 1), layer, ops.output(layer, 1), ops.output(layer, 2)];
+        return [rms, output(rms, 1), layer, output(layer, 1), output(layer, 2)];
       },
       reference: ({ x, weight, bias }) => [
         rmsNorm(x, weight),
@@ -253,8 +254,8 @@ export const normCases = {
         weight: float([columns]),
       }),
       build: ({ x, y, weight }) => [
-        ops.output(ops.rmsNorm(x, weight, EPSILON), 1),
-        mul(ops.output(ops.layerNorm(y, weight, weight, EPSILON), 2), 2),
+        output(ops.rmsNorm(x, weight, EPSILON), 1),
+        mul(output(ops.layerNorm(y, weight, weight, EPSILON), 2), 2),
       ],
       reference: ({ x, y }) => [
         reduceLastAxis(x, inverseRms),

@@ -20,8 +20,10 @@ const suites: readonly Suite[] = [
   { folder: "models", load: async () => (await import("./chat.js")).runTokenizerParity },
   { folder: "sampling", load: async () => (await import("./sampling.js")).runSamplingParity },
   { folder: "chat", load: async () => (await import("./chat.js")).runChatParity },
+  { folder: "jinja", load: async () => (await import("./jinja.js")).runJinjaParity },
   { folder: "rl", load: async () => (await import("./rl.js")).runRlParity },
   { folder: "gym", load: async () => (await import("./gym.js")).runGymParity },
+  { folder: "worlds", load: async () => (await import("./worlds.js")).runWorldsParity },
   { folder: "textworld", load: async () => (await import("./text-world.js")).runTextWorldParity, from: "folder above" },
 ];
 

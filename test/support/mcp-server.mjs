@@ -26,6 +26,16 @@ if (mode === "deep-schema") {
   for (let i = 0; i < 100; i++) schema = { type: "array", items: schema };
   tools.push(tool("deep", { schema }));
 }
+if (mode === "malformed")
+  tools.unshift(
+    null,
+    { name: 5, inputSchema: { type: "object" } },
+    { name: "text", inputSchema: "none" },
+    { name: "x".repeat(500), inputSchema: { type: "object" } },
+    { name: "open", description: ["a list"], inputSchema: { properties: {} }, outputSchema: 3, annotations: "none" },
+    { name: "bare" },
+  );
+if (mode === "only-malformed") tools.splice(0, tools.length, { name: "text", inputSchema: "none" });
 if (mode === "twins") tools.push(tool("add"));
 
 let count = 0;

@@ -57,5 +57,5 @@ function describeSetting(setting: Setting): string {
 }
 
 function formatValue(value: unknown): string {
-  return value === undefined ? "" : `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
+  return value === undefined || value === "" ? "" : `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
 }

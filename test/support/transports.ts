@@ -3,12 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { JOB_LOG_FILE, type JobLogLine } from "../../src/app/distributed/job-log.js";
+import { JOB_LOG_FILE, type JobLogLine } from "../../src/app/distributed/job-log-line.js";
 import type { WorkerQueue, WorkSession } from "../../src/app/distributed/job-queue.js";
 import { openTransport, openWorkerQueue, type WorkersAddress } from "../../src/app/distributed/open-transport.js";
 import { runWorker } from "../../src/app/distributed/rollout-worker.js";
 import { openRunModel } from "../../src/app/runs/open-model.js";
-import { createEnvFactory, makeTextAgent, requireTextEnv } from "../../src/app/runs/make-text-agent.js";
+import { makeTextAgent, requireTextEnv } from "../../src/app/runs/make-text-agent.js";
+import { RunEnv } from "../../src/app/runs/run-env.js";
 import { resolveTrainConfig } from "../../src/app/runs/run-settings.js";
 import { stream } from "../../src/core/random/streams.js";
 import type { LanguageModel } from "../../src/generation/language-model.js";
@@ -23,7 +24,7 @@ export const times = { leaseMs: 10_000 };
 export const shortTimes = { leaseMs: 1000 };
 export const files = { threads: 1, device: "cpu" as const };
 export const config = resolveTrainConfig({ env: "Blackjack-v1", threads: 1, device: "cpu" });
-const createEnv = createEnvFactory(config);
+const createEnv = async () => new RunEnv(config).open();
 
 export const info = {
   version: "0",

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { Drawing, Shape } from "./parse-drawing.js";
+import type { Drawing, Shape } from "./drawing-shapes.js";
 
 /** A picture of an environment's state. */
 export function EnvDrawing({ drawing }: { readonly drawing: Drawing }): JSX.Element {

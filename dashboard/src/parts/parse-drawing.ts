@@ -1,42 +1,20 @@
-/** A shape of a drawing; its class has the color. */
-export type Shape =
-  | { readonly kind: "rect"; readonly name: string; readonly at: readonly [x: number, y: number, w: number, h: number] }
-  | { readonly kind: "circle"; readonly name: string; readonly at: readonly [x: number, y: number, r: number] }
-  | {
-      readonly kind: "line";
-      readonly name: string;
-      readonly at: readonly [x1: number, y1: number, x2: number, y2: number];
-    }
-  | {
-      readonly kind: "text";
-      readonly name: string;
-      readonly at: readonly [x: number, y: number];
-      readonly text: string;
-    };
+import { circle, label, MAX_TILES, rect, type Drawing } from "./drawing-shapes.js";
+import { parseBabyAi, parseBoard } from "./parse-grid-drawing.js";
 
-/** A picture of an environment's state, in units of a tile. */
-export interface Drawing {
-  /** Sentence for screen readers. */
-  readonly label: string;
-  readonly width: number;
-  readonly height: number;
-  readonly shapes: readonly Shape[];
-}
-
-/** Tiles of a picture; a larger map is shown as text. */
-const MAX_TILES = 1_000;
-
-/** Returns a picture of a state of cart-pole, Blackjack, Taxi, Sokoban or a grid of tiles; undefined for any other text. */
+/** Returns a picture of a state of a built-in environment that has one; undefined for any other text. */
 export function parseDrawing(render: string | null, observation: string | null): Drawing | undefined {
   const cart = parseCartPole(observation ?? "");
   if (cart !== undefined) return cart;
   const text = render ?? observation ?? "";
-  return parseBlackjack(text) ?? parseTaxi(text) ?? parseTiles(text) ?? parseSokoban(text);
+  return (
+    parseBlackjack(text) ??
+    parseTaxi(text) ??
+    parseTiles(text) ??
+    parseBabyAi(text) ??
+    parseBoard(text) ??
+    parseSokoban(text)
+  );
 }
-
-const rect = (name: string, x: number, y: number, w = 1, h = 1): Shape => ({ kind: "rect", name, at: [x, y, w, h] });
-const circle = (name: string, x: number, y: number, r: number): Shape => ({ kind: "circle", name, at: [x, y, r] });
-const label = (name: string, x: number, y: number, text: string): Shape => ({ kind: "text", name, at: [x, y], text });
 
 const TILE_NAMES: Readonly<Record<string, string>> = {
   S: "start",

@@ -98,7 +98,7 @@ function LaneRow({ lane, start, range }: LaneRowProps): JSX.Element {
     const isOutside = (job.time - start) / 1000 < range.low || (startOf(job) - start) / 1000 > range.high;
     return isOutside ? [] : [{ job, left, width: right - left }];
   });
-  const done = bars.filter(({ job }) => job.seconds !== null);
+  const done = bars.filter(({ job }) => job.seconds !== undefined);
   const mean = (read: (job: Job) => number): number | null =>
     done.length === 0 ? null : done.reduce((sum, { job }) => sum + read(job), 0) / done.length;
   const busy = Math.min(
@@ -134,9 +134,9 @@ function describe(job: Job): string {
   const waited = Math.max(0, (startOf(job) - job.queued) / 1000);
   const facts = [
     job.outcome,
-    ...(job.seconds === null ? [] : [`${showNumber(job.seconds)} s, after ${showNumber(waited)} s in the queue`]),
+    ...(job.seconds === undefined ? [] : [`${showNumber(job.seconds)} s, after ${showNumber(waited)} s in the queue`]),
     `weights of update ${job.version}, newest ${job.step}`,
-    ...(job.reason === null ? [] : [stripControls(job.reason)]),
+    ...(job.reason === undefined ? [] : [stripControls(job.reason)]),
   ];
   return facts.join("; ");
 }

@@ -95,7 +95,7 @@ function line(name: string, color: number, jobs: readonly Job[], read: (job: Job
 }
 
 /** Gradient jobs have the weights of the last optimizer step. */
-const rolloutStaleness = (job: Job): number | null => (job.work === null ? stalenessOf(job) : null);
+const rolloutStaleness = (job: Job): number | null => (job.work === undefined ? stalenessOf(job) : null);
 
 interface JobFactsProps extends JobsProps {
   /** Time between the first start and the last answer. */

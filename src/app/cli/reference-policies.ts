@@ -1,5 +1,6 @@
 import { computeBlackjackReturn } from "../../envs/solvers/blackjack-solver.js";
 import { listReferences } from "../runs/run-curve.js";
+import type { RunEnv } from "../runs/run-env.js";
 import { formatTable } from "./display/format-table.js";
 
 /** The mean return of a policy: known, or measured with a standard error. */
@@ -10,13 +11,10 @@ export interface PolicyReturn {
 }
 
 /** Lists the known policies of an environment with these options, worst first; empty for most variants. */
-export function listReferencePolicies(
-  env: string,
-  envOptions: Readonly<Record<string, unknown>> = {},
-  maxEpisodeSteps?: number,
-): readonly PolicyReturn[] {
-  if (env === "Blackjack-v1" && maxEpisodeSteps === undefined) return listBlackjackPolicies(envOptions);
-  return listReferences({ env, envOptions, maxEpisodeSteps }).map(({ name, y }) => ({ policy: name, meanReturn: y }));
+export function listReferencePolicies(env: RunEnv): readonly PolicyReturn[] {
+  const hasOwnSettings = Object.keys(env.settings).length > 0;
+  if (env.id === "Blackjack-v1" && !hasOwnSettings) return listBlackjackPolicies(env.options);
+  return listReferences(env).map(({ name, y }) => ({ policy: name, meanReturn: y }));
 }
 
 function listBlackjackPolicies({ natural = false, sab = true }: Readonly<Record<string, unknown>>): PolicyReturn[] {

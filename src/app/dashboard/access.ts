@@ -1,7 +1,8 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { getCookie, setCookie } from "hono/cookie";
 import type { Context, MiddlewareHandler } from "hono";
 import { refuseCaller } from "../../core/platform/node/http/check-caller.js";
+import { isSameSecret } from "../../core/platform/node/http/is-same-secret.js";
 import type { ApiError } from "./api.js";
 
 /** The page loads scripts, styles and data from its own server only; nothing inline. */
@@ -45,12 +46,12 @@ export function controlAccess(token: string, hosts: readonly string[]): Middlewa
     if (refusal !== undefined) return refuse(c, 403, "ORIGIN_REFUSED", refusal.message);
     const cookie = cookieName(host);
     const given = c.req.query("token");
-    if (given !== undefined && equal(given, token)) {
+    if (given !== undefined && isSameSecret(given, token)) {
       setCookie(c, cookie, token, { httpOnly: true, sameSite: "Strict", path: "/" });
       return c.redirect("/");
     }
     const bearer = c.req.header("authorization")?.replace(/^Bearer /i, "");
-    if (!equal(getCookie(c, cookie) ?? bearer ?? "", token))
+    if (!isSameSecret(getCookie(c, cookie) ?? bearer ?? "", token))
       return refuse(c, 401, "TOKEN_MISSING", "Open the link that llamagym dashboard printed: it contains the token.");
     return next();
   };
@@ -59,11 +60,6 @@ export function controlAccess(token: string, hosts: readonly string[]): Middlewa
 /** Cookies do not distinguish ports: two dashboards on one host need two names. */
 function cookieName(host: string): string {
   return `llamagym-${/:(\d+)$/.exec(host)?.[1] ?? "80"}`;
-}
-
-function equal(given: string, expected: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(given), digest(expected));
 }
 
 /** Answers a refused request: an error in JSON for the API, otherwise a sentence. */

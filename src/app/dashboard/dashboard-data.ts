@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { LIVE_SETTINGS } from "../runs/run-control.js";
 import { listReferences } from "../runs/run-curve.js";
+import { findRunEnv } from "../runs/run-env.js";
 import { runSettings } from "../runs/run-settings.js";
 import type { ChangeableSetting, RunDetail, RunList } from "./api.js";
 import { MetricStore } from "./metric-store.js";
@@ -39,10 +40,7 @@ export class DashboardData {
       row,
       config,
       metrics: await metrics.names(id),
-      references: listReferences({
-        env: row.env ?? undefined,
-        envOptions: config.envOptions as Record<string, never> | undefined,
-      }),
+      references: listReferences(findRunEnv({ ...config, env: row.env ?? undefined })),
       last: await metrics.last(id),
       phases: { ...(await metrics.phases(id)), memoryBytes },
       log: log.map(toLogEntry),

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import { invalidArgument } from "../../core/errors.js";
+import { describeIssue } from "../../core/schema-issue.js";
 import { readJsonBody } from "../server/read-json-body.js";
 
 /** Bytes of a request: notes and conversations have some kB. */
@@ -10,6 +11,5 @@ const MAX_BODY_BYTES = 2 ** 20;
 export async function parseBody<Value>(c: Context, schema: z.ZodType<Value>): Promise<Value> {
   const { data, error } = schema.safeParse(await readJsonBody(c, MAX_BODY_BYTES));
   if (error === undefined) return data;
-  const [{ path, message }] = error.issues;
-  throw invalidArgument(`The request is not valid at ${path.join(".") || "its top"}: ${message}.`);
+  throw invalidArgument(`The request is invalid: ${describeIssue(error.issues)}.`);
 }

@@ -3,13 +3,19 @@ import { join } from "node:path";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { Env } from "../../envs/index.js";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import { selectSettings } from "../../core/settings.js";
+import { baseModelSettings } from "../../models/model-settings.js";
+import { envSettings, RunEnv } from "../runs/run-env.js";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
-import { createEnvFactory, makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
+import { makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
 import { findNamedFile, isModelPath } from "../runs/find-named-file.js";
-import { completionSettings, resolveTrainConfig, type TrainOptions } from "../runs/run-settings.js";
+import { agentRunSettings, resolveTrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import type { PlayModel } from "./api.js";
 import { listCheckpoints } from "./list-checkpoints.js";
 import type { RunsFolder } from "./run-files.js";
+
+/** Settings of a run that its agent has here, too. */
+const takenSettings = { ...baseModelSettings, ...envSettings, ...agentRunSettings };
 
 /** Agents that stay open while nothing uses them. */
 const MAX_IDLE = 2;
@@ -87,21 +93,13 @@ export class PlayModels {
 
   private async openAgent(run: string, checkpoint: string): Promise<PlayAgent> {
     const saved = ((await this.runs.readJson(run, "config.json")) ?? {}) as Partial<TrainOptions>;
-    const { env = "" } = saved;
-    this.checkFiles(env, saved);
-    const modelNames = ["model", "splitSpecialTokens"];
-    const names = [
-      ...Object.keys(completionSettings),
-      "envOptions",
-      "maxEpisodeSteps",
-      "temperature",
-      "seed",
-      ...modelNames,
-    ];
-    const config = resolveTrainConfig({ env, ...pickGiven(saved, names) });
+    this.checkFiles(saved);
+    const { env = "", envOptions } = saved;
+    const config = resolveTrainConfig({ ...selectSettings(takenSettings, saved), env, envOptions });
     const subfolder = checkpoint === "adapter" ? checkpoint : join("checkpoints", checkpoint);
     const folder = await this.checkedFolder(run, subfolder);
-    const makeEnv = createEnvFactory(config);
+    const runEnv = new RunEnv(config);
+    const makeEnv = async () => runEnv.open();
     const textEnv = await requireTextEnv(makeEnv, env);
     // The threads that the model starts inherit the priority.
     setPriority(constants.priority.PRIORITY_LOW);
@@ -118,7 +116,7 @@ export class PlayModels {
   }
 
   /** @throws INVALID_ARGUMENT for a run that names code, or files that were not allowed. */
-  private checkFiles(env: string, { envOptions, model = "" }: Partial<TrainOptions>): void {
+  private checkFiles({ env = "", envOptions, model = "" }: Partial<TrainOptions>): void {
     const named = findNamedFile(env, envOptions);
     if (named?.setting === "env")
       throw invalidArgument(
@@ -137,10 +135,6 @@ export class PlayModels {
       await (await this.runs.openFile(run, join(subfolder, name))).close();
     return join(await this.runs.folder(run), subfolder);
   }
-}
-
-function pickGiven(options: Partial<TrainOptions>, names: readonly string[]): Partial<TrainOptions> {
-  return Object.fromEntries(Object.entries(options).filter(([name]) => names.includes(name)));
 }
 
 async function closeAgent(opened: Promise<PlayAgent>): Promise<void> {

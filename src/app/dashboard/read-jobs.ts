@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { JOB_LOG_FILE } from "../distributed/job-log.js";
+import { JOB_LOG_FILE, jobLogLine } from "../distributed/job-log-line.js";
 import type { Job, JobList } from "./api.js";
 import { readLastLines, type RunsFolder } from "./run-files.js";
 
@@ -11,18 +11,9 @@ const MAX_BYTES = 2 ** 20;
 const MAX_TEXT_LENGTH = 200;
 
 const text = z.string().transform((value) => value.slice(0, MAX_TEXT_LENGTH));
-const lineSchema = z.object({
-  time: z.number(),
-  worker: text,
-  outcome: z.enum(["used", "refused", "failed", "error"]),
-  queued: z.number(),
-  seconds: z.number().nonnegative().nullable().default(null),
-  version: z.number(),
-  step: z.number(),
-  pending: z.number(),
-  reason: text.nullable().default(null),
-  work: z.literal("gradients").nullable().default(null),
-});
+const jobSchema = jobLogLine
+  .omit({ jobBytes: true, answerBytes: true })
+  .extend({ worker: text, reason: text.optional() });
 
 /** Reads the newest answers of a run's workers; none for a run without workers. @throws FILE_NOT_FOUND for an unknown run. */
 export async function readJobs(runs: RunsFolder, id: string): Promise<JobList> {
@@ -35,7 +26,7 @@ export async function readJobs(runs: RunsFolder, id: string): Promise<JobList> {
 
 function parseJob(line: string): Job | undefined {
   try {
-    return lineSchema.safeParse(JSON.parse(line)).data;
+    return jobSchema.safeParse(JSON.parse(line)).data;
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LOG_FILE, type RunLogLine } from "../runs/run-log.js";
+import { LOG_FILE, runLogLine, type RunLogLine } from "../runs/run-log-line.js";
 import type { LogEntry } from "./api.js";
 import { readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
 
@@ -9,26 +9,12 @@ const MAX_ENTRIES = 5_000;
 const MAX_MESSAGE_LENGTH = 4_000;
 
 const text = z.string().transform((value) => value.slice(0, MAX_MESSAGE_LENGTH));
-const lineSchema = z.object({
-  time: z.number(),
-  step: z.number(),
-  kind: z.enum(["start", "end", "warning", "control", "resources"]),
-  message: text,
-  page: z.string().max(100).optional(),
-  request: z.string().max(100).optional(),
-  ok: z.boolean().optional(),
-  pid: z.number().optional(),
-  host: z.string().optional(),
-  commit: z.string().max(100).optional(),
-  outcome: z.string().max(20).optional(),
-  memoryBytes: z.number().optional(),
-  seconds: z.number().optional(),
-});
+const entrySchema = runLogLine.extend({ message: text });
 
 /** Parses a line of log.jsonl; undefined for one of another form. */
 export function parseLogLine(line: string): RunLogLine | undefined {
   try {
-    return lineSchema.safeParse(JSON.parse(line)).data;
+    return entrySchema.safeParse(JSON.parse(line)).data;
   } catch {
     return undefined;
   }

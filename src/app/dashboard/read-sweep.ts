@@ -60,8 +60,7 @@ export async function readSweep(runs: RunsFolder, id: string): Promise<SweepRow>
       })),
     };
   } catch (error) {
-    const reason =
-      error instanceof z.ZodError ? `The sweep has another form: ${z.prettifyError(error)}` : errorMessage(error);
-    return { ...row, problem: reason };
+    const isOtherForm = error instanceof z.ZodError;
+    return { ...row, problem: `${isOtherForm ? "The sweep has another form: " : ""}${errorMessage(error)}` };
   }
 }

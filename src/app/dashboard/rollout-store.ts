@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LlamaGymError } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { isJsonObject } from "../../core/json.js";
 import { decodeChunk, parseRolloutLine, ROLLOUTS_FILE, type RolloutRecord } from "../../rl/tracking/rollouts/chunk.js";
 import type { Alternative, EpisodeDetail, EpisodeList, EpisodeRow, Group, GroupList, TurnDetail } from "./api.js";
@@ -250,7 +250,7 @@ export class RolloutStore {
         ...record.episodes.map((each) => episodeSchema.safeParse(each)),
       ];
       const failed = checks.find(({ error }) => error !== undefined);
-      if (failed !== undefined) throw corrupt(z.prettifyError(failed.error!).split("\n")[0]);
+      if (failed !== undefined) throw corrupt(errorMessage(failed.error));
       return record;
     } finally {
       await file.close();

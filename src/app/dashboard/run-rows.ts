@@ -6,8 +6,8 @@ import { system } from "#platform";
 import { z } from "zod";
 import { errorMessage } from "../../core/errors.js";
 import { parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
-import { JOB_LOG_FILE } from "../distributed/job-log.js";
-import { LOG_FILE, type RunLogLine } from "../runs/run-log.js";
+import { JOB_LOG_FILE } from "../distributed/job-log-line.js";
+import { LOG_FILE, type RunLogLine } from "../runs/run-log-line.js";
 import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
 import type { RunRow, RunState } from "./api.js";
 import { NO_NOTES, NOTES_FILE, readNotes } from "./notes.js";
@@ -125,7 +125,7 @@ export class RunRows {
     const parsed = configSchema.safeParse(saved ?? {});
     const config = parsed.data ?? {};
     if (saved === undefined && problems.length === 0) problems.push("There is no config.json.");
-    if (parsed.error !== undefined) problems.push(`config.json: ${z.prettifyError(parsed.error).split("\n")[0]}`);
+    if (parsed.error !== undefined) problems.push(`config.json: ${errorMessage(parsed.error)}`);
     else if (saved !== undefined && config.version !== CONFIG_VERSION)
       problems.push(
         `config.json has version ${JSON.stringify(config.version) ?? "none"}, not ${CONFIG_VERSION}: what is readable is shown.`,

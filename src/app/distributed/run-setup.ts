@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
-import { pick, type SettingTable } from "../../core/settings.js";
+import { selectScope, selectSettings } from "../../core/settings.js";
 import { openTrainable } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { findNamedFile, isModelPath } from "../runs/find-named-file.js";
-import { parseQuantizeBits } from "../../models/model-settings.js";
+import { baseModelSettings, parseQuantizeBits } from "../../models/model-settings.js";
 import { ALGORITHM_NAMES, type AlgorithmName } from "../../rl/algorithms/algorithms.js";
 import {
   MicroBatchGraphs,
@@ -15,61 +15,39 @@ import {
 import { JobRunner } from "../../rl/rollout/rollout-job.js";
 import { configureAlgorithm } from "../runs/algorithm-settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
-import { createEnvFactory, makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
-import {
-  completionSettings,
-  resolveTrainConfig,
-  runSettings,
-  type TrainConfig,
-  type TrainOptions,
-} from "../runs/run-settings.js";
+import { makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
+import { RunEnv } from "../runs/run-env.js";
+import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import { PACKAGE_VERSION } from "./package-version.js";
 import { sha256 } from "./encoding.js";
-
-const agentSettingNames = Object.keys({
-  ...completionSettings,
-  ...pick(runSettings, ["temperature", "invalidActionPenalty", "spreadSparseRewards", "seed", "callTimeoutSeconds"]),
-});
 
 /** What a worker needs to take part in a run; plain data without paths and credentials. */
 const setupSchema = z.object({
   version: z.string(),
-  env: z.string(),
-  envOptions: z.record(z.string(), z.unknown()),
-  maxEpisodeSteps: z.int().min(1).optional(),
-  model: z.string(),
-  quantize: z.string(),
+  /** The environment, and the settings of the model, the agent and the rollouts. */
+  settings: z.looseObject({ env: z.string(), envOptions: z.record(z.string(), z.unknown()) }),
   adapter: z.record(z.string(), z.unknown()).nullable(),
   valueHead: z.object({ kind: z.enum(["linear", "mlp"]), dropout: z.number() }).nullable(),
-  jobTimeoutSeconds: z.number().min(0),
-  backwardPrecision: z.enum(["float32", "int8"]),
-  splitSpecialTokens: z.boolean(),
   /** The algorithm with its settings, where workers compute gradients. */
   algorithm: z
     .object({ algorithm: z.enum(ALGORITHM_NAMES) })
     .loose()
     .nullable(),
-  /** Settings of the agent. */
-  agent: z.record(z.string(), z.unknown()),
   /** Hash of the model's configuration, final norm and trained parameters' shapes. */
   fingerprint: z.string(),
 });
 type RunSetup = z.infer<typeof setupSchema>;
 
+const workerSettings = { ...baseModelSettings, ...selectScope(runSettings, "agent", "rollouts") };
+
 /** Returns the setup of a run for its workers. */
 export async function createSetup(config: TrainConfig, { causalLM }: LanguageModel): Promise<string> {
-  const agent = Object.fromEntries(
-    Object.entries(config).filter(([name, value]) => agentSettingNames.includes(name) && value !== undefined),
-  );
   const setup: RunSetup = {
     version: PACKAGE_VERSION,
-    ...pick(config, ["env", "model", "quantize"]),
-    envOptions: { ...config.envOptions },
-    ...pick(config, ["maxEpisodeSteps", "jobTimeoutSeconds", "backwardPrecision", "splitSpecialTokens"]),
+    settings: { ...new RunEnv(config).toJson(), ...selectSettings(workerSettings, config) },
     algorithm: config.gradientWorkers ? describeAlgorithm(config) : null,
     adapter: causalLM.adapter === undefined ? null : { ...causalLM.adapter.config },
     valueHead: causalLM.valueHead ?? null,
-    agent,
     fingerprint: await fingerprint(causalLM),
   };
   return JSON.stringify(setup);
@@ -114,32 +92,25 @@ export async function openSetup(
   onWarning: (message: string) => void,
 ): Promise<OpenedRun> {
   const setup = parseSetup(text);
-  checkNames(setup, files);
-  const { env, envOptions, maxEpisodeSteps, adapter, valueHead } = setup;
-  const config = resolveTrainConfig({
-    ...(setup.agent as Partial<TrainOptions>),
-    env,
-    envOptions,
-    algorithm: "reinforce",
-  });
-  const createEnv = createEnvFactory({ env, envOptions, maxEpisodeSteps });
-  const textEnv = await requireTextEnv(createEnv, env);
+  const { adapter, valueHead } = setup;
+  const config = resolveWorkerConfig(setup);
+  checkNames(config, files);
+  const env = new RunEnv(config);
+  const createEnv = async () => env.open();
+  const textEnv = await requireTextEnv(createEnv, env.id);
   const { device, threads } = files;
-  const model = await openTrainable(files.model ?? setup.model, {
+  const { model: name, quantize, ...options } = selectSettings(baseModelSettings, config);
+  const model = await openTrainable(files.model ?? name, {
+    ...options,
     device,
     threads,
-    quantize: parseQuantizeBits(setup.quantize as TrainConfig["quantize"]),
-    backwardPrecision: setup.backwardPrecision,
-    splitSpecialTokens: setup.splitSpecialTokens,
+    quantize: parseQuantizeBits(quantize),
     peftConfig: adapter,
     valueHead,
   });
   try {
     if ((await fingerprint(model.causalLM)) !== setup.fingerprint)
-      throw new LlamaGymError(
-        "RUN_INCOMPATIBLE",
-        `The base model ${files.model ?? setup.model} is not the one of the run.`,
-      );
+      throw new LlamaGymError("RUN_INCOMPATIBLE", `The base model ${files.model ?? name} is not the one of the run.`);
     const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart: undefined });
     const { settings } = agent;
     const runner = new JobRunner({
@@ -158,7 +129,7 @@ export async function openSetup(
         await prepare();
         return graphs.computeGradients(job);
       },
-      jobTimeoutSeconds: setup.jobTimeoutSeconds,
+      jobTimeoutSeconds: config.jobTimeoutSeconds,
       close: async () => {
         await runner.close();
         await graphs?.release();
@@ -171,18 +142,28 @@ export async function openSetup(
   }
 }
 
+/** @throws RUN_INCOMPATIBLE for settings that this version does not have, or that are out of range. */
+function resolveWorkerConfig({ settings }: RunSetup): TrainConfig {
+  try {
+    // Workers need no value head for an algorithm: the setup says which one the model has.
+    const options = { ...(settings as TrainOptions), algorithm: "reinforce" };
+    return resolveTrainConfig(options, { isResolved: true });
+  } catch (error) {
+    throw unreadableSetup(error);
+  }
+}
+
 /** Returns an algorithm of the package with its settings. */
 function describeAlgorithm(config: TrainConfig): RunSetup["algorithm"] {
-  const settings: SettingTable = findAlgorithm(config.algorithm).settings;
-  const names = Object.keys(settings) as (keyof TrainConfig)[];
-  return { ...pick(config, names), algorithm: config.algorithm as AlgorithmName };
+  const algorithm = config.algorithm as AlgorithmName;
+  return { ...selectSettings(findAlgorithm(algorithm).settings, config), algorithm };
 }
 
 /** @throws INVALID_ARGUMENT for invalid settings. */
 function openGradientGraphs(model: CausalLM, settings: NonNullable<RunSetup["algorithm"]>): MicroBatchGraphs {
   const { algorithm } = configureAlgorithm(settings);
   // Kept states of frozen layers would depend on the jobs before.
-  return new MicroBatchGraphs(model, algorithm.microBatchLoss!, { keepsFrozenStates: false });
+  return new MicroBatchGraphs(model, algorithm.microBatchLoss!);
 }
 
 function parseSetup(text: string): RunSetup {
@@ -190,7 +171,7 @@ function parseSetup(text: string): RunSetup {
   try {
     setup = setupSchema.parse(JSON.parse(text));
   } catch (error) {
-    throw new LlamaGymError("RUN_INCOMPATIBLE", `The run's setup cannot be read: ${errorMessage(error).slice(0, 500)}`);
+    throw unreadableSetup(error);
   }
   if (setup.version === PACKAGE_VERSION) return setup;
   throw new LlamaGymError(
@@ -199,8 +180,12 @@ function parseSetup(text: string): RunSetup {
   );
 }
 
+function unreadableSetup(error: unknown): LlamaGymError {
+  return new LlamaGymError("RUN_INCOMPATIBLE", `The run's setup cannot be read: ${errorMessage(error).slice(0, 500)}`);
+}
+
 /** Rejects environments, options and models that would open files or modules that the worker was not started with. */
-function checkNames({ env, envOptions, model }: RunSetup, files: WorkerFiles): void {
+function checkNames({ env, envOptions, model }: TrainConfig, files: WorkerFiles): void {
   const named = env === files.env ? undefined : findNamedFile(env, envOptions);
   if (named !== undefined)
     throw invalidArgument(

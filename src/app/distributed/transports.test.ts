@@ -108,8 +108,11 @@ describe.each(Object.entries(addresses))("a transport over %s", (_, getAddress) 
     await session.ended;
     await session.close();
     expect(await liar.listRuns("liar")).toEqual([]);
-    expect(await liar.readRefusal(open.run, "liar")).toBeTruthy();
-    expect(warnings.join()).toMatch(/Worker liar returned an unusable result/);
+    const refusal = await liar.readRefusal(open.run, "liar");
+    expect(refusal).toMatch(/^seconds: expected number/);
+    expect(warnings.join()).toContain(
+      `Worker liar returned an unusable result and gets no more jobs of this run: ${refusal}`,
+    );
     await startWorker(address, "worker-3");
     expect((await answer).states).toHaveLength(2);
   });

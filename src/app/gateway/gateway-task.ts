@@ -1,13 +1,13 @@
 import type { LanguageModel } from "../../generation/language-model.js";
 import { checkSavedState } from "../../rl/algorithms/check-saved-state.js";
-import type { Learner, LearnerState, Metrics } from "../../rl/algorithms/learner.js";
+import type { Learner, Metrics } from "../../rl/algorithms/learner.js";
 import type { Trajectory } from "../../rl/rollout/trajectory.js";
 import type { CompletionRow } from "../../rl/tracking/index.js";
-import type { RolloutRecord } from "../../rl/tracking/rollouts/chunk.js";
 import { collectGroups } from "../../rl/train/collect-groups.js";
-import { recordedGroups, recordRollout, SAMPLED_ENV_SLOTS, type RolloutMode } from "../../rl/train/record-rollout.js";
+import { LearnerTask } from "../../rl/train/learner-task.js";
+import { recordedGroups, SAMPLED_ENV_SLOTS, type RolloutMode } from "../../rl/train/record-rollout.js";
 import { countRollout, describeRollout, sampleCompletionRows } from "../../rl/train/rollout-metrics.js";
-import type { RolloutCounts, TrainerState, TrainTask } from "../../rl/train/train-task.js";
+import type { RolloutCounts, TrainerState } from "../../rl/train/train-task.js";
 import type { SessionRecord } from "./session.js";
 import type { SessionRollout, SessionSource } from "./session-source.js";
 import type { SessionStore } from "./session-store.js";
@@ -27,23 +27,24 @@ export interface GatewayTaskOptions {
   readonly progress: (state: TrainerState) => number;
 }
 
-/** State of a checkpoint apart from the optimizer; JSON. */
+/** State of the sessions in a checkpoint; JSON. */
 interface GatewayTaskState {
   readonly nextTask: number;
   readonly sessions: number;
   readonly updates: number;
-  readonly learner: unknown;
 }
 
 /** Training on the sessions of a gateway. */
-export class GatewayTask implements TrainTask<SessionRollout, unknown> {
+export class GatewayTask extends LearnerTask<SessionRollout, GatewayTaskState> {
   /** Number of updates so far. */
   updates = 0;
   private nextTask = 0;
   /** Before the last rollout. */
   private start = { nextTask: 0, sessions: 0 };
 
-  constructor(private readonly options: GatewayTaskOptions) {}
+  constructor(private readonly options: GatewayTaskOptions) {
+    super(options.model, options.rollouts, () => options.learner);
+  }
 
   progress(state: TrainerState): number {
     return this.options.progress(state);
@@ -91,14 +92,14 @@ export class GatewayTask implements TrainTask<SessionRollout, unknown> {
     };
   }
 
-  async prepare({ trajectories }: SessionRollout): Promise<unknown> {
+  override async prepare(rollout: SessionRollout): Promise<unknown> {
     await this.options.gate.close();
-    return this.options.learner.prepare(trajectories);
+    return super.prepare(rollout);
   }
 
-  async update(batch: unknown, progress: number): Promise<Metrics> {
+  override async update(batch: unknown, progress: number): Promise<Metrics> {
     try {
-      return await this.options.learner.update(batch, { progress });
+      return await super.update(batch, progress);
     } finally {
       this.updates++;
       this.options.gate.open();
@@ -123,46 +124,28 @@ export class GatewayTask implements TrainTask<SessionRollout, unknown> {
   }
 
   sampleCompletions(rollout: SessionRollout, count: number): readonly CompletionRow[] {
-    return sampleCompletionRows(rollout, count, this.options.model.tokenizer);
+    return sampleCompletionRows(rollout, count, this.model.tokenizer);
   }
 
-  async recordRollout(
-    { trajectories }: SessionRollout,
-    batch: unknown,
-    step: number,
-  ): Promise<RolloutRecord | undefined> {
-    const { learner, model, rollouts: mode } = this.options;
+  protected override selectRecorded(trajectories: readonly Trajectory[]): readonly Trajectory[] {
     const isSampled = ({ group }: Trajectory, i: number) =>
-      group === undefined ? i < SAMPLED_ENV_SLOTS : group < recordedGroups(mode);
-    const recorded = mode === "samples" ? trajectories.filter(isSampled) : trajectories;
-    return recordRollout(recorded, { step, mode, tokenizer: model.tokenizer, learner, batch });
+      group === undefined ? i < SAMPLED_ENV_SLOTS : group < recordedGroups(this.rolloutMode);
+    return this.rolloutMode === "samples" ? trajectories.filter(isSampled) : trajectories;
   }
 
-  async getState({ dropRollout = false } = {}): Promise<LearnerState> {
-    const { learner, store } = this.options;
-    const { state, ...tensors } = await learner.getState();
+  protected override getRolloutState(dropRollout: boolean): GatewayTaskState {
     const { nextTask, updates } = this;
-    const position = dropRollout ? this.start : { nextTask, sessions: store.count };
-    return { ...tensors, state: { ...position, updates, learner: state } satisfies GatewayTaskState };
+    return { ...(dropRollout ? this.start : { nextTask, sessions: this.options.store.count }), updates };
   }
 
-  async saveModel(folder: string): Promise<void> {
-    await this.options.model.savePretrained(folder);
+  protected override checkRolloutState(state: GatewayTaskState): void {
+    checkSavedState(state, { nextTask: 0, sessions: 0, updates: 0 }, "The state of the gateway");
   }
 
-  async setState({ state, ...tensors }: LearnerState, folder: string): Promise<void> {
-    const { model, learner, store } = this.options;
-    const { nextTask, sessions, updates, learner: learnerState } = state as GatewayTaskState;
-    checkSavedState(
-      { nextTask, sessions, updates },
-      { nextTask: 0, sessions: 0, updates: 0 },
-      "The state of the gateway",
-    );
-    await model.loadTrainedValues(folder);
-    await learner.setState({ ...tensors, state: learnerState });
+  protected override setRolloutState({ nextTask, sessions, updates }: GatewayTaskState): void {
     this.nextTask = nextTask;
     this.updates = updates;
-    store.count = sessions;
+    this.options.store.count = sessions;
   }
 
   async close(): Promise<void> {

@@ -54,11 +54,12 @@ const settings = {
 
 describe("GatewayTrainer", () => {
   it("trains the sessions of an agent's function, and a resumed run equals an uninterrupted one", async () => {
+    // One session at a time: which requests share a batch changes the last digits.
     const folder = await mkdtemp(join(tmpdir(), "gateway-"));
     folders.push(folder);
     const run = async (checkpointDir?: string, lastStep = Infinity) =>
       withModel(async (model) => {
-        const trainer = new GatewayTrainer({ model, ...settings, episodes: 32, checkpointDir });
+        const trainer = new GatewayTrainer({ model, ...settings, numSessions: 1, episodes: 32, checkpointDir });
         await trainer.resume();
         const metrics: MetricRecord[] = [];
         const stop = new AbortController();
@@ -75,9 +76,7 @@ describe("GatewayTrainer", () => {
     await run(folder, 2);
     const resumed = await run(folder);
     const values = ({ "rollout/ep_rew_mean": reward, loss, grad_norm: norm }: MetricRecord) => [reward, loss, norm];
-    // The times at which requests arrive decide which share a batch, which changes the last digits.
-    const near = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 3) as unknown);
-    expect(resumed.metrics.flatMap(values)).toEqual(near(whole.metrics.slice(2).flatMap(values)));
+    expect(resumed.metrics.map(values)).toEqual(whole.metrics.slice(2).map(values));
     const saved = (await readJson(join(folder, "000004", "state.json"))) as { task: object };
     expect(saved.task).toMatchObject({ nextTask: 8, sessions: 32, updates: 4 });
   });

@@ -1,25 +1,31 @@
 import { printWarning } from "../../core/terminal-text.js";
-import { resolveSettings, type Settings } from "../../core/settings.js";
+import {
+  checkOptionNames,
+  resolveSettings,
+  selectSettings,
+  type OtherOptions,
+  type Settings,
+} from "../../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
 import { LruCache, sizeByKey } from "../../generation/cache/lru-cache.js";
-import { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import { ALGORITHM_NAMES, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
+import { algorithms, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
 import { createLearner } from "../../rl/algorithms/create-learner.js";
 import type { Learner } from "../../rl/algorithms/learner.js";
 import { checkNoCheckpoints, findLatestCheckpoint, restoreLatestCheckpoint } from "../../rl/train/checkpoints.js";
 import { runTrainLoop, type TrainProgress, type TrainResult } from "../../rl/train/train-loop.js";
-import type { RolloutMode } from "../../rl/train/record-rollout.js";
 import { computeMeanAndError, type EvalResult } from "../../rl/train/evaluate.js";
 import { INITIAL_STATE, type ResumedRun } from "../../rl/train/train-task.js";
 import { progressFraction, type TrainCallbacks } from "../../rl/train/trainer.js";
+import type { loopSettings } from "../../rl/train/trainer-settings.js";
 import { TrainingMonitor } from "../../rl/train/training-monitor.js";
 import type { JudgedConversation } from "../judge/judge.js";
 import { startHttpServer, type HttpServerOptions, type RunningServer } from "../server/http-server.js";
 import { ModelChatEngine } from "../server/model-chat-engine.js";
-import { gatewaySettings } from "./gateway-settings.js";
+import { gatewaySettings, type ownGatewaySettings } from "./gateway-settings.js";
 import { GatewayTask } from "./gateway-task.js";
 import { mountSessionRoutes, sessionUrl } from "./session-routes.js";
 import { FunctionSource, QueueSource, type AgentEpisode } from "./session-source.js";
@@ -29,7 +35,11 @@ import { UpdateGate } from "./update-gate.js";
 
 /** Options of a `GatewayTrainer`. Exactly one algorithm: `ppo`, `grpo`, `rloo`, `reinforce` or `algorithm`; PPO by default. */
 export interface GatewayTrainerOptions<Task = unknown>
-  extends AlgorithmOptions, Partial<Settings<typeof gatewaySettings>>, HttpServerOptions {
+  extends
+    AlgorithmOptions,
+    Partial<Settings<typeof ownGatewaySettings>>,
+    Partial<Settings<typeof loopSettings>>,
+    HttpServerOptions {
   /** With trainable parameters; for PPO with a value head. */
   readonly model: LanguageModel;
   /** Name of the model in responses. Default "llamagym". */
@@ -40,17 +50,29 @@ export interface GatewayTrainerOptions<Task = unknown>
   readonly tasks?: readonly Task[];
   /** Returns a reward for the last turn of an ended session, such as `judge(...).score`: its last request with the completion. */
   readonly sessionReward?: (conversation: JudgedConversation) => MaybePromise<number>;
-  /** Token budget of a micro-batch. */
-  readonly microBatchTokens?: number;
   /** Folder for checkpoints; without it, nothing is saved. */
   readonly checkpointDir?: string;
   /** Lock that the program holds on the run folder; without it, `train` locks `checkpointDir`. */
   readonly lock?: FolderLock;
-  /** Which sessions a tracker with `logRollout` receives. Default "none". */
-  readonly rollouts?: RolloutMode;
   /** Receives warnings, and errors that clients see as status 500; by default they are printed. */
   readonly onWarning?: (message: string) => void;
 }
+
+const otherOptions: OtherOptions<GatewayTrainerOptions, typeof gatewaySettings & typeof algorithms> = {
+  model: true,
+  modelName: true,
+  agent: true,
+  tasks: true,
+  sessionReward: true,
+  checkpointDir: true,
+  lock: true,
+  onWarning: true,
+  algorithm: true,
+  host: true,
+  port: true,
+  apiKey: true,
+  maxRequests: true,
+};
 
 /** Options of `GatewayTrainer.evaluate`. */
 export interface GatewayEvaluateOptions<Task = unknown> {
@@ -73,14 +95,15 @@ export class GatewayTrainer<Task = unknown> {
   private readonly monitor: TrainingMonitor;
   private readonly onWarning: (message: string) => void;
   private server: RunningServer | undefined;
-  private learner: Promise<Learner> | undefined;
+  private learner: Learner | undefined;
   private task: GatewayTask | undefined;
   private resumed: ResumedRun | undefined;
 
   /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
   constructor(private readonly options: GatewayTrainerOptions<Task>) {
     const { model, modelName = "llamagym", agent, tasks, sessionReward, onWarning = printWarning } = options;
-    this.settings = resolveSettings("A GatewayTrainer", gatewaySettings, withoutOthers(options));
+    checkOptionNames("A GatewayTrainer", options, gatewaySettings, algorithms, otherOptions);
+    this.settings = resolveSettings("A GatewayTrainer", gatewaySettings, selectSettings(gatewaySettings, options));
     const { episodes, turns } = this.settings;
     if (episodes === undefined && turns === undefined)
       throw invalidArgument("The GatewayTrainer needs the length of the run: set `episodes` or `turns`.");
@@ -96,7 +119,7 @@ export class GatewayTrainer<Task = unknown> {
       seed,
       temperature,
       maxCompletionLength,
-      distributions: new DistributionCache(),
+      cache: new CompletionCache(),
       updates: () => this.updates,
       sessionReward,
       sessionTimeoutMs: sessionTimeoutSeconds * 1000,
@@ -160,12 +183,19 @@ export class GatewayTrainer<Task = unknown> {
     try {
       const task = await this.openTask();
       await this.listen();
-      const { saveSteps } = this.settings;
       const onUpdate = (event: TrainProgress) => {
         result = event;
         return callbacks.onUpdate?.(event);
       };
-      return await runTrainLoop(task, { ...callbacks, resumed, monitor, checkpointDir, lock, saveSteps, onUpdate });
+      return await runTrainLoop(task, {
+        ...this.settings,
+        ...callbacks,
+        resumed,
+        monitor,
+        checkpointDir,
+        lock,
+        onUpdate,
+      });
     } catch (error) {
       // The loop saved a checkpoint before it threw.
       if (signal?.aborted !== true || error !== signal.reason) throw error;
@@ -189,17 +219,18 @@ export class GatewayTrainer<Task = unknown> {
   }: GatewayEvaluateOptions<Task>): Promise<Pick<EvalResult, "episodes" | "meanReturn" | "standardError">> {
     if (agent === undefined) throw invalidArgument("The evaluation needs an `agent` that plays its sessions.");
     const { store, server } = this;
+    const { model } = this.options;
     const { count } = store;
     await this.listen();
     store.greedy = new LruCache(MAX_GREEDY_COMPLETIONS, sizeByKey);
     try {
       const seeds = stream(seed, "evaluationStarts");
       const specs = Array.from({ length: episodes }, () => ({ seed: seeds.integers(0, 2 ** 31) }));
-      const { finishedEpisodes } = await this.functionSource(agent).collectEpisodes(specs);
+      const { finishedEpisodes } = await model.runIsolated(() => this.functionSource(agent).collectEpisodes(specs));
       return { episodes, ...computeMeanAndError(finishedEpisodes.map((episode) => episode.return)) };
     } finally {
       store.greedy = undefined;
-      // The seeds of later sessions do not depend on evaluations.
+      // Like the caches, the seeds of later sessions do not depend on evaluations.
       store.count = count;
       if (server === undefined) await this.close();
     }
@@ -210,7 +241,7 @@ export class GatewayTrainer<Task = unknown> {
     this.store.close();
     await this.server?.close(0);
     this.server = undefined;
-    await (await this.learner)?.release();
+    await this.learner?.release();
     this.learner = undefined;
   }
 
@@ -223,25 +254,18 @@ export class GatewayTrainer<Task = unknown> {
 
   private async openTask(): Promise<GatewayTask> {
     if (this.task !== undefined) return this.task;
-    const { model, agent, microBatchTokens, rollouts = "none" } = this.options;
-    const { algorithm, ppo, grpo, rloo, reinforce } = this.options;
-    const { temperature, maxCompletionLength, seed, numSessions, episodes, turns } = this.settings;
-    this.learner = createLearner(model.causalLM, {
-      algorithm,
-      ppo,
-      grpo,
-      rloo,
-      reinforce,
-      maxCompletionLength,
-      temperature,
+    const { model, agent } = this.options;
+    const { seed, numSessions, episodes, turns, rollouts } = this.settings;
+    this.learner = await createLearner(model, {
+      ...this.options,
+      ...this.settings,
       isTruncatedSampling: false,
       random: stream(seed, "learner"),
-      microBatchTokens,
     });
     const source = agent === undefined ? this.queue : this.functionSource(agent);
     this.task = new GatewayTask({
       model,
-      learner: await this.learner,
+      learner: this.learner,
       source,
       store: this.store,
       gate: this.gate,
@@ -263,16 +287,4 @@ export async function createGateway(options: Omit<GatewayTrainerOptions, "agent"
   const trainer = new GatewayTrainer(options);
   await trainer.listen();
   return trainer;
-}
-
-/** Options that are not settings. */
-const OTHER_OPTIONS = [
-  ..."model modelName agent tasks sessionReward microBatchTokens checkpointDir lock rollouts onWarning".split(" "),
-  ..."host port apiKey maxRequests algorithm".split(" "),
-  ...ALGORITHM_NAMES,
-];
-
-/** Returns the options that are settings, and unknown ones. */
-function withoutOthers(options: object): Partial<Settings<typeof gatewaySettings>> {
-  return Object.fromEntries(Object.entries(options).filter(([name]) => !OTHER_OPTIONS.includes(name)));
 }

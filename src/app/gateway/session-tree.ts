@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { runStepsWithPauses } from "../../core/steps.js";
 import { sliceRendered, type ChatMessage, type ContentPart, type RenderedText } from "../../models/text/index.js";
 import type { Turn } from "../../rl/rollout/trajectory.js";
 import { describePrompt } from "../../rl/train/record-rollout.js";
@@ -32,10 +33,10 @@ export class SessionTree {
   }
 
   /** Returns the tokens of a request's prompt. Throws as rendering it does. */
-  promptTokens(request: ChatRequest): readonly number[] {
+  async promptTokens(request: ChatRequest): Promise<readonly number[]> {
     const keys = requestKeys(request);
     const continued = keys === undefined ? undefined : this.findContinued(keys);
-    const added = continued === undefined ? undefined : this.renderAdded(request, continued);
+    const added = continued === undefined ? undefined : await this.renderAdded(request, continued);
     if (continued === undefined || added === undefined) {
       this.numSegments++;
       return this.engine.renderPrompt(request);
@@ -71,7 +72,10 @@ export class SessionTree {
    * Encodes what the chat template adds after a recorded completion: its end, unless sampled, and the new messages. Returns
    * undefined where the template does not allow it.
    */
-  private renderAdded(request: ChatRequest, { turn, history }: CompletionNode): readonly number[] | undefined {
+  private async renderAdded(
+    request: ChatRequest,
+    { turn, history }: CompletionNode,
+  ): Promise<readonly number[] | undefined> {
     const { tokenizer, endTokenIds } = this.engine.model;
     const added = (request.input as readonly ChatMessage[]).slice(history.length + 1);
     const input = [...history, { role: "assistant" }, ...added];
@@ -89,7 +93,7 @@ export class SessionTree {
       if (!rest.text.startsWith(end)) return undefined;
       rest = sliceRendered(rest, end.length);
     }
-    return tokenizer.encodeContinuation(rest, last);
+    return runStepsWithPauses(tokenizer.encodeContinuationSteps(rest, last));
   }
 }
 

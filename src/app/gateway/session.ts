@@ -1,5 +1,7 @@
-import type { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import { getOrCreatePromise } from "../../core/promise-cache.js";
+import type { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { LruCache } from "../../generation/cache/lru-cache.js";
+import { UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
@@ -17,9 +19,6 @@ import type { UpdateGate } from "./update-gate.js";
 /** Completions of a session; an agent that loops is stopped here, before its records fill the memory. */
 const MAX_TURNS = 10_000;
 
-/** The trained distribution is the model's own. */
-const UNFILTERED = { topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
-
 /** What all sessions of a gateway share. */
 export interface SessionContext {
   readonly engine: ModelChatEngine;
@@ -29,7 +28,7 @@ export interface SessionContext {
   readonly temperature: number;
   readonly maxCompletionLength: number;
   /** Next-token distributions of recurring prompts. */
-  readonly distributions: DistributionCache;
+  readonly cache: CompletionCache;
   /** Greedy completions so far, of an evaluation; undefined where completions are sampled. */
   readonly greedy?: LruCache<Promise<ChatResult>>;
   /** Returns the number of updates so far. */
@@ -94,6 +93,10 @@ export class Session implements ChatEngine {
     return this.context.engine.tokenBytes(token);
   }
 
+  async countPromptTokens(request: ChatRequest): Promise<number> {
+    return this.context.engine.countPromptTokens(request);
+  }
+
   /**
    * Samples completions with the gateway's temperature, and records them.
    * @throws RequestError 409 after the end of the session, and what the engine throws.
@@ -102,22 +105,23 @@ export class Session implements ChatEngine {
     this.checkOpen("complete anything");
     if (this.turns >= MAX_TURNS)
       throw new RequestError(409, `The session has ${MAX_TURNS} completions, the most that one may have. End it.`);
-    const { engine, gate, temperature, maxCompletionLength, distributions, greedy, updates } = this.context;
+    const { engine, gate, temperature, maxCompletionLength, cache, greedy, updates } = this.context;
     const seed = this.random.integers(0, 2 ** 31);
     this.pending++;
     try {
       return await gate.run(async () => {
-        distributions.keepVersion(engine.model.causalLM.parametersVersion);
-        const promptTokens = this.tree.promptTokens(request);
+        cache.keepVersion(engine.model.causalLM.cacheVersion);
+        const promptTokens = await this.tree.promptTokens(request);
         const completion: ChatRequest = {
           ...request,
           promptTokens,
-          sampling: { ...UNFILTERED, temperature: greedy === undefined ? temperature : 0 },
+          // The trained distribution is the model's own.
+          sampling: { ...UNFILTERED_SAMPLING, temperature: greedy === undefined ? temperature : 0 },
           maxNewTokens: Math.min(request.maxNewTokens ?? Infinity, maxCompletionLength),
         };
         const result = await (greedy === undefined || onDelta !== undefined
-          ? engine.generate({ ...completion, seed, distributions }, onDelta)
-          : greedy.getOrCreate(JSON.stringify({ ...completion, input: undefined, signal: undefined }), () =>
+          ? engine.generate({ ...completion, seed, cache }, onDelta)
+          : getOrCreatePromise(greedy, JSON.stringify({ ...completion, input: undefined, signal: undefined }), () =>
               engine.generate({ ...completion, signal: undefined }),
             ));
         if (!this.isEnded) this.record(request, result, updates());

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AutoModelForCausalLMWithValueHead } from "../../generation/auto-model.js";
-import { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { LogProbScorer } from "../../rl/algorithms/update/log-prob-scorer.js";
 import { decisionIndices } from "../../rl/algorithms/update/turn-batch.js";
@@ -42,7 +42,7 @@ beforeAll(async () => {
     seed: 1,
     temperature: 1.2,
     maxCompletionLength: 60,
-    distributions: new DistributionCache(),
+    cache: new CompletionCache(),
     updates: () => 3,
     sessionTimeoutMs: 1500,
     onEnd: ({ id }, record) => records.set(id, record),

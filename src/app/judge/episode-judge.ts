@@ -1,3 +1,4 @@
+import { LazyPromise } from "../../core/promise-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import { judge, type Judge, type JudgedConversation } from "./judge.js";
@@ -8,8 +9,8 @@ const MAX_SCORE = 10;
 
 /** The judge of a run's episodes. A local model is loaded at the first score. */
 export class EpisodeJudge {
-  private model: Promise<LanguageModel> | undefined;
-  private opened: Promise<Judge> | undefined;
+  private model: LanguageModel | undefined;
+  private readonly opened = new LazyPromise(() => this.open());
   private current: Judge | undefined;
 
   /** @throws INVALID_ARGUMENT for a judge without a rubric, and the reverse. */
@@ -26,7 +27,7 @@ export class EpisodeJudge {
 
   /** Returns a score from 0 to 1; 0 where the judge fails. @throws as `fromPretrained` for a local model. */
   async score(messages: JudgedConversation["messages"]): Promise<number> {
-    const opened = await (this.opened ??= this.open());
+    const opened = await this.opened.get();
     return (await opened.score({ messages })) / MAX_SCORE;
   }
 
@@ -37,13 +38,14 @@ export class EpisodeJudge {
   }
 
   async close(): Promise<void> {
-    await (await this.model)?.close();
+    await this.opened.peek()?.catch(() => {});
+    await this.model?.close();
   }
 
   private async open(): Promise<Judge> {
     const { judgeUrl: baseURL, judgeRubric: rubric = "" } = this.config;
-    if (baseURL === undefined) this.model = AutoModelForCausalLM.fromPretrained(this.name);
-    const model = (await this.model) ?? this.name;
+    if (baseURL === undefined) this.model = await AutoModelForCausalLM.fromPretrained(this.name);
+    const model = this.model ?? this.name;
     return (this.current = judge({ model, baseURL, rubric, max: MAX_SCORE, onWarning: this.onWarning }));
   }
 }

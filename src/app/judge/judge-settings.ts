@@ -17,7 +17,7 @@ export const judgeSettings = defineSettings(
       description: "What the judge scores, and what high and low scores mean: a text, or a file with it.",
     }),
   },
-  "Judge",
+  { group: "Judge", scope: "run" },
 );
 
 export type JudgeConfig = Partial<GivenSettings<typeof judgeSettings>>;

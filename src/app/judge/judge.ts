@@ -1,3 +1,4 @@
+import { LazyPromise, getOrCreatePromise } from "../../core/promise-cache.js";
 import { createHash } from "node:crypto";
 import { appendFile, readFile } from "node:fs/promises";
 import { z } from "zod";
@@ -240,20 +241,19 @@ function createLimit(count: number): <T>(task: () => Promise<T>) => Promise<T> {
 /** Scores by the hash of their request. Failures are not kept. */
 class ScoreCache {
   private readonly scores = new Map<string, Promise<number | undefined>>();
-  private loaded: Promise<void> | undefined;
+  private readonly loaded = new LazyPromise(() => this.load());
 
   constructor(private readonly file: string | undefined) {}
 
   /** Returns a kept score, or the result of `request`; undefined if it failed. */
   async get(key: string, request: () => Promise<number | undefined>, onHit: () => void): Promise<number | undefined> {
-    await (this.loaded ??= this.load());
+    await this.loaded.get();
     const known = this.scores.get(key);
     if (known !== undefined) {
       onHit();
       return known;
     }
-    const pending = request();
-    this.scores.set(key, pending);
+    const pending = getOrCreatePromise(this.scores, key, request);
     if (this.scores.size > MAX_CACHED_SCORES) this.scores.delete(this.scores.keys().next().value!);
     const score = await pending;
     if (score === undefined) this.scores.delete(key);

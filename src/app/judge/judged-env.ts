@@ -5,6 +5,11 @@ import type { EpisodeJudge } from "./episode-judge.js";
 
 type Message = { readonly role: string; readonly content: string };
 
+/** Adds a judge's scores to the rewards of an environment; returns it unchanged without a judge. */
+export function withJudge(env: Env, judge: EpisodeJudge | undefined): Env {
+  return judge === undefined ? env : new JudgedEnv(env, judge);
+}
+
 /** An environment with a text interface whose last reward of an episode includes a judge's score of the conversation. */
 export class JudgedEnv extends PassThroughWrapper {
   protected override wrapperState: JsonValue = [];

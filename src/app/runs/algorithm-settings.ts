@@ -62,7 +62,7 @@ function mergeSettings(name: string): Setting {
   const [first] = owned;
   const isShared = owners.length === ALGORITHM_NAMES.length;
   const group = isShared ? "Algorithm" : owners.join() === "ppo" ? "PPO only" : "Some algorithms";
-  const shared = { ...first, group, description: mergeDescriptions(owners, owned, isShared) };
+  const shared = { ...first, group, scope: "algorithm", description: mergeDescriptions(owners, owned, isShared) };
   const isSameDefault = owned.every((setting) => setting.default === first.default);
   const merged = isSameDefault || first.type === "boolean" ? shared : { ...shared, default: undefined };
   if (merged.type === "choice")

@@ -29,15 +29,25 @@ describe("checkRunSize", () => {
     expect(() => check(options)).toThrow(message);
   });
 
-  it.each([
-    {},
-    { numEnvs: 10_000 },
-    { turns: 10 },
-    { turns: 0 },
-    { algorithm: "grpo", episodes: 5 },
-    { batchSize: 64, turns: 64 },
-    { batchSize: 10_000, episodes: 100 },
-  ])("accepts %j", (options) => {
-    expect(() => check(options)).not.toThrow();
+  it.each<[Partial<TrainOptions>, Partial<TrainOptions>]>([
+    [{ numEnvs: 125_000 }, { numEnvs: 125_001 }],
+    [
+      { batchSize: 64, turns: 64 },
+      { batchSize: 65, turns: 64 },
+    ],
+    [
+      { algorithm: "grpo", numGenerations: 5, episodes: 5 },
+      { algorithm: "grpo", numGenerations: 6, episodes: 5 },
+    ],
+  ])("accepts %j and rejects %j", (options, larger) => {
+    expect(check(options)).toBeUndefined();
+    expect(() => check(larger)).toThrow(/INVALID|needs at least|before its first update/);
   });
+
+  it.each([{}, { turns: 10 }, { turns: 0 }, { algorithm: "grpo", episodes: 5 }, { batchSize: 10_000, episodes: 100 }])(
+    "accepts %j, whose batch follows from other settings or is not counted in the unit of its length",
+    (options) => {
+      expect(check(options)).toBeUndefined();
+    },
+  );
 });

@@ -65,6 +65,6 @@ describe("defaults of a model", () => {
   it("apply, and can be overridden", () => {
     expect(config("Qwen/Qwen3-0.6B").completionPrefix).toBe("<think>\n\n</think>\n\n");
     expect(config("Qwen/Qwen3-0.6B", { completionPrefix: "Action:" }).completionPrefix).toBe("Action:");
-    expect(config("Qwen/Qwen2.5-0.5B-Instruct").completionPrefix).toBeUndefined();
+    expect(config("Qwen/Qwen2.5-0.5B-Instruct").completionPrefix).toBe("");
   });
 });

@@ -7,6 +7,7 @@ import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
 import type { ExportFormat } from "../../models/export/export-model.js";
 import { readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
 import { listReferences } from "./run-curve.js";
+import { findRunEnv } from "./run-env.js";
 import { findRun } from "./run-folder.js";
 import type { TrainOptions } from "./run-settings.js";
 
@@ -99,7 +100,9 @@ function formatResults(config: Partial<TrainOptions>, records: readonly MetricRe
     const value = records.findLast((record) => Number.isFinite(record[metric]))?.[metric];
     return value === undefined ? [] : [`| ${meaning} | ${formatNumber(value)} |`];
   });
-  const references = listReferences(config).map(({ name, y }) => `| ${name}, mean return | ${formatNumber(y)} |`);
+  const references = listReferences(findRunEnv(config)).map(
+    ({ name, y }) => `| ${name}, mean return | ${formatNumber(y)} |`,
+  );
   const body = [...rows, ...references];
   if (body.length === 0) return "## Results\n\nThe run recorded no metrics.\n";
   return ["## Results\n", "| result | value |", "| --- | --- |", ...body, ""].join("\n");

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { invalidArgument } from "../../core/errors.js";
-import { pick, type SettingTable } from "../../core/settings.js";
-import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
+import { filterSettings, selectScope, selectSettings, type SettingTable } from "../../core/settings.js";
 import type { TrainResult } from "../../rl/train/train-loop.js";
 import type { TrainCallbacks } from "../../rl/train/trainer.js";
 import type { FolderLock } from "../../models/files/index.js";
@@ -18,17 +17,7 @@ import { ADAPTER_FOLDER, checkUnchanged, GATEWAY_ENV, type RunOptions } from "./
 import { takeControlRequests } from "./run-control.js";
 import { checkNewRunFolder, checkWritable, getCheckpointDir, openLocked, requireRunConfig } from "./run-folder.js";
 import { RunRecords } from "./run-records.js";
-import { completionSettings, resolveTrainConfig, trainSettingsOf, type TrainConfig } from "./run-settings.js";
-
-/** Settings of a run that concern environments, the agent or its demonstrations, which a gateway does not have. */
-const ENV_SETTINGS = [
-  ..."evalEpisodes evalSteps loadBestModelAtEnd maxEpisodeSteps numEnvs maxStaleness envsPerJob jobTimeoutSeconds".split(
-    " ",
-  ),
-  ..."invalidActionPenalty spreadSparseRewards callTimeoutSeconds sftWarmStart".split(" "),
-  ...Object.keys(completionSettings).filter((name) => name !== "maxCompletionLength"),
-  ...Object.keys(onlineSftSettings),
-];
+import { resolveTrainConfig, runSettings, trainSettingsOf, type TrainConfig } from "./run-settings.js";
 
 export type GatewayRunOptions = Partial<Omit<TrainConfig, "env" | "envOptions">>;
 
@@ -58,10 +47,10 @@ export interface GatewayRun {
 export function gatewayRunSettingsOf(algorithm?: string): SettingTable {
   const turns = { ...gatewaySettings.turns, group: "Run" };
   const settings: SettingTable = { ...trainSettingsOf(algorithm), turns };
-  return pick(
-    settings,
-    Object.keys(settings).filter((name) => !ENV_SETTINGS.includes(name)),
-  );
+  return {
+    ...selectScope(settings, "model", "algorithm", "run"),
+    ...filterSettings(settings, (_, name) => Object.hasOwn(gatewaySettings, name)),
+  };
 }
 
 /** Starts a run in a new folder and its gateway. Nothing is written before both are open. @throws as `startRun`, and as `createGateway`. */
@@ -87,7 +76,7 @@ export async function resumeGatewayRun(
   if (saved.env !== GATEWAY_ENV)
     throw invalidArgument(`The run in ${folder} is not one of a gateway. Resume it with the command that started it.`);
   if (saved.algorithm !== undefined) await loadAlgorithm(saved.algorithm);
-  checkUnchanged(resolveTrainConfig(saved, { isResolved: true }), changes, folder);
+  checkUnchanged(runSettings, resolveTrainConfig(saved, { isResolved: true }), changes, folder);
   const config = resolveTrainConfig({ ...saved, ...changes }, { isResolved: true });
   checkRunSize(config);
   return openLocked(folder, checkWritable, async (lock) => openRun(config, lock, hooks, true));
@@ -100,7 +89,7 @@ async function openRun(
   isResumed: boolean,
 ): Promise<GatewayRun> {
   const { folder } = lock;
-  const { valueHead: kind, valueHeadDropout: dropout, completionLogSteps, numLoggedCompletions } = config;
+  const { valueHead: kind, valueHeadDropout: dropout } = config;
   const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
   const memoryEstimate = await estimateRunMemory(config);
   if (memoryEstimate?.warning !== undefined) onWarning(memoryEstimate.warning);
@@ -111,21 +100,11 @@ async function openRun(
   try {
     let records: RunRecords | undefined;
     const opened = new GatewayTrainer({
-      ...pick(config, [
-        "episodes",
-        "turns",
-        "temperature",
-        "maxCompletionLength",
-        "seed",
-        "saveSteps",
-        "entropyFloor",
-        "rollouts",
-      ]),
+      ...selectSettings(gatewaySettings, config),
       ...configureAlgorithm(config),
       ...server,
       model,
       sessionReward: judge && (({ messages }) => judge.score(messages)),
-      microBatchTokens: config.microBatchTokens,
       checkpointDir: getCheckpointDir(folder),
       lock,
       onWarning: (message) => {
@@ -136,8 +115,7 @@ async function openRun(
     trainer = opened;
     const resumedAt = isResumed ? await opened.resume() : 0;
     const url = await opened.listen();
-    const names = ["env", ...Object.keys(gatewayRunSettingsOf(config.algorithm))];
-    const saved = pick(config, names as (keyof TrainConfig)[]);
+    const saved = { ...selectSettings(gatewayRunSettingsOf(config.algorithm), config), env: GATEWAY_ENV };
     const recordOptions = {
       saved,
       wandb,
@@ -158,7 +136,7 @@ async function openRun(
       train: async (callbacks) => {
         const onUpdate = async () => takeControlRequests(folder, openRecords.log, refuseChange);
         const { tracker } = openRecords;
-        const options = { completionLogSteps, numLoggedCompletions, ...callbacks, tracker, onUpdate };
+        const options = { ...callbacks, tracker, onUpdate };
         return openRecords.watch(opened.train(options));
       },
       saveAdapter: async () => {

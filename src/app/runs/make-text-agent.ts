@@ -1,35 +1,22 @@
 import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/demonstration-trainer.js";
-import { resolveOnlineSft } from "../../rl/agent/demonstrations/online-sft-settings.js";
-import { DEFAULT_HISTORY_TURNS } from "../../rl/agent/agent-settings.js";
+import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
+import { agentSettings, textAgentSettings } from "../../rl/agent/agent-settings.js";
 import { randomAction } from "../../rl/agent/random-action.js";
 import { TextAgent, type ActionMode } from "../../rl/agent/text-agent.js";
-import { openEnv } from "../../envs/index.js";
-import "../../text-world/index.js";
+import { promptSettings } from "../../rl/rollout/rollout-settings.js";
 import type { Env } from "../../envs/env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { selectSettings } from "../../core/settings.js";
+import { policySamplingSettings } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import type { EpisodeJudge } from "../judge/episode-judge.js";
-import { JudgedEnv } from "../judge/judged-env.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
 import type { EnvTraits, TrainConfig } from "./run-settings.js";
 
 /** The parts of an environment that a TextAgent needs. */
 export interface TextEnv extends Pick<Env, "actionSpace">, EnvTraits {
   readonly text: TextInterface<unknown, unknown>;
-}
-
-/** Returns a function that opens a run's environments with its step limit and, with one, the rewards of a judge. */
-export function createEnvFactory(
-  { env, envOptions, maxEpisodeSteps }: Pick<TrainConfig, "env" | "envOptions" | "maxEpisodeSteps">,
-  judge?: EpisodeJudge,
-): () => Promise<Env> {
-  const stepLimit = maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps };
-  return async () => {
-    const opened = await openEnv(env, { ...envOptions, ...stepLimit });
-    return judge === undefined ? opened : new JudgedEnv(opened, judge);
-  };
 }
 
 /** Opens an environment to read its text interface. @throws as `readTextEnv` */
@@ -51,7 +38,7 @@ export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
       text,
       actionSpace,
       actionMode,
-      historyTurns: text.historyTurns ?? DEFAULT_HISTORY_TURNS,
+      historyTurns: text.historyTurns ?? promptSettings.historyTurns.default,
       maxEpisodeSteps: spec?.maxEpisodeSteps,
     };
   }
@@ -75,20 +62,7 @@ export function makeTextAgent(
   env: Pick<TextEnv, "text" | "actionSpace">,
   config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentDemonstrationOptions, "sftWarmStart">,
 ): TextAgent {
-  const {
-    maxCompletionLength,
-    temperature,
-    topK,
-    topP,
-    minP,
-    actionMode,
-    actionRegex,
-    actionScoring,
-    seed,
-    microBatchTokens,
-  } = config;
-  const { historyTurns, contextOverflow, maxContextLength, completionPrefix, spreadSparseRewards } = config;
-  const { callTimeoutSeconds } = config;
+  const { maxCompletionLength, maxContextLength, actionMode, actionScoring } = config;
   const context = Math.min(maxContextLength ?? Infinity, model.causalLM.config.maxPositions);
   if (maxCompletionLength >= context)
     throw invalidArgument(
@@ -96,22 +70,11 @@ export function makeTextAgent(
     );
   const { invalidActionRetries: retries, invalidActionPenalty: penalty } = config;
   return new TextAgent(model, env.text, {
-    generation: { maxNewTokens: maxCompletionLength, temperature, topK, topP, minP },
-    trainedDistribution: config.trainedDistribution,
-    historyTurns,
-    contextOverflow,
-    maxContextLength,
-    completionPrefix,
-    spreadSparseRewards,
-    callTimeoutSeconds,
-    actionMode,
-    actionRegex,
+    ...selectSettings({ ...agentSettings, ...textAgentSettings, ...onlineSftSettings }, config),
     actionScoring: actionMode === "scored" ? actionScoring : undefined,
-    seed,
-    microBatchTokens,
+    generation: { ...selectSettings(policySamplingSettings, config), maxNewTokens: maxCompletionLength },
     invalidAction: { retries, penalty, fallback: randomAction(env) },
     sftWarmStart: config.sftWarmStart,
-    ...resolveOnlineSft(config),
     ...configureAlgorithm(config),
   });
 }

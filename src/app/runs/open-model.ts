@@ -4,10 +4,10 @@ import type { DownloadProgress } from "../../models/files/index.js";
 import {
   parseLoraOptions,
   parseQuantizeBits,
-  type modelSettings,
+  modelSettings,
   type tuningSettings,
 } from "../../models/model-settings.js";
-import type { Settings } from "../../core/settings.js";
+import { selectSettings, type Settings } from "../../core/settings.js";
 import type { TrainConfig } from "./run-settings.js";
 
 /** Settings of a run that concern its model. */
@@ -24,14 +24,11 @@ export async function openRunModel(
     readonly onDownload?: (progress: DownloadProgress) => void;
   },
 ): Promise<LanguageModel> {
-  const { model, adapter, device, threads, quantize, backwardPrecision, splitSpecialTokens, tuning, seed } = config;
+  const { model, quantize, ...options } = selectSettings(modelSettings, config);
+  const { tuning, seed } = config;
   return openTrainable(model, {
-    adapter,
-    device,
-    threads,
+    ...options,
     quantize: parseQuantizeBits(quantize),
-    backwardPrecision,
-    splitSpecialTokens,
     peftConfig: tuning === "full" ? null : { ...parseLoraOptions(config), seed },
     valueHead,
     onProgress: onDownload,

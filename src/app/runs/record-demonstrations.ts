@@ -10,7 +10,10 @@ import { trainerSettings } from "../../rl/train/trainer-settings.js";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
-import { checkStepResult } from "../../rl/rollout/validate-env-output.js";
+import { printWarning } from "../../core/terminal-text.js";
+import { EpisodeRunner, type EpisodeRunnerOptions } from "../../rl/rollout/episode-runner.js";
+import { closeEnvs, openEnvs } from "../../rl/rollout/open-envs.js";
+import { DEFAULT_CALL_LIMIT } from "../../rl/rollout/with-timeout.js";
 
 /** An action and the completion that expresses it. */
 export interface PolicyAction {
@@ -25,7 +28,7 @@ export type EpisodePolicy = (observation: unknown, info: Info) => MaybePromise<P
 export type PolicyFactory = (env: Env) => (random: RandomStream) => EpisodePolicy;
 
 /** Options of `recordDemonstrations`. */
-export interface RecordDemonstrationsOptions {
+export interface RecordDemonstrationsOptions extends Pick<EpisodeRunnerOptions, "settings"> {
   readonly episodes: number;
   /** Seeds environments and policies. Default 0. */
   readonly seed?: number;
@@ -33,6 +36,8 @@ export interface RecordDemonstrationsOptions {
   readonly numEnvs?: number;
   /** Called after each episode. */
   readonly onEpisode?: (numRecorded: number) => void;
+  /** Receives warnings about environments that could not be closed. Default: they are printed. */
+  readonly onWarning?: (message: string) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -46,47 +51,53 @@ export type RecordedEpisode = Demonstration & { readonly return: number };
 export async function recordDemonstrations(
   makeEnv: () => MaybePromise<Env>,
   policyFactory: PolicyFactory,
-  { episodes, seed = 0, numEnvs = 1, onEpisode = () => {}, signal }: RecordDemonstrationsOptions,
+  {
+    episodes,
+    seed = 0,
+    numEnvs = 1,
+    settings = DEFAULT_CALL_LIMIT,
+    onEpisode = () => {},
+    onWarning = printWarning,
+    signal,
+  }: RecordDemonstrationsOptions,
 ): Promise<RecordedEpisode[]> {
   checkSettings(trainerSettings, { episodes, numEnvs, seed });
   const recorded: RecordedEpisode[] = [];
   let nextEpisode = 0;
   let numRecorded = 0;
   const recordEpisodes = async () => {
-    const env = await makeEnv();
+    const envs = await openEnvs(makeEnv, 1, settings);
     try {
+      const [env] = envs;
+      const runner = new EpisodeRunner(env, { settings });
       const newPolicy = policyFactory(env);
       while (nextEpisode < episodes) {
         if (signal?.aborted === true) break;
         const episode = nextEpisode++;
         const random = stream(seed, "demonstrations", episode);
-        recorded[episode] = await recordEpisode(env, newPolicy(random), random.integers(0, 2 ** 31));
+        recorded[episode] = await recordEpisode(runner, newPolicy(random), random.integers(0, 2 ** 31));
         onEpisode(++numRecorded);
       }
     } finally {
-      await env.close();
+      await closeEnvs(envs, onWarning);
     }
   };
   await Promise.all(Array.from({ length: Math.min(numEnvs, episodes) }, recordEpisodes));
   return recorded.filter((episode) => episode !== undefined);
 }
 
-async function recordEpisode(env: Env, policy: EpisodePolicy, seed: number): Promise<RecordedEpisode> {
-  const text = getTextInterface(env);
+async function recordEpisode(runner: EpisodeRunner, policy: EpisodePolicy, seed: number): Promise<RecordedEpisode> {
+  const text = getTextInterface(runner.env);
   const turns: DemonstrationTurn[] = [];
-  let totalReward = 0;
-  let { observation, info } = await env.reset({ seed });
-  for (let isDone = false; !isDone;) {
+  await runner.reset(seed);
+  while (!runner.isDone) {
+    const { observation, info } = runner;
     const observationText = text.formatObservation(observation, info);
     const { action, completion } = await policy(observation, info);
     turns.push({ observationText, completion, observation, info });
-    const result = await env.step(action);
-    checkStepResult(result, env.toString());
-    ({ observation, info } = result);
-    totalReward += result.reward;
-    isDone = result.terminated || result.truncated;
+    await runner.step(action);
   }
-  return { systemPrompt: text.systemPrompt, turns, return: totalReward };
+  return { systemPrompt: text.systemPrompt, turns, return: runner.episodeReturn };
 }
 
 /** The expert policy that the environment is registered with. @throws ENV_INVALID if there is none. */

@@ -2,9 +2,11 @@ import { constants, lstat, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { filterSettings } from "../../core/settings.js";
 import { writeJson } from "../../models/files/index.js";
 import type { TrainRequests } from "../../rl/train/train-loop.js";
 import type { RunLog } from "./run-log.js";
+import { runSettings } from "./run-settings.js";
 
 const CONTROL_FOLDER = "control";
 /** Bytes of a request, which has some ten. */
@@ -12,16 +14,11 @@ const MAX_REQUEST_BYTES = 4_096;
 /** Requests that are carried out between two updates; more wait. */
 const MAX_REQUESTS = 100;
 
-/** Settings that a run takes over between two updates; the others of CHANGEABLE_ON_RESUME need a restart. */
-export const LIVE_SETTINGS = [
-  "episodes",
-  "turns",
-  "saveSteps",
-  "completionLogSteps",
-  "numLoggedCompletions",
-  "evalEpisodes",
-] as const;
-export type LiveSetting = (typeof LIVE_SETTINGS)[number];
+type LiveSetting = keyof typeof runSettings;
+/** Settings that a run takes over between two updates; the others that are changeable need a restart. */
+export const LIVE_SETTINGS = Object.keys(
+  filterSettings(runSettings, ({ changeable }) => changeable === "live"),
+) as LiveSetting[];
 
 /** What can be asked of a running run. */
 export const controlSchema = z.discriminatedUnion("action", [

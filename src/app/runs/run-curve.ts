@@ -3,7 +3,6 @@ import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 import { basename, join, resolve } from "node:path";
 import { invalidArgument, type LlamaGymError } from "../../core/errors.js";
 import { suggestNames } from "../../core/suggest.js";
-import { findSpec } from "../../envs/index.js";
 import { writeFileAtomic } from "../../models/files/index.js";
 import { readMetrics, type MetricRecord, type ResumePoint, type Tracker } from "../../rl/tracking/index.js";
 import {
@@ -15,6 +14,7 @@ import {
   type LearningCurve,
 } from "../tracking/index.js";
 import { requireRunConfig } from "./run-folder.js";
+import { findRunEnv, type EnvConfig, type RunEnv } from "./run-env.js";
 import type { TrainConfig } from "./run-settings.js";
 
 const CURVE_FILE = "curve.svg";
@@ -23,12 +23,11 @@ const SFT_LOSS = "sft/loss";
 const MAX_POINTS = 200;
 
 /** What a curve needs of a run's config; a fine-tuning run has no environment. */
-type CurveConfig = Partial<Pick<TrainConfig, "env" | "envOptions" | "maxEpisodeSteps">>;
+type CurveConfig = Partial<EnvConfig>;
 
 /** Returns the mean returns of random actions and of the best known policy, for an environment as registered. */
-export function listReferences({ env, envOptions = {}, maxEpisodeSteps }: CurveConfig): readonly CurveReference[] {
-  const isAsRegistered = Object.keys(envOptions).length === 0 && maxEpisodeSteps === undefined;
-  const known = env === undefined || !isAsRegistered ? undefined : findSpec(env)?.knownReturns;
+export function listReferences(env: RunEnv | undefined): readonly CurveReference[] {
+  const known = env?.knownReturns;
   if (known === undefined) return [];
   return [
     { name: "random actions", y: known.random },
@@ -101,7 +100,7 @@ function createCurve(
     xLabel: config.env === undefined ? "updates" : "turns",
     yLabel,
     series,
-    references: isReturn && isSameEnv ? listReferences(config) : [],
+    references: isReturn && isSameEnv ? listReferences(findRunEnv(config)) : [],
   };
 }
 

@@ -4,36 +4,10 @@ import { dirname, join, resolve } from "node:path";
 import { errorMessage } from "../../core/errors.js";
 import { AppendFile } from "../../rl/tracking/append-file.js";
 import type { Tracker } from "../../rl/tracking/index.js";
-
-export const LOG_FILE = "log.jsonl";
+import { LOG_FILE, type RunLogLine } from "./run-log-line.js";
 
 /** Seconds between records of the memory. */
 const RESOURCES_INTERVAL_MS = 10_000;
-
-/** A line of log.jsonl; docs/rollouts.md lists the fields. */
-export interface RunLogLine {
-  /** Milliseconds since 1970. */
-  readonly time: number;
-  /** Updates made by then. */
-  readonly step: number;
-  readonly kind: "start" | "end" | "warning" | "control" | "resources";
-  readonly message: string;
-  /** Page of docs/ that explains a warning. */
-  readonly page?: string;
-  /** Id of a control request, and whether it was carried out. */
-  readonly request?: string;
-  readonly ok?: boolean;
-  /** The process of a start. */
-  readonly pid?: number;
-  readonly host?: string;
-  /** Commit of the code in the working folder of a start, where it is a Git repository. */
-  readonly commit?: string;
-  /** Of an end: "finished", "stopped" or "failed". */
-  readonly outcome?: string;
-  /** Resident memory of the process in bytes, and seconds spent in rollouts and updates. */
-  readonly memoryBytes?: number;
-  readonly seconds?: number;
-}
 
 /**
  * Records what happens to a run: starts, ends, warnings, control and memory. Lines are appended and never removed, also when a run

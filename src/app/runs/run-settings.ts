@@ -5,7 +5,6 @@ import {
   defineSettings,
   integer,
   number,
-  pick,
   resolveSettings,
   splitSettings,
   text,
@@ -13,20 +12,22 @@ import {
   type SettingTable,
   type Settings,
 } from "../../core/settings.js";
-import { generationSettings, TEMPERATURE_LIMITS } from "../../generation/generation-options.js";
+import { policySamplingSettings } from "../../generation/generation-options.js";
 import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
 import { checkTuning, microBatchTokens, modelSettings, tuningSettings } from "../../models/model-settings.js";
 import { findModel } from "../../models/registry/index.js";
-import { agentSettings, DEFAULT_HISTORY_TURNS, invalidActionSettings } from "../../rl/agent/agent-settings.js";
+import { textAgentSettings } from "../../rl/agent/agent-settings.js";
 import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
-import { ACTION_MODES, checkActionRegex, type ActionMode } from "../../rl/agent/text-agent.js";
+import { checkActionRegex, type ActionMode } from "../../rl/agent/text-agent.js";
 import type { ppoSettings } from "../../rl/algorithms/ppo/settings.js";
 import {
-  checkEvaluationSettings,
-  MAX_EVAL_EPISODES,
-  recordingSettings,
-  trainerSettings,
-} from "../../rl/train/trainer-settings.js";
+  callSettings,
+  completionSettings,
+  invalidActionSettings,
+  promptSettings,
+  rewardSettings,
+} from "../../rl/rollout/rollout-settings.js";
+import { checkEvaluationSettings, recordingSettings, trainerSettings } from "../../rl/train/trainer-settings.js";
 import { checkJudge, judgeSettings } from "../judge/judge-settings.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import { EMBEDDED_TURNS, getEmbeddedGroupDefaults, getEmbeddedPpoDefaults } from "./embedded-defaults.js";
@@ -37,73 +38,48 @@ import {
   PRETRAINED_TURNS,
 } from "./pretrained-defaults.js";
 import { findAlgorithm, isBuiltInAlgorithm } from "./load-algorithm.js";
+import { envSettings } from "./run-env.js";
+import { trackingSettings } from "./tracking-settings.js";
 
 const LLAMAGYM = "LlamaGym 0.1.1";
 
-const { historyTurns, actionScoring, seed, spreadSparseRewards } = agentSettings;
-
-/** Settings of an agent's completions, in training and outside. */
-export const completionSettings = defineSettings(
+/** Settings of the agent of a run, in training and outside. */
+export const agentRunSettings = defineSettings(
   {
-    actionMode: choice({
-      default: "free",
+    ...textAgentSettings,
+    actionMode: {
+      ...textAgentSettings.actionMode,
+      common: true,
       defaultText: "choices if the environment lists them, schema if it has one, else free",
-      choices: ACTION_MODES,
-      description:
-        "How actions are generated: free text, text constrained to the environment's choices, choices sampled by their score, or text constrained to actionRegex or to the JSON schema of the environment's actions.",
-    }),
-    actionRegex: text({
-      valueName: "expression",
-      description: "Regular expression that completions match. A group named action captures the action.",
-    }),
-    actionScoring: { ...actionScoring, default: "token" },
-    historyTurns: { ...historyTurns, default: DEFAULT_HISTORY_TURNS },
+    },
+    ...completionSettings,
+    actionScoring: { ...completionSettings.actionScoring, default: "token" },
+    ...promptSettings,
+    historyTurns: { ...promptSettings.historyTurns, allowsInfinity: false },
     maxCompletionLength: integer({
       default: 32,
       min: 1,
       aliases: ["maxNewTokens", "maxTokens"],
+      common: true,
       description: "Maximum number of tokens per completion.",
       source: LLAMAGYM,
     }),
-    topK: { ...generationSettings.topK, default: 0, source: LLAMAGYM },
-    topP: { ...generationSettings.topP, default: 1 },
-    minP: { ...generationSettings.minP, default: 0 },
-    ...pick(agentSettings, ["trainedDistribution"]),
-    ...pick(agentSettings, ["maxContextLength", "contextOverflow", "completionPrefix"]),
+    ...policySamplingSettings,
+    temperature: { ...policySamplingSettings.temperature, source: "ORLLLaM" },
+    topK: { ...policySamplingSettings.topK, source: LLAMAGYM },
     invalidActionRetries: invalidActionSettings.retries,
+    ...callSettings,
   },
-  "Completions",
+  { group: "Completions", scope: "agent" },
 );
 
 /** Settings of a training run, without those of its algorithm. */
 export const runSettings = defineSettings({
+  ...trainerSettings,
+  evalEpisodes: { ...trainerSettings.evalEpisodes, default: 0 },
+  ...envSettings,
   ...defineSettings(
     {
-      ...pick(trainerSettings, ["episodes", "turns"]),
-      seed,
-      evalEpisodes: integer({
-        default: 0,
-        min: 0,
-        max: MAX_EVAL_EPISODES,
-        description: "Number of greedy evaluation episodes before and after training, and with evalSteps.",
-      }),
-      ...pick(trainerSettings, ["evalSteps", "loadBestModelAtEnd"]),
-    },
-    "Run",
-  ),
-  ...defineSettings(
-    {
-      maxEpisodeSteps: integer({
-        min: 1,
-        description: "Maximum number of steps per episode. Default: the environment's limit.",
-      }),
-      numEnvs: trainerSettings.numEnvs,
-    },
-    "Environment",
-  ),
-  ...defineSettings(
-    {
-      ...pick(trainerSettings, ["maxStaleness", "envsPerJob"]),
       gradientWorkers: boolean({
         description: "Compute the gradients of updates on workers, too: a job for each micro-batch (microBatchTokens).",
       }),
@@ -113,35 +89,25 @@ export const runSettings = defineSettings({
         description: "Time after which a worker leaves a job to others and ends. 0: no limit.",
       }),
     },
-    "Workers",
+    { group: "Workers", scope: "rollouts", changeable: "resume" },
   ),
   ...modelSettings,
-  ...completionSettings,
-  ...defineSettings(
-    {
-      temperature: number({
-        ...TEMPERATURE_LIMITS,
-        default: 1,
-        description: "Sampling temperature during training.",
-        source: "ORLLLaM",
-      }),
-      invalidActionPenalty: invalidActionSettings.penalty,
-    },
-    "Completions",
-  ),
+  ...agentRunSettings,
+  invalidActionPenalty: { ...invalidActionSettings.penalty, group: "Completions", scope: "rollouts" },
+  ...defineSettings(rewardSettings, { group: "Algorithm", scope: "rollouts" }),
   ...defineSettings(
     {
       algorithm: text({
         default: "ppo",
+        common: true,
         valueName: "name or file",
         description:
           "Learning algorithm: ppo, grpo, rloo, reinforce, or a JavaScript file that exports one. ppo trains a value head; the others compare episodes.",
         source: LLAMAGYM,
       }),
-      spreadSparseRewards,
       microBatchTokens,
     },
-    "Algorithm",
+    { group: "Algorithm", scope: "algorithm" },
   ),
   ...tuningSettings,
   ...defineSettings(
@@ -154,7 +120,7 @@ export const runSettings = defineSettings({
       }),
       valueHeadDropout: number({ default: 0, min: 0, max: 0.99, description: "Dropout of the value head." }),
     },
-    "Trained parameters",
+    { group: "Trained parameters", scope: "model" },
   ),
   ...judgeSettings,
   ...defineSettings(
@@ -167,28 +133,10 @@ export const runSettings = defineSettings({
       }),
       ...onlineSftSettings,
     },
-    "Demonstrations",
+    { group: "Demonstrations", scope: "demonstrations" },
   ),
-  ...defineSettings(
-    {
-      ...pick(trainerSettings, ["entropyFloor", "saveSteps", "completionLogSteps", "numLoggedCompletions"]),
-      ...recordingSettings,
-      callTimeoutSeconds: agentSettings.callTimeoutSeconds,
-      tensorboard: boolean({ default: true, description: "Write TensorBoard event files." }),
-      tracker: text({ valueName: "file", description: "JavaScript module that exports a tracker (docs/tracking.md)." }),
-      wandbProject: text({
-        valueName: "name",
-        description: "Weights & Biases project to log to. Also set by WANDB_PROJECT.",
-        source: "LlamaGymEDU",
-      }),
-      wandbMode: choice({
-        choices: ["online", "offline", "disabled"],
-        description: "Whether to send the run to Weights & Biases, or write it to files for later.",
-        source: "WANDB_MODE",
-      }),
-    },
-    "Logging and checkpoints",
-  ),
+  ...recordingSettings,
+  ...trackingSettings,
 });
 
 /** All settings of a training run, including those of the algorithms. */
@@ -203,7 +151,7 @@ export function trainSettingsOf(algorithm: string = runSettings.algorithm.defaul
   );
   if (duplicate !== undefined)
     throw invalidArgument(`${title} has a setting ${duplicate}, which is a setting of every run. Rename it.`);
-  return { ...settings, ...runSettings };
+  return { ...defineSettings(settings, { scope: "algorithm" }), ...runSettings };
 }
 
 /** The resolved settings of a run, as stored in config.json. */
@@ -225,11 +173,10 @@ const EMBEDDED_DEFAULTS = {
 } as const satisfies Partial<TrainConfig>;
 
 /** Defaults of the tools of an MCP server: calls as JSON, and the task in every prompt. */
-const MCP_DEFAULTS = {
-  actionMode: "schema",
-  historyTurns: 16,
-  maxCompletionLength: 128,
-} as const satisfies Partial<TrainConfig>;
+const MCP_DEFAULTS = { actionMode: "schema", historyTurns: 16 } as const satisfies Partial<TrainConfig>;
+
+/** Defaults of JSON actions, which end by themselves. */
+const SCHEMA_DEFAULTS = { maxCompletionLength: 128 } as const satisfies Partial<TrainConfig>;
 
 const DEFAULT_EPISODES = 5000;
 
@@ -259,7 +206,8 @@ export function resolveTrainConfig(
   { env, envOptions = {}, ...explicit }: TrainOptions,
   { isResolved = false, envTraits }: ResolveOptions = {},
 ): TrainConfig {
-  const given = env.startsWith("mcp:") ? explicit : { ...pickTraits(envTraits), ...withoutUndefined(explicit) };
+  const envDefaults = env.startsWith("mcp:") ? MCP_DEFAULTS : pickTraits(envTraits);
+  const given = { ...envDefaults, ...withoutUndefined(explicit) };
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
   const isPretrained = !isResolved && !isEmbedded && hasPretrainedDefaults(given);
   const length = isPretrained
@@ -280,7 +228,7 @@ export function resolveTrainConfig(
   const runConfig = resolveSettings("A run", runSettings, {
     ...lengthDefaults,
     ...modelDefaults,
-    ...(env.startsWith("mcp:") ? MCP_DEFAULTS : {}),
+    ...(runOptions.actionMode === "schema" ? SCHEMA_DEFAULTS : {}),
     ...runOptions,
   });
   checkConflicts(runConfig);

@@ -2,12 +2,13 @@ import { join } from "node:path";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
 import type { Env } from "../../envs/env.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import { pick } from "../../core/settings.js";
+import { filterSettings, selectSettings, type SettingTable } from "../../core/settings.js";
 import type { DownloadProgress, FolderLock } from "../../models/files/index.js";
 import type { TrackerSource } from "../../rl/tracking/index.js";
 import { EpisodeJudge } from "../judge/episode-judge.js";
+import { withJudge } from "../judge/judged-env.js";
 import { resolveWandbConfig } from "../tracking/index.js";
-import { createEnvFactory, makeTextAgent, requireTextEnv, type TextEnv } from "./make-text-agent.js";
+import { makeTextAgent, requireTextEnv, type TextEnv } from "./make-text-agent.js";
 import { checkRunSize } from "./check-run-size.js";
 import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
@@ -21,39 +22,22 @@ import {
   requireRunConfig,
   writeRunConfig,
 } from "./run-folder.js";
+import { RunEnv } from "./run-env.js";
 import { RunRecords } from "./run-records.js";
-import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./run-settings.js";
+import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "./run-settings.js";
 import { resolveWarmStart } from "./resolve-warm-start.js";
 import type { GradientTransport } from "../../rl/algorithms/update/gradient-transport.js";
 import type { RolloutTransport } from "../../rl/rollout/rollout-job.js";
 import type { WorkersAddress } from "../distributed/open-transport.js";
 import type { TrainRequests, TrainResult } from "../../rl/train/train-loop.js";
 import { Trainer, type TrainCallbacks } from "../../rl/train/trainer.js";
+import { loopSettings, trainerSettings } from "../../rl/train/trainer-settings.js";
 
 /** Folder of the trained adapter or weights in a run folder. */
 export const ADAPTER_FOLDER = "adapter";
 
 /** In place of the environment in the config of a gateway's run. */
 export const GATEWAY_ENV = "gateway";
-
-/** Settings that may change when a run is resumed. */
-export const CHANGEABLE_ON_RESUME = [
-  "episodes",
-  "turns",
-  "device",
-  "threads",
-  "microBatchTokens",
-  "saveSteps",
-  "completionLogSteps",
-  "numLoggedCompletions",
-  "rollouts",
-  "maxRolloutMegabytes",
-  "callTimeoutSeconds",
-  "gradientWorkers",
-  "jobTimeoutSeconds",
-  "evalEpisodes",
-  "tracker",
-] as const;
 
 /** Options of `startRun` and `resumeRun`. */
 export interface RunOptions {
@@ -97,15 +81,16 @@ export async function startRun(options: TrainOptions, folder: string, runOptions
   const given = algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) };
   const envConfig = resolveTrainConfig(given);
   checkRunSize(envConfig, options);
+  const env = new RunEnv(envConfig);
   return openLocked(folder, checkNewRunFolder, async (lock) => {
-    const textEnv = await requireTextEnv(createEnvFactory(envConfig), envConfig.env);
+    const textEnv = await requireTextEnv(async () => env.open(), env.id);
     const config = resolveTrainConfig(given, { envTraits: textEnv });
     return openRun(config, lock, runOptions, false, textEnv);
   });
 }
 
 /**
- * Resumes a run from its newest checkpoint, or from its start if it has none. Only CHANGEABLE_ON_RESUME may change.
+ * Resumes a run from its newest checkpoint, or from its start if it has none. Only settings that are `changeable` may change.
  * @throws FILE_NOT_FOUND for a folder without a run, RUN_INCOMPATIBLE for a run of another version, INVALID_ARGUMENT for other
  * changes, and what `startRun` throws.
  */
@@ -120,19 +105,25 @@ export async function resumeRun(
       `The run in ${folder} is one of a gateway. Resume it with: llamagym gateway --resume ${folder}`,
     );
   if (saved.algorithm !== undefined) await loadAlgorithm(saved.algorithm);
-  checkUnchanged(resolveTrainConfig(saved, { isResolved: true }), changes, folder);
+  checkUnchanged(runSettings, resolveTrainConfig(saved, { isResolved: true }), changes, folder);
   const config = resolveTrainConfig({ ...saved, ...changes }, { isResolved: true });
   checkRunSize(config);
   return openLocked(folder, checkWritable, async (lock) => openRun(config, lock, runOptions, true));
 }
 
+/** Returns the names of the settings that may change when a run is resumed. */
+export function listChangeable(table: SettingTable): readonly string[] {
+  return Object.keys(filterSettings(table, ({ changeable }) => changeable !== undefined));
+}
+
 /** Checks that a resumed run changes only some settings. @throws INVALID_ARGUMENT */
 export function checkUnchanged<Config extends object>(
+  table: SettingTable,
   config: Config,
   changes: Partial<Config>,
   folder: string,
-  changeable: readonly string[] = CHANGEABLE_ON_RESUME,
 ): void {
+  const changeable = listChangeable(table);
   for (const name of Object.keys(changes) as (keyof Config & string)[]) {
     const [before, after] = [config[name], changes[name]].map((value) => JSON.stringify(value));
     if (before === after || changeable.includes(name)) continue;
@@ -166,15 +157,16 @@ async function openRun(
   openedEnv?: TextEnv,
 ): Promise<Run> {
   const { folder } = lock;
-  const { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts } = config;
+  const { rollouts } = config;
   const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
   const judge = EpisodeJudge.create(config, onWarning);
   if (judge !== undefined && workers !== undefined)
     throw invalidArgument("A judge scores in this process: leave it out, or collect rollouts without workers.");
   if (config.gradientWorkers) checkGradientWorkers(config, workers);
-  const makeEnv = createEnvFactory(config, judge);
-  const textEnv = openedEnv ?? (await requireTextEnv(makeEnv, config.env));
-  const sftWarmStart = await resolveWarmStart(config);
+  const env = new RunEnv(config);
+  const makeEnv = async () => withJudge(await env.open(), judge);
+  const textEnv = openedEnv ?? (await requireTextEnv(makeEnv, env.id));
+  const sftWarmStart = await resolveWarmStart(config, env);
   const memoryEstimate = await estimateRunMemory(config);
   if (memoryEstimate?.warning !== undefined) onWarning(memoryEstimate.warning);
   else if (memoryEstimate !== undefined) onInfo?.(memoryEstimate.text);
@@ -188,8 +180,6 @@ async function openRun(
     if (!isResumed) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
     await agent.getLearner();
     const checkpointDir = getCheckpointDir(folder);
-    const evaluation = pick(config, ["evalSteps", "evalEpisodes", "loadBestModelAtEnd"]);
-    const limits = { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts, ...evaluation };
     let records: RunRecords | undefined;
     const onTrainerWarning = (message: string) => {
       records?.log.warning(message, "metrics");
@@ -199,10 +189,18 @@ async function openRun(
       const { openTransport } = await import("../distributed/open-transport.js");
       transport = await openTransport(workers, folder, { config, model, onWarning: onTrainerWarning });
     }
-    const { maxStaleness, envsPerJob, gradientWorkers } = config;
-    const gradientTransport = gradientWorkers ? transport : undefined;
-    const rolloutOptions = { transport, gradientTransport, maxStaleness, envsPerJob, onWarning: onTrainerWarning };
-    trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, lock, ...rolloutOptions });
+    const gradientTransport = config.gradientWorkers ? transport : undefined;
+    trainer = new Trainer({
+      ...selectSettings(trainerSettings, config),
+      agent,
+      env: makeEnv,
+      rollouts,
+      checkpointDir,
+      lock,
+      transport,
+      gradientTransport,
+      onWarning: onTrainerWarning,
+    });
     const resumedAt = isResumed ? await trainer.resume() : 0;
     const hasCheckpoint = trainer.restoredCheckpoint !== undefined;
     const resumed = { resumedAt: isResumed ? resumedAt : undefined, hasCheckpoint };
@@ -253,10 +251,7 @@ class OpenRun implements Run {
   }
 
   async train(callbacks: Omit<TrainCallbacks, "tracker"> = {}): Promise<TrainResult> {
-    const { completionLogSteps, numLoggedCompletions } = this.config;
     const training = this.trainer.train({
-      completionLogSteps,
-      numLoggedCompletions,
       ...callbacks,
       onUpdate: async (event) => ({ ...(await callbacks.onUpdate?.(event)), ...(await this.takeRequests()) }),
       tracker: this.records.tracker,
@@ -288,8 +283,7 @@ class OpenRun implements Run {
       this.trainer.setLength({ episodes: config.episodes, turns: config.turns });
       await writeRunConfig(this.folder, config);
       this.currentConfig = config;
-      const { saveSteps, completionLogSteps, numLoggedCompletions } = config;
-      return { options: { saveSteps, completionLogSteps, numLoggedCompletions } };
+      return { options: selectSettings(loopSettings, config) };
     });
   }
 }

@@ -5,19 +5,26 @@ import {
   integer,
   number,
   resolveSettings,
+  selectSettings,
   type Settings,
   type SettingTable,
   text,
 } from "../../core/settings.js";
 import { checkTuning, modelSettings, tuningSettings } from "../../models/model-settings.js";
-import { runSettings } from "./run-settings.js";
+import { loopSettings } from "../../rl/train/trainer-settings.js";
+import { trackingSettings } from "./tracking-settings.js";
 
 /** Settings of a fine-tuning run, without those of SFT itself. */
 const sftRunSettings = defineSettings({
   ...modelSettings,
   ...tuningSettings,
-  tracker: runSettings.tracker,
-  evalData: text({ description: "JSONL file of evaluation examples." }),
+  tracker: trackingSettings.tracker,
+  evalData: text({
+    valueName: "file",
+    changeable: "resume",
+    common: true,
+    description: "JSONL file of evaluation examples.",
+  }),
   evalSplit: number({
     default: 0,
     min: 0,
@@ -25,7 +32,7 @@ const sftRunSettings = defineSettings({
     description: "Fraction of the examples held out for evaluation, without evalData.",
   }),
   evalSteps: integer({ min: 1, description: "Number of updates between evaluations. Default: once per epoch." }),
-  saveSteps: integer({ default: 100, min: 1, description: "Number of updates between checkpoints." }),
+  saveSteps: { ...loopSettings.saveSteps, default: 100 },
   onInvalidLine: choice({
     default: "error",
     choices: ["error", "skip"],
@@ -36,6 +43,18 @@ const sftRunSettings = defineSettings({
     choices: ["auto", "chat", "text"],
     description:
       "Format of prompt and completion texts: chat messages or plain text. auto is chat for models with a chat template.",
+  }),
+});
+
+/** The file of the examples. */
+export const dataSettings = defineSettings({
+  data: text({
+    short: "d",
+    valueName: "file",
+    group: "Run",
+    changeable: "resume",
+    common: true,
+    description: "JSONL file of examples: messages, or prompt and completion.",
   }),
 });
 
@@ -62,6 +81,5 @@ export function resolveSftRunConfig({ data, dataSha256, evalDataSha256, ...given
 
 /** Returns the SFT settings of a run. */
 export function getSftConfig(config: SftRunConfig): SftConfig {
-  const entries = Object.keys(sftSettings).map((name) => [name, config[name as keyof typeof sftSettings]]);
-  return resolveSftConfig(Object.fromEntries(entries) as Partial<SftConfig>);
+  return resolveSftConfig(selectSettings(sftSettings, config));
 }

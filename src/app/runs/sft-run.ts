@@ -15,7 +15,14 @@ import { openRunModel } from "./open-model.js";
 import { checkUnchanged } from "./run.js";
 import { checkNewRunFolder, checkWritable, getCheckpointDir, openLocked, requireRunConfig } from "./run-folder.js";
 import { RunRecords } from "./run-records.js";
-import { resolveSftRunConfig, getSftConfig, type SftRunConfig, type SftRunOptions } from "./sft-run-settings.js";
+import {
+  allSftRunSettings,
+  dataSettings,
+  getSftConfig,
+  resolveSftRunConfig,
+  type SftRunConfig,
+  type SftRunOptions,
+} from "./sft-run-settings.js";
 
 /** Folder of the trained adapter or model. */
 const RESULT_FOLDER = "model";
@@ -60,19 +67,9 @@ export async function startSftRun(options: SftRunOptions, folder: string, hooks:
   return openLocked(folder, checkNewRunFolder, async (lock) => openRun(config, lock, hooks, false));
 }
 
-/** Settings that may change when a run is resumed; `data` and `evalData` name the same contents at another place. */
-export const SFT_CHANGEABLE_ON_RESUME = [
-  "data",
-  "evalData",
-  "device",
-  "threads",
-  "microBatchTokens",
-  "saveSteps",
-  "tracker",
-] as const;
-
 /**
- * Resumes a run from its newest checkpoint, or from its start if it has none. Only SFT_CHANGEABLE_ON_RESUME may change.
+ * Resumes a run from its newest checkpoint, or from its start if it has none. Only settings that are `changeable` may change; `data`
+ * and `evalData` name the same contents at another path.
  * @throws FILE_NOT_FOUND for a folder without a run and for missing data, RUN_INCOMPATIBLE for a run of another version and for
  * changed data, INVALID_ARGUMENT for other changes, and as `startSftRun`.
  */
@@ -84,7 +81,7 @@ export async function resumeSftRun(
   const saved = await requireRunConfig<SftRunOptions>(folder);
   if (saved.data === undefined)
     throw invalidArgument(`The run in ${folder} is not one of sft. Resume it with the command that started it.`);
-  checkUnchanged(resolveSftRunConfig(saved), changes, folder, SFT_CHANGEABLE_ON_RESUME);
+  checkUnchanged({ ...dataSettings, ...allSftRunSettings }, resolveSftRunConfig(saved), changes, folder);
   const config = await hashData(resolveSftRunConfig({ ...saved, ...changes }), saved, folder);
   return openLocked(folder, checkWritable, async (lock) => openRun(config, lock, hooks, true));
 }

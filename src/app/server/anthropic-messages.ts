@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { generationSettings } from "../../generation/generation-options.js";
 import { settingField } from "./setting-field.js";
+import { asJsonObject } from "../../core/json.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type {
   ChatChoice,
@@ -20,7 +21,7 @@ import {
   MAX_TOOLS,
   nameToolResults,
   maxTokensField,
-  parseBody,
+  parseVendorBody,
   samplingFields,
   readSampling,
   textContent,
@@ -30,6 +31,7 @@ import {
   type ServerEvent,
   type StreamEncoder,
   type WireFormat,
+  type WireRequest,
 } from "./wire-format.js";
 
 const text = z.object({ type: z.literal("text"), text: z.string() });
@@ -71,7 +73,7 @@ export const messagesBody = z.strictObject({
   model: z.string().optional(),
   max_tokens: maxTokensField,
   messages: z
-    .array(z.object({ role: z.enum(["user", "assistant"]), content: z.union([z.string(), z.array(block)]) }))
+    .array(z.object({ role: z.enum(["user", "assistant", "system"]), content: z.union([z.string(), z.array(block)]) }))
     .min(1),
   system: textContent.nullish(),
   tools: z.array(tool).max(MAX_TOOLS).nullish(),
@@ -80,10 +82,10 @@ export const messagesBody = z.strictObject({
   output_config: z.looseObject({ format: outputFormat.nullish() }).nullish(),
   temperature: settingField({ ...generationSettings.temperature, max: 1 }).nullish(),
   top_p: samplingFields.top_p,
-  top_k: settingField(generationSettings.topK).nullish(),
+  top_k: samplingFields.top_k,
   stop_sequences: z.array(z.string().min(1)).max(16).nullish(),
   stream: z.boolean().nullish(),
-  thinking: z.object({ type: z.literal("disabled", "is not supported") }).nullish(),
+  thinking: ignored,
   metadata: ignored,
   service_tier: ignored,
   cache_control: ignored,
@@ -109,11 +111,12 @@ function formatError({ status, message }: RequestError): object {
 export const anthropicMessages: WireFormat = {
   path: "/messages",
   parse(body) {
-    const parsed = parseBody(messagesBody, body);
+    const { parsed, ignoredFields } = parseVendorBody(messagesBody, body);
     const base = { id: createId("msg_"), type: "message", role: "assistant" };
     return {
       model: parsed.model,
       isStream: parsed.stream === true,
+      ignoredFields: [...ignoredFields, ...(isThinking(parsed) ? ["thinking"] : [])],
       requests: [toChatRequest(parsed)],
       respond: (results, engine) => ({
         ...base,
@@ -128,6 +131,27 @@ export const anthropicMessages: WireFormat = {
   formatError,
   errorEvent: (error) => ({ event: "error", data: JSON.stringify(formatError(error)) }),
 };
+
+/** Whether a request asks for thinking; what a model here thinks is part of its text. */
+function isThinking({ thinking }: MessagesBody): boolean {
+  const type = asJsonObject(thinking)?.type;
+  return type !== undefined && type !== "disabled";
+}
+
+/** The body of POST /v1/messages/count_tokens. */
+const countBody = messagesBody.extend({ max_tokens: maxTokensField.optional() });
+
+/** POST /v1/messages/count_tokens of Anthropic: the request whose prompt is counted, and its model. */
+export function parseCountTokens(
+  body: unknown,
+): Pick<WireRequest, "model" | "ignoredFields"> & { request: ChatRequest } {
+  const { parsed, ignoredFields } = parseVendorBody(countBody, body);
+  return {
+    model: parsed.model,
+    ignoredFields,
+    request: toChatRequest({ ...parsed, max_tokens: parsed.max_tokens ?? 1 }),
+  };
+}
 
 function toChatRequest(body: MessagesBody): ChatRequest {
   const tools = (body.tools ?? []).map(({ name, description, input_schema: parameters }) => ({
@@ -207,8 +231,8 @@ class MessageStream implements StreamEncoder {
     private readonly engine: ChatEngine,
   ) {}
 
-  start(): readonly ServerEvent[] {
-    const usage = { input_tokens: 0, output_tokens: 0 };
+  start(promptTokens: number): readonly ServerEvent[] {
+    const usage = { input_tokens: promptTokens, output_tokens: 0 };
     const end = { stop_reason: null, stop_sequence: null };
     const message = { ...this.base, model: this.engine.modelName, content: [], ...end, usage };
     return [event("message_start", { message })];

@@ -1,7 +1,7 @@
-import type { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import type { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { JsonSchema } from "../../generation/index.js";
 import type { PromptInput } from "../../generation/prompt/encode-prompt.js";
-import type { TokenLogProb } from "../../generation/sampling/sample-request.js";
+import type { TokenLogProb, ScoredTokens } from "../../generation/sampling/sample-request.js";
 import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
 
 /** A function that a completion may call. */
@@ -43,10 +43,14 @@ export interface ChatRequest {
   readonly n?: number;
   /** Number of most probable tokens to return for each token; by default not even `rawLogProbs` of constrained tokens are computed. */
   readonly topLogProbs?: number;
+  /** Number of most probable tokens to return for each token of the prompt; by default the prompt is not scored. */
+  readonly promptTopLogProbs?: number;
   /** Distributions of earlier completions with the same parameters and sampling; not used with `topLogProbs`. */
-  readonly distributions?: DistributionCache;
+  readonly cache?: CompletionCache;
   /** Ends the completion with "aborted". */
   readonly signal?: AbortSignal;
+  /** Called with the number of the prompt's tokens before anything is sampled. */
+  readonly onPrompt?: (tokenCount: number) => void;
 }
 
 /** A call of a tool. */
@@ -97,6 +101,8 @@ export interface ChatResult {
   /** Number of the prompt's tokens whose keys and values were reused. */
   readonly cachedPromptTokens: number;
   readonly choices: readonly ChatChoice[];
+  /** Scores of the prompt's tokens but the first, if `promptTopLogProbs` asked for them. */
+  readonly promptScores?: ScoredTokens;
 }
 
 /** A source of chat completions: a model, or a model whose completions are recorded. */
@@ -109,6 +115,8 @@ export interface ChatEngine {
    * long, TEMPLATE_FAILED for messages that the chat template rejects.
    */
   generate(request: ChatRequest, onDelta?: (delta: ChatDelta) => void): Promise<ChatResult>;
+  /** Returns the number of tokens of a request's prompt. @throws as `generate` does, but for CONTEXT_OVERFLOW. */
+  countPromptTokens(request: ChatRequest): Promise<number>;
   /** Returns the UTF-8 bytes of a token, for log-probabilities. */
   tokenBytes(token: number): Uint8Array;
 }

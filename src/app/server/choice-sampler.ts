@@ -1,7 +1,7 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
-import { MAX_SMALL_VOCABULARY, type DistributionCache } from "../../generation/cache/distribution-cache.js";
+import { MAX_SMALL_VOCABULARY, type CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { Completer } from "../../generation/completer.js";
 import type { Completion } from "../../generation/completion.js";
 import type { CompiledConstraint, TokenConstraint } from "../../generation/constraints/compiled-constraint.js";
@@ -38,7 +38,7 @@ export interface ChoicePlan {
   readonly mustCall: boolean;
   readonly parallelToolCalls: boolean;
   readonly format: ToolCallFormat;
-  readonly distributions: DistributionCache | undefined;
+  readonly cache: CompletionCache | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -222,7 +222,7 @@ export class ChoiceSampler {
       topLogProbs,
       skipForcedTokens: topLogProbs === undefined,
       skipRawLogProbs: topLogProbs === undefined,
-      cache: isCacheable ? this.plan.distributions : undefined,
+      cache: isCacheable ? this.plan.cache : undefined,
       onText,
       signal,
     });

@@ -41,14 +41,14 @@ const APIS = [
 ];
 const BEYOND: Readonly<Record<string, readonly string[]>> = {
   temperature: ["5e-324", "1e-320", "1e-40", "9e-7", "2.5", "1e308", "1e999", "-1"],
-  top_p: ["5e-324", "1e-40", "0", "1.5", "1e308"],
+  top_p: ["5e-324", "1e-40", "-1", "1.5", "1e308"],
   min_p: ["5e-324", "1e-40", "-0.1", "1e308"],
   top_k: ["1e308", "1e999", "0.5", "-2"],
   repetition_penalty: ["5e-324", "0", "1e-40", "1e30", "1e308"],
   presence_penalty: ["5e-324", "1e308"],
   frequency_penalty: ["5e-324", "1e308"],
-  seed: ["1e308", "5e-324", "9007199254740993", "-1"],
-  max_tokens: ["1e308", "5e-324", "1e999", "0"],
+  seed: ["1e308", "5e-324", "9007199254740993", "-2"],
+  max_tokens: ["1e308", "5e-324", "1e999", "-1"],
   n: ["1e308", "5e-324", "0"],
   top_logprobs: ["1e308", "5e-324"],
 };
@@ -64,8 +64,16 @@ describe.each(APIS)("$path ($maxTokens)", ({ path, fields, maxTokens }) => {
   });
 
   it("samples finite log-probabilities at the limits", async () => {
-    const limits = { temperature: "0.000001", top_p: "0.000001", min_p: "0.000001", repetition_penalty: "100" };
-    for (const [name, value] of Object.entries(limits)) {
+    const limits = [
+      ["temperature", "0.000001"],
+      ["top_p", "0.000001"],
+      ["top_p", "0"],
+      ["top_k", "-1"],
+      ["min_p", "0.000001"],
+      ["repetition_penalty", "100"],
+      ["seed", "-1"],
+    ];
+    for (const [name, value] of limits) {
       const { status, text } = await send(path, { ...fields, [maxTokens]: 3 }, name, value);
       // Anthropic's API has no min_p and no penalty.
       if (path === "/messages" && text.includes("Unknown field")) continue;

@@ -97,7 +97,7 @@ describe("a server of models", () => {
         ...CHAT,
         messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "file:///etc/passwd" } }] }],
       },
-      { param: "messages[0].content" },
+      { param: "messages[0].content[0].type" },
     ],
     [
       "a prompt beyond the context",
@@ -112,17 +112,6 @@ describe("a server of models", () => {
     ["a tool choice without tools", { ...CHAT, tool_choice: "required" }, { code: "invalid_argument" }],
     ["a tool that is not a function", { ...CHAT, tools: [{ type: "web_search" }] }, { param: "tools[0].type" }],
     ["too many choices", { ...CHAT, n: 1000 }, { param: "n" }],
-    [
-      "arguments that are not JSON",
-      {
-        ...CHAT,
-        messages: [
-          ...MESSAGES,
-          { role: "assistant", tool_calls: [{ id: "1", function: { name: "f", arguments: "{" } }] },
-        ],
-      },
-      { param: "messages[1].tool_calls[0].function.arguments" },
-    ],
   ])("rejects %s in OpenAI's shape", async (_, body, error) => {
     const response = await post("/chat/completions", body);
     expect(response).toMatchObject({ status: 400, body: { error: { type: "invalid_request_error", ...error } } });

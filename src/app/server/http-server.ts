@@ -1,12 +1,11 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import { Hono, type MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import { invalidArgument } from "../../core/errors.js";
 import { STREAM_END } from "./event-stream.js";
 import { refuseCaller } from "../../core/platform/node/http/check-caller.js";
+import { isSameSecret } from "../../core/platform/node/http/is-same-secret.js";
 import { listenWithApp } from "./listen.js";
-import { DEFAULT_TIMEOUT_MS } from "./mount-chat-routes.js";
-import { formatOpenAiError } from "./openai-error.js";
+import { DEFAULT_TIMEOUT_MS, formatErrorAt } from "./mount-chat-routes.js";
 import { receiveBodies } from "./read-json-body.js";
 import { RequestError, toRequestError } from "./request-error.js";
 import { ServerMetrics } from "./server-metrics.js";
@@ -71,12 +70,12 @@ export async function startHttpServer(
   addRoutes(app, metrics);
   app.notFound((context) => {
     const error = new RequestError(404, `There is no ${context.req.method} ${context.req.path}.`);
-    return context.json(formatOpenAiError(error), 404);
+    return context.json(formatErrorAt(context.req.path, error), 404);
   });
   app.onError((error, context) => {
     const requestError = toRequestError(error);
     if (requestError.retryAfter !== undefined) context.header("retry-after", String(requestError.retryAfter));
-    return context.json(formatOpenAiError(requestError), requestError.status as 400);
+    return context.json(formatErrorAt(context.req.path, requestError), requestError.status as 400);
   });
   const { server, url } = await listenWithApp(app, { host, port });
   server.keepAliveTimeout = KEEP_ALIVE_MS;
@@ -106,12 +105,10 @@ const checkCaller: MiddlewareHandler = async (context, next) => {
 };
 
 function checkApiKey(apiKey: string): MiddlewareHandler {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  const expected = digest(apiKey);
   return async (context, next) => {
     const bearer = /^Bearer (.+)$/i.exec(context.req.header("authorization") ?? "")?.[1];
     const given = bearer ?? context.req.header("x-api-key") ?? "";
-    if (!timingSafeEqual(digest(given), expected))
+    if (!isSameSecret(given, apiKey))
       throw new RequestError(401, "The API key is missing or wrong.", { code: "invalid_api_key" });
     await next();
   };

@@ -1,7 +1,10 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { getOrCreatePromise } from "../../core/promise-cache.js";
+import { runStepsWithPauses, type Steps } from "../../core/steps.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
-import { resolveOptions } from "../../generation/generation-options.js";
+import { readConfigNumber, resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import type { ScoredTokens } from "../../generation/sampling/sample-request.js";
 import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
 import type { ChatMessage, RenderedText } from "../../models/text/index.js";
 import { FALLBACK_CHAT_TEMPLATE } from "../../rl/rollout/fallback-chat-template.js";
@@ -22,7 +25,7 @@ const MAX_CACHED_PROMPTS_LENGTH = 2_000_000;
 /** Completes chats with a model. Requests that run at the same time share batches; equal prefixes of prompts are computed once. */
 export class ModelChatEngine implements ChatEngine {
   private readonly chatTemplate: string | undefined;
-  private readonly prompts = new LruCache<EncodedPrompt>(MAX_CACHED_PROMPTS_LENGTH, (key) => key.length);
+  private readonly prompts = new LruCache<Promise<EncodedPrompt>>(MAX_CACHED_PROMPTS_LENGTH, (key) => key.length);
 
   constructor(
     readonly model: LanguageModel,
@@ -38,8 +41,8 @@ export class ModelChatEngine implements ChatEngine {
   }
 
   /** Returns the tokens of a request's prompt, as `generate` renders them. Throws as `generate` does. */
-  renderPrompt(request: ChatRequest): readonly number[] {
-    return this.encode(request).tokens;
+  async renderPrompt(request: ChatRequest): Promise<readonly number[]> {
+    return (await this.encode(request)).tokens;
   }
 
   /**
@@ -58,14 +61,34 @@ export class ModelChatEngine implements ChatEngine {
     const signals = [request.signal, failure?.signal].filter((each) => each !== undefined);
     const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
     const plan = await this.plan({ ...request, signal });
+    request.onPrompt?.(plan.promptTokens.length);
     const samplers = Array.from({ length: count }, (_, index) => new ChoiceSampler(plan, index, onDelta));
     try {
-      const choices = await Promise.all(samplers.map((sampler) => sampler.run()));
-      return { promptTokens: plan.promptTokens, cachedPromptTokens: samplers[0].cachedTokens, choices };
+      const { promptTokens } = plan;
+      const [promptScores, ...choices] = await Promise.all([
+        this.scorePrompt(promptTokens, request),
+        ...samplers.map((sampler) => sampler.run()),
+      ]);
+      // The tokens with which a format begins are reused as those of the prompt are, and do not belong to it.
+      const cachedPromptTokens = Math.min(samplers[0].cachedTokens, promptTokens.length);
+      return { promptTokens, cachedPromptTokens, choices, promptScores };
     } finally {
       // If one choice fails, the others end too.
       failure?.abort();
     }
+  }
+
+  private async scorePrompt(
+    tokens: readonly number[],
+    { promptTopLogProbs }: ChatRequest,
+  ): Promise<ScoredTokens | undefined> {
+    if (promptTopLogProbs === undefined) return undefined;
+    const sampler = await this.model.sampler();
+    return sampler.scoreTokens(tokens.slice(0, 1), tokens.slice(1), promptTopLogProbs);
+  }
+
+  async countPromptTokens(request: ChatRequest): Promise<number> {
+    return (await this.encode(request)).tokens.length;
   }
 
   private async plan(request: ChatRequest): Promise<ChoicePlan> {
@@ -75,18 +98,20 @@ export class ModelChatEngine implements ChatEngine {
     const { generationConfig } = model.causalLM.source;
     const options = {
       ...given,
-      temperature: given.temperature ?? (generationConfig.temperature as number | undefined) ?? 1,
-      topK: given.topK ?? (generationConfig.top_k as number | undefined) ?? 0,
+      temperature: given.temperature ?? readConfigNumber("temperature", generationConfig) ?? 1,
+      topK: given.topK ?? readConfigNumber("topK", generationConfig) ?? 0,
       seed: request.seed,
       maxNewTokens: request.maxNewTokens,
     };
     const { sampling } = resolveOptions(options, generationConfig);
-    const constrainedSampling = { ...sampling, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1, ...given };
+    const constrainedSampling = { ...sampling, ...UNFILTERED_SAMPLING, ...given };
     const { maxPositions } = model.causalLM.config;
     const maxNewTokens = request.maxNewTokens ?? maxPositions;
-    const prompt = this.encode(request);
+    const prompt = await this.encode(request);
     const budget = { maxNewTokens, isLengthExplicit: false, maxPositions, contextOverflow: undefined };
-    const { tokens: promptTokens, maxNewTokens: allowedNewTokens } = fitToContext(prompt, budget);
+    const { tokens: promptTokens, maxNewTokens: allowedNewTokens } = await runStepsWithPauses(
+      fitToContext(prompt, budget),
+    );
     const tools = this.selectTools(request);
     const format = this.toolCallFormat(request) ?? unsupportedFormat(tools);
     const callSchema = tools.length === 0 ? undefined : toolCallSchema(tools, format, parallelToolCalls);
@@ -114,7 +139,7 @@ export class ModelChatEngine implements ChatEngine {
       mustCall,
       parallelToolCalls,
       format,
-      distributions: request.distributions,
+      cache: request.cache,
       signal: request.signal,
     };
   }
@@ -139,22 +164,23 @@ export class ModelChatEngine implements ChatEngine {
     return readToolCallFormat(template, isCallRequired(request));
   }
 
-  private encode(request: ChatRequest): EncodedPrompt {
+  /** Encodes a prompt with pauses, in which other requests are served. */
+  private async encode(request: ChatRequest): Promise<EncodedPrompt> {
     const { input, promptTokens, tools = [] } = request;
     const { tokenizer, causalLM } = this.model;
     const isChat = Array.isArray(input) && typeof input[0] === "object";
     if (promptTokens !== undefined)
-      return { tokens: promptTokens, isContinuation: !isChat, truncatedTo: () => promptTokens };
+      return { tokens: promptTokens, isContinuation: !isChat, truncatedTo: constantSteps(promptTokens) };
     const encoder = {
       vocabSize: causalLM.config.vocabSize,
       tokenizer: () => tokenizer,
       bosTokenId: tokenizer.bosTokenId,
     };
     const { maxPositions } = causalLM.config;
-    if (!isChat) return encodePrompt(input, encoder, {}, maxPositions);
-    return this.prompts.getOrCreate(JSON.stringify([input, tools, isCallRequired(request)]), () => {
+    if (!isChat) return runStepsWithPauses(encodePrompt(input, encoder, {}, maxPositions));
+    return getOrCreatePromise(this.prompts, JSON.stringify([input, tools, isCallRequired(request)]), async () => {
       const { messages, ...options } = this.toTemplateInput(request);
-      return encodePrompt(messages, encoder, options, maxPositions);
+      return runStepsWithPauses(encodePrompt(messages, encoder, options, maxPositions));
     });
   }
 
@@ -168,6 +194,13 @@ export class ModelChatEngine implements ChatEngine {
       return { messages: describeTools(messages, tools, format), chatTemplate };
     return { messages, chatTemplate, tools: tools.length === 0 ? undefined : tools.map(toToolDefinition) };
   }
+}
+
+function constantSteps<Result>(result: Result): () => Steps<Result> {
+  // eslint-disable-next-line require-yield
+  return function* () {
+    return result;
+  };
 }
 
 function isCallRequired({ toolChoice = "auto" }: ChatRequest): boolean {

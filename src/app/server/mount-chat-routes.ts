@@ -1,13 +1,14 @@
 import type { Context, Hono } from "hono";
-import type { ChatEngine, ChatResult } from "./chat-engine.js";
+import type { ChatDelta, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
+import { printWarning } from "../../core/terminal-text.js";
 import { eventStream } from "./event-stream.js";
-import { anthropicMessages } from "./anthropic-messages.js";
+import { anthropicMessages, parseCountTokens } from "./anthropic-messages.js";
 import { openAiChat } from "./openai-chat.js";
 import { openAiCompletions } from "./openai-completions.js";
 import { openAiResponses } from "./openai-responses.js";
 import { sendJson } from "./node-bindings.js";
 import { readJsonBody } from "./read-json-body.js";
-import { toRequestError } from "./request-error.js";
+import { toRequestError, type RequestError } from "./request-error.js";
 import { RequestLifetime } from "./request-lifetime.js";
 import type { ServerMetrics } from "./server-metrics.js";
 import { countTokens, type WireFormat, type WireRequest } from "./wire-format.js";
@@ -36,11 +37,54 @@ export function mountChatRoutes(app: Hono, engineFor: EngineLookup, options: Cha
     app.post(format.path, async (context) => {
       try {
         const wire = format.parse(await readJsonBody(context));
+        noteIgnored(wire.ignoredFields, format, context);
         return await respond(wire, format, await engineFor(wire.model, context), context, options);
       } catch (error) {
         return errorResponse(error, format, context, options);
       }
     });
+  }
+  mountCountTokens(app, engineFor, options);
+}
+
+function mountCountTokens(app: Hono, engineFor: EngineLookup, options: ChatRouteOptions): void {
+  app.post(`${anthropicMessages.path}/count_tokens`, async (context) => {
+    try {
+      const { request, model, ignoredFields } = parseCountTokens(await readJsonBody(context));
+      noteIgnored(ignoredFields, anthropicMessages, context);
+      const engine = await engineFor(model, context);
+      return context.json({ input_tokens: await engine.countPromptTokens(request) });
+    } catch (error) {
+      return errorResponse(error, anthropicMessages, context, options);
+    }
+  });
+}
+
+/** Formats an error as the API at a path does; OpenAI's form for other paths. */
+export function formatErrorAt(path: string, error: RequestError): object {
+  const format = WIRE_FORMATS.find((each) => path.endsWith(each.path) || path.includes(`${each.path}/`));
+  return (format ?? openAiChat).formatError(error);
+}
+
+/** Header of a response with the fields of its request that change nothing. */
+const IGNORED_HEADER = "x-llamagym-ignored-fields";
+/** Maximum number of ignored fields that are named, and their length; clients choose both. */
+const MAX_IGNORED = 20;
+const MAX_FIELD_LENGTH = 100;
+/** Fields that were warned about, and their maximum number. */
+const warnedFields = new Set<string>();
+const MAX_WARNED_FIELDS = 100;
+
+/** Names the fields that a request has in vain: in a header, and the first time in a warning. */
+function noteIgnored(fields: readonly string[], { path }: WireFormat, context: Context): void {
+  if (fields.length === 0) return;
+  const names = fields.slice(0, MAX_IGNORED).map((name) => encodeURIComponent(name.slice(0, MAX_FIELD_LENGTH)));
+  context.header(IGNORED_HEADER, names.join(", "));
+  for (const name of names) {
+    const field = `${path} ${name}`;
+    if (warnedFields.size >= MAX_WARNED_FIELDS || warnedFields.has(field)) continue;
+    warnedFields.add(field);
+    printWarning(`Requests to ${path} have the field ${name}, which changes nothing here.`);
   }
 }
 
@@ -61,8 +105,8 @@ async function respond(
   const { timeoutMs = DEFAULT_TIMEOUT_MS, metrics, onError } = options;
   const lifetime = new RequestLifetime(context, timeoutMs);
   const { signal } = lifetime;
-  const generate = async (onDelta?: Parameters<ChatEngine["generate"]>[1], request = 0): Promise<ChatResult> =>
-    engine.generate({ ...wire.requests[request], signal }, onDelta);
+  const generate = async (request: ChatRequest, onDelta?: (delta: ChatDelta) => void): Promise<ChatResult> =>
+    engine.generate({ ...request, signal }, onDelta);
   const finish = (results: readonly ChatResult[]) => {
     lifetime.finish();
     metrics?.countTokens(countTokens(results));
@@ -70,7 +114,7 @@ async function respond(
     return results;
   };
   if (!wire.isStream) {
-    const results = finish(await Promise.all(wire.requests.map((_, i) => generate(undefined, i))));
+    const results = finish(await Promise.all(wire.requests.map((request) => generate(request))));
     return sendJson(context, wire.respond(results, engine));
   }
   const encoder = wire.stream(engine);
@@ -78,8 +122,11 @@ async function respond(
     context,
     lifetime,
     async (write) => {
-      write(encoder.start());
-      const running = wire.requests.map((_, i) => generate((delta) => write(encoder.delta(delta, i)), i));
+      // Formats whose streams begin with an event have one prompt.
+      const onPrompt = (tokenCount: number) => write(encoder.start(tokenCount));
+      const running = wire.requests.map((request, i) =>
+        generate({ ...request, ...(i === 0 && { onPrompt }) }, (delta) => write(encoder.delta(delta, i))),
+      );
       write(encoder.end(finish(await Promise.all(running))));
     },
     (error) => {

@@ -18,8 +18,9 @@ import {
   nameToolResults,
   parseArguments,
   maxTokensField,
-  parseBody,
+  parseVendorBody,
   readSampling,
+  readSeed,
   samplingFields,
   seedField,
   stopField,
@@ -109,12 +110,13 @@ type ChatBody = z.infer<typeof chatBody>;
 export const openAiChat: WireFormat = {
   path: "/chat/completions",
   parse(body) {
-    const parsed = parseBody(chatBody, body);
+    const { parsed, ignoredFields } = parseVendorBody(chatBody, body);
     const hasLogProbs = parsed.logprobs === true;
     const base = { id: createId("chatcmpl-"), created: unixTime() };
     return {
       model: parsed.model,
       isStream: parsed.stream === true,
+      ignoredFields,
       requests: [toChatRequest(parsed)],
       respond: (results, engine) => ({
         ...base,
@@ -147,7 +149,7 @@ function toChatRequest(body: ChatBody): ChatRequest {
     sampling: readSampling(body),
     maxNewTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
     stop: toStopStrings(body.stop),
-    seed: body.seed ?? undefined,
+    seed: readSeed(body.seed),
     n: body.n ?? 1,
     topLogProbs: body.logprobs === true ? (body.top_logprobs ?? 0) : undefined,
   };
@@ -173,8 +175,8 @@ function toTemplateMessage(
     ...(typeof reasoning === "string" && { reasoning_content: reasoning }),
     ...(calls &&
       calls.length > 0 && {
-        tool_calls: calls.map(({ id, function: { name, arguments: args } }, i) =>
-          toTemplateCall(id, name, parseArguments(args, `messages[${index}].tool_calls[${i}].function.arguments`)),
+        tool_calls: calls.map(({ id, function: { name, arguments: args } }) =>
+          toTemplateCall(id, name, parseArguments(args)),
         ),
       }),
   };

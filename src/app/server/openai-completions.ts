@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { decodeUtf8 } from "../../core/bytes.js";
 import type { ChatChoice, ChatDelta, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
+import { generationSettings } from "../../generation/generation-options.js";
+import type { TokenLogProb } from "../../generation/sampling/sample-request.js";
 import { formatUsage } from "./openai-chat.js";
+import { settingField } from "./setting-field.js";
 import { formatOpenAiError, openAiErrorEvent } from "./openai-error.js";
 import {
   createId,
@@ -9,9 +12,9 @@ import {
   MAX_CHOICES_PER_REQUEST,
   MAX_TOP_LOG_PROBS,
   noPenalty,
-  maxTokensField,
-  parseBody,
+  parseVendorBody,
   readSampling,
+  readSeed,
   samplingFields,
   seedField,
   stopField,
@@ -39,7 +42,7 @@ export const completionBody = z.strictObject({
   ...samplingFields,
   frequency_penalty: noPenalty,
   presence_penalty: noPenalty,
-  max_tokens: maxTokensField.nullish(),
+  max_tokens: settingField({ ...generationSettings.maxNewTokens, min: 0 }).nullish(),
   stop: stopField,
   seed: seedField,
   n: z.number().int().min(1).max(MAX_CHOICES_PER_REQUEST).nullish(),
@@ -60,25 +63,25 @@ const DEFAULT_MAX_TOKENS = 16;
 export const openAiCompletions: WireFormat = {
   path: "/completions",
   parse(body) {
-    const parsed = parseBody(completionBody, body);
+    const { parsed, ignoredFields } = parseVendorBody(completionBody, body);
+    const isEcho = parsed.echo === true;
     const base = { id: createId("cmpl-"), object: "text_completion", created: unixTime() };
     const format = (results: readonly ChatResult[], engine: ChatEngine) =>
-      results.flatMap(({ choices, promptTokens }, i) =>
-        choices.map((choice) => {
-          const echoed = parsed.echo === true ? decode(promptTokens, engine) : "";
-          return formatChoice(choice, { engine, parsed, index: i * choices.length + choice.index, echoed });
-        }),
+      results.flatMap((result, i) =>
+        result.choices.map((choice) =>
+          formatChoice(choice, { engine, parsed, index: i * result.choices.length + choice.index, result }),
+        ),
       );
     return {
       model: parsed.model,
       isStream: parsed.stream === true,
+      ignoredFields,
       requests: listPrompts(parsed.prompt).map((input) => toRequest(parsed, input)),
-      respond: (results, engine) => ({
-        ...base,
-        model: engine.modelName,
-        choices: format(results, engine),
-        usage: formatUsage(results),
-      }),
+      respond: (sampled, engine) => {
+        const results = parsed.max_tokens === 0 ? withoutCompletions(sampled) : sampled;
+        const choices = format(results, engine);
+        return { ...base, model: engine.modelName, choices, usage: formatUsage(results) };
+      },
       stream: (engine): StreamEncoder => {
         const chunk = (choices: readonly object[], others: object = {}): ServerEvent => ({
           data: JSON.stringify({ ...base, model: engine.modelName, choices, ...others }),
@@ -86,14 +89,19 @@ export const openAiCompletions: WireFormat = {
         const indexOf = ({ index }: { readonly index: number }, request: number) => request * (parsed.n ?? 1) + index;
         return {
           start: () => [],
-          delta: (delta: ChatDelta, request) => [
-            chunk([{ index: indexOf(delta, request), text: delta.text, logprobs: null, finish_reason: null }]),
-          ],
-          end: (results) => [
-            ...format(results, engine).map((choice) => chunk([{ ...choice, text: "" }])),
-            ...(parsed.stream_options?.include_usage === true ? [chunk([], { usage: formatUsage(results) })] : []),
-            { data: "[DONE]" },
-          ],
+          delta: (delta: ChatDelta, request) =>
+            isEcho
+              ? []
+              : [chunk([{ index: indexOf(delta, request), text: delta.text, logprobs: null, finish_reason: null }])],
+          // The prompt comes before the first delta, and is known with its scores at the end.
+          end: (sampled) => {
+            const results = parsed.max_tokens === 0 ? withoutCompletions(sampled) : sampled;
+            return [
+              ...format(results, engine).map((choice) => chunk([isEcho ? choice : { ...choice, text: "" }])),
+              ...(parsed.stream_options?.include_usage === true ? [chunk([], { usage: formatUsage(results) })] : []),
+              { data: "[DONE]" },
+            ];
+          },
         };
       },
     };
@@ -113,40 +121,71 @@ function toRequest(body: CompletionBody, input: Prompt): ChatRequest {
   return {
     input,
     sampling: readSampling(body),
-    maxNewTokens: body.max_tokens ?? DEFAULT_MAX_TOKENS,
+    maxNewTokens: Math.max(1, body.max_tokens ?? DEFAULT_MAX_TOKENS),
     stop: toStopStrings(body.stop),
-    seed: body.seed ?? undefined,
+    seed: readSeed(body.seed),
     n: body.n ?? 1,
     topLogProbs: body.logprobs ?? undefined,
+    promptTopLogProbs: body.echo === true ? (body.logprobs ?? undefined) : undefined,
   };
+}
+
+/** Results of requests for no token, for which one was sampled. */
+function withoutCompletions(results: readonly ChatResult[]): ChatResult[] {
+  const nothing = {
+    text: "",
+    tokens: [],
+    logProbs: [],
+    rawLogProbs: [],
+    values: [],
+    allowedTokens: [],
+    topLogProbs: [],
+  };
+  return results.map((result) => ({
+    ...result,
+    choices: result.choices.map((choice) => ({ ...choice, ...nothing, finishReason: "length" })),
+  }));
 }
 
 interface ChoiceFormat {
   readonly engine: ChatEngine;
   readonly parsed: CompletionBody;
   readonly index: number;
-  readonly echoed: string;
+  readonly result: ChatResult;
 }
 
-function formatChoice(choice: ChatChoice, { engine, parsed, index, echoed }: ChoiceFormat) {
+function formatChoice(choice: ChatChoice, { engine, parsed, index, result }: ChoiceFormat) {
   const { text, finishReason } = choice;
-  const logprobs = typeof parsed.logprobs === "number" ? formatLogProbs(choice, engine, echoed.length) : null;
-  return { index, text: echoed + text, logprobs, finish_reason: finishReason === "length" ? "length" : "stop" };
+  const echoed = parsed.echo === true ? result : undefined;
+  const logprobs = typeof parsed.logprobs === "number" ? formatLogProbs(choice, engine, echoed) : null;
+  return {
+    index,
+    text: (echoed === undefined ? "" : decode(echoed.promptTokens, engine)) + text,
+    logprobs,
+    finish_reason: finishReason === "length" ? "length" : "stop",
+  };
 }
 
 const decode = (tokens: readonly number[], engine: ChatEngine) =>
   decodeUtf8(Buffer.concat(tokens.map((token) => engine.tokenBytes(token))));
 
-/** Log-probabilities in the form of OpenAI's older API. */
-function formatLogProbs({ tokens, rawLogProbs, topLogProbs }: ChatChoice, engine: ChatEngine, start: number): object {
-  const texts = tokens.map((token) => decode([token], engine));
-  let offset = start;
+/** Log-probabilities in the form of OpenAI's older API, of an echoed prompt as well; nothing comes before its first token. */
+function formatLogProbs(
+  { tokens: sampled, rawLogProbs, topLogProbs }: ChatChoice,
+  engine: ChatEngine,
+  echoed: ChatResult | undefined,
+): object {
+  const { promptTokens = [], promptScores } = echoed ?? {};
+  const [start, prompt] = echoed === undefined ? [[], undefined] : [[null], promptScores];
+  const texts = [...promptTokens, ...sampled].map((token) => decode([token], engine));
+  const formatTop = (top: readonly TokenLogProb[]) =>
+    // Tokens of incomplete characters may have one text: the most probable comes last, and counts.
+    Object.fromEntries([...top].reverse().map(({ token, logProb }) => [decode([token], engine), logProb]));
+  let offset = 0;
   return {
     tokens: texts,
-    token_logprobs: rawLogProbs,
-    top_logprobs: topLogProbs.map((top) =>
-      Object.fromEntries(top.map(({ token, logProb }) => [decode([token], engine), logProb])),
-    ),
+    token_logprobs: [...start, ...(prompt?.logProbs ?? []), ...rawLogProbs],
+    top_logprobs: [...start, ...[...(prompt?.topLogProbs ?? []), ...topLogProbs].map(formatTop)],
     text_offset: texts.map((text) => {
       offset += text.length;
       return offset - text.length;

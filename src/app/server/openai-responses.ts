@@ -12,8 +12,9 @@ import {
   nameToolResults,
   parseArguments,
   maxTokensField,
-  parseBody,
+  parseVendorBody,
   readSampling,
+  readSeed,
   samplingFields,
   seedField,
   textContent,
@@ -97,11 +98,12 @@ type ResponseBody = z.infer<typeof responseBody>;
 export const openAiResponses: WireFormat = {
   path: "/responses",
   parse(body) {
-    const parsed = parseBody(responseBody, body);
+    const { parsed, ignoredFields } = parseVendorBody(responseBody, body);
     const base = describeRequest(parsed);
     return {
       model: parsed.model,
       isStream: parsed.stream === true,
+      ignoredFields,
       requests: [toChatRequest(parsed)],
       respond: (results, engine) => ({
         ...base,
@@ -136,7 +138,7 @@ function toChatRequest(body: ResponseBody): ChatRequest {
     jsonSchema: readFormat(body.text?.format),
     sampling: readSampling(body),
     maxNewTokens: body.max_output_tokens ?? undefined,
-    seed: body.seed ?? undefined,
+    seed: readSeed(body.seed),
   };
 }
 
@@ -153,12 +155,12 @@ function readToolChoice(choice: ResponseBody["tool_choice"]): ToolChoice {
 function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
   if (typeof input === "string") return [{ role: "user", content: input }];
   const messages: ChatMessage[] = [];
-  input.forEach((item, i) => {
+  input.forEach((item) => {
     if (item.type === "reasoning") return;
     if (item.type === "function_call_output") {
       messages.push({ role: "tool", tool_call_id: item.call_id, content: item.output });
     } else if (item.type === "function_call") {
-      const call = toTemplateCall(item.call_id, item.name, parseArguments(item.arguments, `input[${i}].arguments`));
+      const call = toTemplateCall(item.call_id, item.name, parseArguments(item.arguments));
       const last = messages.at(-1);
       const isAssistant = last?.role === "assistant";
       const calls = isAssistant ? ((last.tool_calls ?? []) as readonly unknown[]) : [];

@@ -1,3 +1,4 @@
+import { getOrCreatePromise } from "../../core/promise-cache.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { Node } from "../../engine/graph/index.js";
 import type { LanguageModel } from "../../generation/language-model.js";
@@ -79,13 +80,8 @@ export class ScoreEngine {
   }
 
   private graph(key: string, names: readonly string[]): Promise<ScoringGraph> {
-    let graph = this.graphs.get(key);
-    if (graph === undefined) {
-      const outputs = (nodes: ScoringNodes) =>
-        Object.fromEntries(names.map((name) => [name, this.outputs[name](nodes)]));
-      this.graphs.set(key, (graph = ScoringGraph.create(this.model.causalLM, { outputs })));
-    }
-    return graph;
+    const outputs = (nodes: ScoringNodes) => Object.fromEntries(names.map((name) => [name, this.outputs[name](nodes)]));
+    return getOrCreatePromise(this.graphs, key, () => ScoringGraph.create(this.model.causalLM, { outputs }));
   }
 
   private async scorePass(graph: ScoringGraph, jobs: readonly ScoreJob[]): Promise<CandidateScore[]> {

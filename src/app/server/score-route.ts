@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
 import * as z from "zod";
 import { invalidArgument } from "../../core/errors.js";
+import { runStepsWithPauses } from "../../core/steps.js";
 import type { ModelChatEngine } from "./model-chat-engine.js";
 import { readJsonBody } from "./read-json-body.js";
 import type { ScoreEngine } from "./score-engine.js";
@@ -40,16 +41,19 @@ export function mountScoreRoute(app: Hono, scorerFor: (model: string | undefined
     const { model, items, outputs } = parseBody(scoreBody, await readJsonBody(context));
     const { chat, scores } = scorerFor(model);
     const { tokenizer, causalLM } = chat.model;
-    const encoded = items.map(({ prompt, candidates }) => {
-      const tokens = chat.renderPrompt({ input: prompt });
+    const encoded: { tokens: readonly number[]; rows: number[][] }[] = [];
+    for (const { prompt, candidates } of items) {
+      const tokens = await chat.renderPrompt({ input: prompt });
       const tooLong = candidates.findIndex((text) => tokenizer.minTokenCount(text) > causalLM.config.maxPositions);
       if (tooLong >= 0) throw invalidArgument(`Candidate ${tooLong} is longer than the context. Shorten it.`);
-      const rows = candidates.map((candidate) => tokenizer.encodeContinuation(candidate, tokens.at(-1)));
+      const rows: number[][] = [];
+      for (const candidate of candidates)
+        rows.push(await runStepsWithPauses(tokenizer.encodeContinuationSteps(candidate, tokens.at(-1))));
       const longest = Math.max(...rows.map(({ length }) => length));
       if (tokens.length + longest > causalLM.config.maxPositions)
         throw invalidArgument(`A prompt has ${tokens.length} tokens and a candidate ${longest}; the context has less.`);
-      return { tokens, rows };
-    });
+      encoded.push({ tokens, rows });
+    }
     const data = await Promise.all(encoded.map(({ tokens, rows }) => scores.score(tokens, rows, outputs)));
     return context.json({
       object: "list",

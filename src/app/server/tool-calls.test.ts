@@ -80,14 +80,14 @@ afterAll(async () => {
   await model.close();
 });
 
-const renderText = (engine: ModelChatEngine, request: Parameters<ModelChatEngine["renderPrompt"]>[0]) =>
-  model.tokenizer.decode(engine.renderPrompt(request));
+const renderText = async (engine: ModelChatEngine, request: Parameters<ModelChatEngine["renderPrompt"]>[0]) =>
+  model.tokenizer.decode(await engine.renderPrompt(request));
 
 describe.each(Object.entries(FORMATS))("%s format", (_, { template, written, required }) => {
   it("describes tools, and writes and parses calls", async () => {
     const engine = new ModelChatEngine(model, "embedded", template);
     const request = { input: [QUESTION], tools: TOOLS, toolChoice: "required", seed: 1 } as const;
-    expect(renderText(engine, request)).toContain("Bets (bet_more).");
+    expect(await renderText(engine, request)).toContain("Bets (bet_more).");
     const { choices } = await engine.generate({ ...request, n: 2, parallelToolCalls: false });
     for (const { tokens, toolCalls, finishReason } of choices) {
       const text = model.tokenizer.decode(tokens).replace("<|end|>", "");
@@ -101,11 +101,11 @@ describe.each(Object.entries(FORMATS))("%s format", (_, { template, written, req
     }
   });
 
-  it("renders earlier calls", () => {
+  it("renders earlier calls", async () => {
     const engine = new ModelChatEngine(model, "embedded", template);
     const call = { id: "abcdefghi", type: "function", function: { name: "bet", arguments: { amount: 5 } } };
     const input = [QUESTION, { role: "assistant", content: "", tool_calls: [call] }, QUESTION];
-    expect(renderText(engine, { input, tools: TOOLS, toolChoice: "required" })).toContain(written);
+    expect(await renderText(engine, { input, tools: TOOLS, toolChoice: "required" })).toContain(written);
   });
 });
 

@@ -1,7 +1,9 @@
 import * as z from "zod";
 import { settingField } from "./setting-field.js";
 import { generationSettings } from "../../generation/generation-options.js";
-import { suggestNames } from "../../core/suggest.js";
+import { findNearestName, suggestNames } from "../../core/suggest.js";
+import { asJsonObject, isJsonObject } from "../../core/json.js";
+import { findIssue } from "../../core/schema-issue.js";
 import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
@@ -15,7 +17,8 @@ export interface ServerEvent {
 
 /** Writes a streamed response as events. */
 export interface StreamEncoder {
-  start(): readonly ServerEvent[];
+  /** Called once the prompts are tokenized, with their number of tokens. */
+  start(promptTokens: number): readonly ServerEvent[];
   /** `request` is the index of the prompt. */
   delta(delta: ChatDelta, request: number): readonly ServerEvent[];
   end(results: readonly ChatResult[]): readonly ServerEvent[];
@@ -27,6 +30,8 @@ export interface WireRequest {
   readonly isStream: boolean;
   /** One for each prompt. */
   readonly requests: readonly ChatRequest[];
+  /** Fields that the request has and that change nothing here. */
+  readonly ignoredFields: readonly string[];
   /** Returns the body of a response that is not streamed. */
   respond(results: readonly ChatResult[], engine: ChatEngine): object;
   stream(engine: ChatEngine): StreamEncoder;
@@ -42,22 +47,48 @@ export interface WireFormat {
   errorEvent(error: RequestError): ServerEvent;
 }
 
+/** Fields of some API that change a completion: where another API lacks them, they are refused instead of ignored. */
+const EFFECTIVE_FIELDS = [
+  ..."temperature top_p top_k min_p repetition_penalty frequency_penalty presence_penalty logit_bias seed n best_of".split(
+    " ",
+  ),
+  ..."logprobs top_logprobs echo suffix stop stop_sequences tools tool_choice response_format functions".split(" "),
+];
+
+/**
+ * Checks the body of a vendor's API, which gets new optional fields every week: unknown ones are ignored, and named in
+ * `ignoredFields`. @throws RequestError with the first field that is wrong, misspelled, or has an effect in another API only.
+ */
+export function parseVendorBody<Schema extends z.ZodObject>(
+  schema: Schema,
+  body: unknown,
+): { readonly parsed: z.infer<Schema>; readonly ignoredFields: readonly string[] } {
+  const known = new Set(Object.keys(schema.shape));
+  const fields = Object.entries(asJsonObject(body) ?? {});
+  // A field that is null asks for nothing.
+  const unknown = fields.filter(([name, value]) => !known.has(name) && value !== null).map(([name]) => name);
+  const isRefused = (name: string) => EFFECTIVE_FIELDS.includes(name) || findNearestName(name, known) !== undefined;
+  const refused = unknown.find(isRefused);
+  if (refused !== undefined) throw unknownField(refused, [...known]);
+  const given = isJsonObject(body) ? Object.fromEntries(fields.filter(([name]) => known.has(name))) : body;
+  return { parsed: parseBody(schema, given), ignoredFields: unknown };
+}
+
 /** Checks a request's body. @throws RequestError with the first field that is wrong, or unknown. */
 export function parseBody<Schema extends z.ZodObject>(schema: Schema, body: unknown): z.infer<Schema> {
   const result = schema.safeParse(body);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   if (issue.code === "unrecognized_keys" && issue.path.length === 0) {
-    const [name] = issue.keys;
-    const advice = suggestNames(name, Object.keys(schema.shape));
-    throw new RequestError(400, `Unknown field "${name}". ${advice}`, { code: "unknown_parameter", param: name });
+    throw unknownField(issue.keys[0], Object.keys(schema.shape));
   }
-  const param = issue.path.reduce<string>(
-    (path, part) =>
-      typeof part === "number" ? `${path}[${part}]` : path === "" ? String(part) : `${path}.${String(part)}`,
-    "",
-  );
-  throw invalidField(param === "" ? "body" : param, issue.message);
+  const { path, message } = findIssue(result.error.issues);
+  throw invalidField(path === "" ? "body" : path, message);
+}
+
+function unknownField(name: string, known: readonly string[]): RequestError {
+  const message = `Unknown field "${name}". ${suggestNames(name, known)}`;
+  return new RequestError(400, message, { code: "unknown_parameter", param: name });
 }
 
 /** An error about a field of the request. */
@@ -101,7 +132,11 @@ export const MAX_TOP_LOG_PROBS = 20;
 /** Maximum number of tools of a request, as in OpenAI's API. */
 export const MAX_TOOLS = 128;
 
-export const seedField = settingField(generationSettings.seed).nullish();
+export const seedField = settingField({ ...generationSettings.seed, min: -1 }).nullish();
+
+/** Returns the seed of a request; undefined for -1, with which clients of llama.cpp and vLLM ask for a random one. */
+export const readSeed = (seed: z.infer<typeof seedField>): number | undefined =>
+  seed === -1 ? undefined : (seed ?? undefined);
 
 /** A penalty that is not computed here; only its neutral value is accepted. */
 export const noPenalty = z.literal(0, "is not supported; use repetition_penalty").nullish();
@@ -145,15 +180,17 @@ export function toTemplateCall(id: string, name: string, args: unknown): Record<
   return { id, type: "function", function: { name, arguments: args } };
 }
 
-/** Parses the arguments of an earlier tool call. @throws RequestError if they are not a JSON object. */
-export function parseArguments(text: string, param: string): unknown {
+/**
+ * Parses the arguments of an earlier tool call. Models write broken calls, which agents send back with the error that they got; what is
+ * not a JSON object stays the text that it is.
+ */
+export function parseArguments(text: string): unknown {
   try {
     const value: unknown = text === "" ? {} : JSON.parse(text);
-    if (isSchema(value)) return value;
+    return isSchema(value) ? value : text;
   } catch {
-    // The error below says the same.
+    return text;
   }
-  throw invalidField(param, "must be a JSON object as text");
 }
 
 /** Adds the names of the called tools to their results, which some templates need. */

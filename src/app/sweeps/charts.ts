@@ -8,6 +8,7 @@ import {
   type CurveSeries,
 } from "../tracking/index.js";
 import { listReferences } from "../runs/run-curve.js";
+import { RunEnv } from "../runs/run-env.js";
 import type { TrialResult } from "./trial-result.js";
 import type { SweepConfig } from "./sweep-settings.js";
 import type { TrialSettings } from "./trial-settings.js";
@@ -43,7 +44,7 @@ export async function writeCharts(folder: string, config: SweepConfig, trials: r
     xLabel: "turns",
     yLabel: "mean return while training",
     series: curves,
-    references: listReferences({ env, envOptions }),
+    references: listReferences(new RunEnv({ ...config.train, env, envOptions })),
   });
   await writeFileAtomic(join(folder, "curves.svg"), svg);
 }

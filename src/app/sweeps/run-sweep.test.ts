@@ -161,7 +161,7 @@ describe("successive halving", () => {
     await writeFile(path("whole/results.json"), results.replace(/"value": [^,]+,(?=\s*"updates")/, '"value": null,'));
     await expect(sweep(halving(), "whole")).rejects.toMatchObject({
       code: "FILE_CORRUPT",
-      message: expect.stringMatching(/results\.json is damaged: trials\..*\.value is invalid/) as string,
+      message: expect.stringMatching(/results\.json is damaged: trials\[.*\.value: expected number/) as string,
     });
     await writeFile(path("whole/results.json"), results);
   });

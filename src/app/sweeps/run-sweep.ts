@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
 import { writeJson, type FolderLock } from "../../models/files/index.js";
-import { createEnvFactory, requireTextEnv } from "../runs/make-text-agent.js";
+import { requireTextEnv } from "../runs/make-text-agent.js";
+import { RunEnv } from "../runs/run-env.js";
 import { checkWritable, openLocked } from "../runs/run-folder.js";
 import type { RunOptions } from "../runs/run.js";
 import type { TrainProgress } from "../../rl/train/train-loop.js";
@@ -102,7 +103,8 @@ async function runLocked(
 /** Checks the environment of the first valid trial. @throws what opening it throws. */
 async function checkEnv({ trials }: SweepPlan): Promise<void> {
   const config = trials.find((trial) => trial.config !== undefined)!.config!;
-  await requireTextEnv(createEnvFactory(config), config.env);
+  const env = new RunEnv(config);
+  await requireTextEnv(async () => env.open(), env.id);
 }
 
 /** Returns whether all runs are complete; false if the signal aborted. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { LlamaGymError } from "../../core/errors.js";
+import { describeIssue } from "../../core/schema-issue.js";
 import {
   checkSavable,
   readJsonIfExists,
@@ -138,10 +139,9 @@ async function readRuns(path: string): Promise<Map<string, TrialRun>> {
   const saved = await readJsonIfExists(join(path, RESULTS_FILE));
   const { data: trials, error } = savedTrials.safeParse(saved?.trials ?? []);
   if (error === undefined) return new Map(trials.flatMap(({ runs }) => runs.map((run) => [run.folder, run] as const)));
-  const [{ path: location, message }] = error.issues;
   throw new LlamaGymError(
     "FILE_CORRUPT",
-    `${join(path, RESULTS_FILE)} is damaged: trials.${location.join(".")} is invalid (${message}). Start the sweep in another folder.`,
+    `${join(path, RESULTS_FILE)} is damaged: trials${describeIssue(error.issues)}. Start the sweep in another folder.`,
   );
 }
 

@@ -20,7 +20,7 @@ import {
   tanh,
   type Node,
 } from "./index.js";
-import { output } from "./ops/norm.js";
+import { output } from "./ops/output.js";
 
 const runtime = new Runtime({ device: "cpu", threads: 1 });
 afterAll(() => runtime.close());

@@ -4,7 +4,7 @@ import type { Node } from "./node.js";
 import { inputOperation, scalar, weightOperation } from "./ops/leaves.js";
 import { add } from "./ops/elementwise.js";
 import { expand } from "./ops/layout.js";
-import { outputOperation } from "./ops/norm.js";
+import { outputOperation } from "./ops/output.js";
 
 /** Returns the roots and all nodes they depend on through `getInputs`, inputs first. */
 export function topologicalSort(

@@ -1,17 +1,18 @@
+import { LazyPromise } from "../../core/promise-cache.js";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { compile, constant, dim, input, int8WeightMatmul } from "../graph/index.js";
 
 const INNER = 64;
 const COLUMNS = 32;
 
-let overflows: Promise<boolean> | undefined;
+const overflows = new LazyPromise(async () => (await multiplyLargestCodes()) < 0.99 * INNER * 127);
 
 /**
  * Whether ONNX Runtime's fastest 8-bit products are wrong on this processor: without VNNI, x86 adds two products in 16
  * bits, which the largest ones exceed. Its option for wider sums is slow on processors with AMX, which do not need it.
  */
 export function detectInt8Overflow(): Promise<boolean> {
-  return (overflows ??= multiplyLargestCodes().then((product) => product < 0.99 * INNER * 127));
+  return overflows.get();
 }
 
 async function multiplyLargestCodes(): Promise<number> {

@@ -122,7 +122,7 @@ describe("a server that describes itself in wrong types", () => {
     [{ systemPrompt: 3 }, /systemPrompt: .*expected string/],
     [{ systemPrompt: "a".repeat(2 ** 21) }, /systemPrompt: Too big/],
     [{ actionNames: "left right" }, /actionNames: .*expected array/],
-    [{ actionNames: ["left", 2] }, /actionNames\.1: .*expected string/],
+    [{ actionNames: ["left", 2] }, /actionNames\[1\]: .*expected string/],
     [{ actionNames: ["left"] }, /1 actionNames for the action space Discrete\(2\)/],
     [{ actionNames: Array(20_000).fill("left") }, /actionNames: Too big/],
     [{ renderModes: "ansi" }, /renderModes: .*expected array/],

@@ -18,9 +18,5 @@ export const MAX_ACTION_NAMES = 10_000;
 export const MAX_ACTION_NAME_LENGTH = 1000;
 /** Characters of a JSON Schema, which becomes part of the system prompt. */
 export const MAX_SCHEMA_LENGTH = 100_000;
-/** Schemas visited to validate or sample one value; alternatives that refer to themselves multiply without end. */
-export const MAX_SCHEMA_STEPS = 10_000;
-/** Elements of an array and characters of a string that a schema demands of a sample. */
-export const MAX_SAMPLE_LENGTH = 10_000;
 /** Time after which another client may take the place of a session: few clients end theirs. */
 export const MAX_SESSION_IDLE_MS = 30 * 60_000;

@@ -1,3 +1,4 @@
+import { getOrCreatePromise } from "../../core/promise-cache.js";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,8 +10,6 @@ import { findSpec, isRemoteEnvId, recordLoadedSpec } from "../registry/open-env.
 
 const FILE_REFERENCE = /^(?<module>.+\.[cm]?[jt]s)(?:#(?<exportName>.+))?$/;
 const ID_REFERENCE = /^(?<module>.+):(?<id>[^:]+)$/;
-/** A file, `FILE#export`, or Gymnasium's `module:Id`. */
-export const MODULE_REFERENCE = /\.[cm]?[jt]s(?:#.+)?$|^.+:[^:/\\]/;
 
 type EnvClass = new (options: EnvOptions) => Env;
 
@@ -101,12 +100,7 @@ const isPath = (module: string) =>
 
 function importOnce(module: string): Promise<LoadedModule> {
   const url = locate(module);
-  let loaded = loadedModules.get(url);
-  if (loaded === undefined) {
-    loaded = importModule(module, url);
-    loadedModules.set(url, loaded);
-  }
-  return loaded;
+  return getOrCreatePromise(loadedModules, url, () => importModule(module, url));
 }
 
 async function importModule(module: string, url: string): Promise<LoadedModule> {

@@ -1,12 +1,9 @@
+// What opens an environment is loaded with the first one of its kind: most programs need none of it.
 import type { Env, EnvOptions } from "../env.js";
 import { make, type MakeOptions } from "../registry/make.js";
 import { registerOpener } from "../registry/open-env.js";
 import { OrderEnforcing, TimeLimit } from "../wrappers/time.js";
 import { PassiveEnvChecker } from "../wrappers/passive-env-checker.js";
-import { HttpEnv } from "./http/http-env.js";
-import { loadEnvSpec, MODULE_REFERENCE } from "./load-env-spec.js";
-import { OpenEnvClient } from "./open-env/open-env-client.js";
-import { PythonEnv } from "./python/python-env.js";
 
 /** Registers an opener for remote environments, which adds the wrappers of `make`. */
 function registerRemote(pattern: RegExp, connect: (id: string, options: EnvOptions) => Promise<Env>): void {
@@ -33,11 +30,24 @@ registerOpener({
     return new OrderEnforcing(disableEnvChecker === true ? env : new PassiveEnvChecker(env));
   },
 });
-registerRemote(/^python:/, (id, options) => PythonEnv.open(id.slice("python:".length), options));
-registerRemote(/^openenv:/, (id, options) => OpenEnvClient.connect(id.slice("openenv:".length), options));
-registerRemote(/^https?:/, (id, options) => HttpEnv.connect(id, options));
+registerRemote(/^python:/, async (id, options) => {
+  const { PythonEnv } = await import("./python/python-env.js");
+  return PythonEnv.open(id.slice("python:".length), options);
+});
+registerRemote(/^openenv:/, async (id, options) => {
+  const { OpenEnvClient } = await import("./open-env/open-env-client.js");
+  return OpenEnvClient.connect(id.slice("openenv:".length), options);
+});
+registerRemote(/^https?:/, async (id, options) => {
+  const { HttpEnv } = await import("./http/http-env.js");
+  return HttpEnv.connect(id, options);
+});
 registerOpener({
-  pattern: MODULE_REFERENCE,
+  // A file, `FILE#export`, or Gymnasium's `module:Id`.
+  pattern: /\.[cm]?[jt]s(?:#.+)?$|^.+:[^:/\\]/,
   isRemote: false,
-  open: async (reference, options) => make(await loadEnvSpec(reference), options),
+  async open(reference, options) {
+    const { loadEnvSpec } = await import("./load-env-spec.js");
+    return make(await loadEnvSpec(reference), options);
+  },
 });

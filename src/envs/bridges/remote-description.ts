@@ -1,6 +1,7 @@
 import { type JsonValue, asJsonObject } from "../../core/json.js";
 import { z } from "zod";
 import { invalidEnv } from "../../core/errors.js";
+import { describeIssue } from "../../core/schema-issue.js";
 import type { RenderMode } from "../env.js";
 import { Discrete, spaceFromJson, type Space } from "../spaces/index.js";
 import { bridgeError, formatJson } from "./channel.js";
@@ -41,10 +42,7 @@ export function readDescription(
     throw bridgeError(name, `${problem} Install the same version at both ends.`);
   }
   const parsed = descriptionSchema.safeParse(json);
-  if (!parsed.success) {
-    const { path, message } = parsed.error.issues[0];
-    throw invalidError(`${path.length === 0 ? "" : `${path.join(".")}: `}${message}.`);
-  }
+  if (!parsed.success) throw invalidError(`${describeIssue(parsed.error.issues)}.`);
   const { renderModes, renderFps, systemPrompt, actionNames, ...description } = parsed.data;
   const readSpace = (field: "observationSpace" | "actionSpace") => {
     try {

@@ -1,4 +1,5 @@
 import { invalidEnv } from "../../core/errors.js";
+import { mean } from "../../core/mean.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { Env, KnownReturns } from "../env.js";
 import type { Policy } from "../policy.js";
@@ -25,12 +26,13 @@ export async function checkReturns(probe: EnvProbe): Promise<void> {
   if (expert !== undefined) await checkMeanReturn(env, "best", knownReturns, expert(env));
 }
 
-/** Draws from the action space; where actions are free text, among the choices of the text interface. */
+/** Draws from the action space; where actions are free text or choices depend on the state, among the choices. */
 function createRandomPolicy(env: Env): Policy {
   const stream = new RandomStream(17);
   env.actionSpace.seed(17);
   const { text, actionSpace } = env;
-  if (text === undefined || !(actionSpace instanceof Text)) return () => actionSpace.sample();
+  const hasChoices = actionSpace instanceof Text || typeof text?.choices === "function";
+  if (text === undefined || !hasChoices) return () => actionSpace.sample();
   return (observation, info) => {
     const choices = getChoices(text, observation, info) ?? [];
     if (choices.length === 0) return actionSpace.sample();
@@ -46,22 +48,22 @@ async function checkMeanReturn(
 ): Promise<void> {
   const expected = knownReturns[name];
   const returns = await playEpisodes(env, policy);
-  const mean = returns.reduce((sum, value) => sum + value, 0) / returns.length;
+  const meanReturn = mean(returns);
   const range = Math.abs(knownReturns.best - knownReturns.random);
   const tolerance = RETURN_TOLERANCE * Math.abs(expected) + RANGE_TOLERANCE * range;
   const allowed =
     tolerance + MAX_STANDARD_ERRORS * Math.sqrt(estimateVariance(returns, expected, range) / returns.length);
-  if (Math.abs(mean - expected) <= allowed) return;
+  if (Math.abs(meanReturn - expected) <= allowed) return;
   throw invalidEnv(
     `knownReturns.${name} is ${expected}, but ${name === "random" ? "random actions" : "the expert"} gave a mean return of ` +
-      `${mean.toPrecision(4)} over ${returns.length} episodes. Correct the number, the rewards or the expert.`,
+      `${meanReturn.toPrecision(4)} over ${returns.length} episodes. Correct the number, the rewards or the expert.`,
   );
 }
 
 /** Sample variance; where almost no episode is rewarded, at least that of a rare reward with the expected mean. */
 function estimateVariance(returns: readonly number[], expected: number, range: number): number {
-  const mean = returns.reduce((sum, value) => sum + value, 0) / returns.length;
-  const variance = returns.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, returns.length - 1);
+  const meanReturn = mean(returns);
+  const variance = returns.reduce((sum, value) => sum + (value - meanReturn) ** 2, 0) / Math.max(1, returns.length - 1);
   const isSparse = returns.filter((value) => value === 0).length > 0.8 * returns.length;
   return isSparse ? Math.max(variance, Math.abs(expected) * range) : variance;
 }

@@ -36,9 +36,38 @@ describe("SchemaSpace", () => {
     const values = Array.from({ length: 50 }, () => space.sample());
     expect(values.every((value) => space.contains(value))).toBe(true);
     expect(new Set(values.map(({ direction }) => direction)).size).toBe(2);
-    expect(compileToByteAutomaton({ jsonSchema: space.jsonSchema })).toBeDefined();
+    const automaton = compileToByteAutomaton({ jsonSchema: space.jsonSchema });
+    const isMatch = (text: string) => automaton.accepting[automaton.walk(0, Buffer.from(text))] === 1;
+    expect(values.filter((value) => !isMatch(space.format(value)))).toEqual([]);
+    expect(isMatch(space.format({ ...values[0], steps: 4 }))).toBe(false);
     space.seed(1);
     expect(space.sample()).toEqual(values[0]);
+  });
+
+  it("formats a value as constrained decoding writes it, whatever the order of its fields", () => {
+    const call = z.union([
+      z.object({ name: z.literal("wait"), arguments: z.object({ turns: z.int() }) }),
+      z.object({ name: z.literal("go"), arguments: z.object({ to: z.string(), by: z.array(z.string()) }) }),
+    ]);
+    const space = new SchemaSpace(call);
+    const text = space.format({ arguments: { by: ["foot", "bus"], to: "a" }, name: "go" });
+    expect(text).toBe('{"name": "go", "arguments": {"to": "a", "by": ["foot", "bus"]}}');
+    const automaton = compileToByteAutomaton({ jsonSchema: space.jsonSchema });
+    expect(automaton.accepting[automaton.walk(0, Buffer.from(text))]).toBe(1);
+  });
+
+  it("samples recursive schemas, optional fields and all alternatives", () => {
+    const tree = z.object({
+      name: z.enum(["a", "b"]),
+      get children() {
+        return z.array(tree).max(2).optional();
+      },
+    });
+    const space = new SchemaSpace(tree);
+    const values = Array.from({ length: 50 }, () => space.sample());
+    expect(values.every((value) => space.contains(value))).toBe(true);
+    expect(values.some(({ children }) => children === undefined)).toBe(true);
+    expect(values.some(({ children }) => children?.some((child) => child.children !== undefined))).toBe(true);
   });
 
   it("rejects schemas that JSON cannot express", () => {

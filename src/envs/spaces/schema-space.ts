@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { errorMessage, invalidArgument } from "../../core/errors.js";
-import type { JsonValue } from "../../core/json.js";
-import { sampleJson, type PlainJsonSchema } from "./sample-json.js";
+import type { JsonObject, JsonValue } from "../../core/json.js";
+import { formatMember } from "./format-member.js";
+import { sampleJson } from "./sample-json.js";
+import type { PlainJsonSchema } from "./schema-references.js";
 import { formatValue, Space, type SampleOptions } from "./space.js";
 
 /** Values as a zod schema, or as a JSON schema (draft 2020-12). */
@@ -47,16 +49,16 @@ export class SchemaSpace<Value = unknown> extends Space<Value> {
     return success ? data : undefined;
   }
 
-  /** Formats a value as a completion. */
+  /** Formats a value as a completion, as constrained decoding writes it. */
   format(value: Value): string {
-    return this.choices === undefined ? JSON.stringify(value) : String(value);
+    return this.choices === undefined ? formatMember(value as JsonValue, this.jsonSchema as JsonObject) : String(value);
   }
 
   /** Draws a value: enumerations, bounded integers and booleans uniformly, other types from a few simple values. */
   override sample(options?: SampleOptions): Value {
     this.rejectMask(options);
     for (let draw = 0; draw < MAX_DRAWS; draw++) {
-      const { data, success } = this.validator.safeParse(sampleJson(this.jsonSchema, this.random));
+      const { data, success } = this.validator.safeParse(sampleJson(this.jsonSchema as JsonObject, this.random));
       if (success) return data;
     }
     throw invalidArgument(`${MAX_DRAWS} random values were all rejected by the schema ${this.toString()}.`);

@@ -1,4 +1,4 @@
-import type { PlainJsonSchema } from "./sample-json.js";
+import type { PlainJsonSchema } from "./schema-references.js";
 
 /** A function with named arguments. */
 export interface CallableTool {

@@ -17,11 +17,12 @@ describe("GuessNumberEnv", () => {
 
   it("narrows the bounds by the feedback, and ends after the last guess", () => {
     const env = new GuessNumberEnv({ highest: 10, guesses: 3 });
-    const secret = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].find((guess) => {
+    const secrets = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].filter((guess) => {
       env.reset({ seed: 5 });
       return env.step(guess).reward === 1;
     });
-    expect(secret).toBeDefined();
+    expect(secrets).toHaveLength(1);
+    const [secret] = secrets;
     env.reset({ seed: 5 });
     const wrong = secret === 10 ? 1 : 10;
     const [low, high, left] = env.step(wrong).observation;

@@ -17,6 +17,8 @@ export interface TaskStep<State> {
   readonly state: State;
   readonly reward: number;
   readonly terminated: boolean;
+  /** Whether the task's own step limit ended the episode. */
+  readonly truncated?: boolean;
 }
 
 /**
@@ -53,16 +55,22 @@ export abstract class TaskEnv<Observation, Action, State extends JsonValue> exte
     if (this.state === undefined) throw this.notResetError();
     if (this.isOver)
       throw new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: the episode has ended. Call reset().`);
-    const { state, reward, terminated } = this.advance(this.state, action);
+    const { state, reward, terminated, truncated = false } = this.advance(this.state, action);
     this.state = state;
-    this.isOver = terminated;
-    return { observation: this.observe(state), reward, terminated, truncated: false, info: this.describe(state) };
+    this.isOver = terminated || truncated;
+    return { observation: this.observe(state), reward, terminated, truncated, info: this.describe(state) };
+  }
+
+  /** The present state. @throws ENV_NOT_RESET before the first reset. */
+  protected get currentState(): State {
+    if (this.state === undefined) throw this.notResetError();
+    return this.state;
   }
 
   /** Renders the text of the observation. */
   override render(_mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notResetError();
-    return `${this.text.formatObservation(this.observe(this.state), this.describe(this.state))}\n`;
+    const state = this.currentState;
+    return `${this.text.formatObservation(this.observe(state), this.describe(state))}\n`;
   }
 
   protected override saveState(): JsonValue {

@@ -28,7 +28,7 @@ export interface DecodeInputs {
   /** Flat indices of tokens of which only the logits of `headTokens` are computed. */
   readonly constrainedTokens?: readonly number[];
   readonly headTokens?: readonly number[];
-  /** Slots of the tokens' states in the model's `FrozenStates`, for a session that starts from them. */
+  /** Slots of the tokens' kept states, for a session that starts from them. */
   readonly frozenSlots?: readonly number[];
   readonly adapter: boolean;
 }
@@ -47,38 +47,8 @@ export function rowFeeds(
   }: DecodeInputs,
   rowCount: number,
 ): Record<string, Tensor> {
-  const tokens: number[] = [];
-  const positions: number[] = [];
-  const sequenceLengths: number[] = [];
-  const starts = new Map<number, { first: number; row: RowInput }>();
-  for (const row of rows) {
-    starts.set(row.cacheRow, { first: tokens.length, row });
-    row.tokens.forEach((token, i) => {
-      tokens.push(token);
-      positions.push(prefixLength + row.cachedLength + i);
-      sequenceLengths.push(row.sequenceLength);
-    });
-  }
-  const rowTokens = Math.max(1, ...rows.map((row) => row.tokens.length));
-  const rowPositions = new Int32Array(rowCount * rowTokens).fill(PADDING_POSITION);
-  const cacheLengths = new Int32Array(rowCount);
-  const flatIndices = new Int32Array(rowCount * rowTokens).fill(-1);
-  for (const [cacheRow, { first, row }] of starts) {
-    cacheLengths[cacheRow] = row.cachedLength;
-    row.tokens.forEach((_, i) => {
-      rowPositions[cacheRow * rowTokens + i] = positions[first + i];
-      flatIndices[cacheRow * rowTokens + i] = first + i;
-    });
-  }
-  // A masked padding token fills the rows that are shorter or not active.
-  if (flatIndices.includes(-1)) {
-    flatIndices.forEach((value, i) => {
-      if (value === -1) flatIndices[i] = tokens.length;
-    });
-    tokens.push(0);
-    positions.push(0);
-    sequenceLengths.push(1);
-  }
+  const layout = layOutRows(rows, prefixLength, rowCount);
+  const { tokens, positions, sequenceLengths, rowTokens, flatIndices } = layout;
   const headPadIndex = (name: string, heads: number) => {
     const paddedShape = { groups: 1, rows: rowCount, tokens: rowTokens };
     return padIndexFeeds(
@@ -90,12 +60,12 @@ export function rowFeeds(
   return {
     tokens: int32(tokens),
     ...positionFeeds(config, positions, sequenceLengths),
-    row_positions: tensor("int32", [1, rowCount, rowTokens], rowPositions),
+    row_positions: tensor("int32", [1, rowCount, rowTokens], layout.rowPositions),
     prefix_positions: int32(
       Array.from({ length: paddedPrefixLength(prefixLength) }, (_, i) => (i < prefixLength ? i : PADDING_POSITION)),
       [1, 1, paddedPrefixLength(prefixLength)],
     ),
-    cache_positions: cachePositions(cache, cacheLengths, prefixLength, rowCount),
+    cache_positions: cachePositions(cache, layout.cacheLengths, prefixLength, rowCount),
     ...headPadIndex("query", config.heads),
     ...headPadIndex("key", config.keyValueHeads),
     select: int32(selectedTokens),
@@ -103,6 +73,51 @@ export function rowFeeds(
     head_tokens: int32(headTokens),
     inverse_temperature: tensor("float32", [selectedTokens.length, 1], Float32Array.from(inverseTemperatures)),
   };
+}
+
+/** The tokens of rows laid flat, and their slots [rows, rowTokens] of attention. */
+interface RowLayout {
+  readonly tokens: readonly number[];
+  readonly positions: readonly number[];
+  readonly sequenceLengths: readonly number[];
+  /** Number of slots of a row. */
+  readonly rowTokens: number;
+  /** Position of the token in each slot. */
+  readonly rowPositions: Int32Array;
+  /** Index of the token in each slot. */
+  readonly flatIndices: Int32Array;
+  /** Number of cached tokens of each row of the cache. */
+  readonly cacheLengths: Int32Array;
+}
+
+function layOutRows(rows: readonly RowInput[], prefixLength: number, rowCount: number): RowLayout {
+  const [tokens, positions, sequenceLengths]: number[][] = [[], [], []];
+  const append = (token: number, position: number, sequenceLength: number) => {
+    tokens.push(token);
+    positions.push(position);
+    sequenceLengths.push(sequenceLength);
+  };
+  const rowTokens = Math.max(1, ...rows.map((row) => row.tokens.length));
+  const rowPositions = new Int32Array(rowCount * rowTokens).fill(PADDING_POSITION);
+  const cacheLengths = new Int32Array(rowCount);
+  const flatIndices = new Int32Array(rowCount * rowTokens).fill(-1);
+  for (const { tokens: added, cacheRow, cachedLength, sequenceLength } of rows) {
+    cacheLengths[cacheRow] = cachedLength;
+    added.forEach((token, i) => {
+      const slot = cacheRow * rowTokens + i;
+      flatIndices[slot] = tokens.length;
+      append(token, prefixLength + cachedLength + i, sequenceLength);
+      rowPositions[slot] = positions[flatIndices[slot]];
+    });
+  }
+  // A masked padding token fills the rows that are shorter or not active.
+  if (flatIndices.includes(-1)) {
+    flatIndices.forEach((value, i) => {
+      if (value === -1) flatIndices[i] = tokens.length;
+    });
+    append(0, 0, 1);
+  }
+  return { tokens, positions, sequenceLengths, rowTokens, rowPositions, flatIndices, cacheLengths };
 }
 
 function cachePositions(

@@ -1,6 +1,7 @@
+import { LazyPromise } from "../../core/promise-cache.js";
 import { compile, type Node } from "../../engine/graph/index.js";
 import { decodeGraph } from "../../models/graphs/decode-graph.js";
-import { FrozenStates } from "../../models/graphs/frozen-states.js";
+import type { FrozenStates } from "../../models/graphs/frozen-states.js";
 import { FROZEN_STATES } from "../../models/graphs/sequence-graph.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
@@ -24,10 +25,23 @@ export interface DecodeOutputs {
   readonly frozenStates: BufferView | undefined;
 }
 
+/** Sizes on which the views of a step's outputs depend. */
+interface OutputSizes {
+  readonly tokens: number;
+  readonly selected: number;
+  readonly constrained: number;
+  readonly headTokens: number;
+}
+
 /** An inference session of a model's decode graph, for prompts and single tokens. */
 export class DecodeSession {
   private readonly shape;
-  private fromStates: Promise<DecodeSession> | undefined;
+  /** First layer that is computed; the states before it are read from `frozenStates`. */
+  private readonly firstLayer: number;
+  private openedFromStates: DecodeSession | undefined;
+  private readonly pendingFromStates = new LazyPromise(() =>
+    DecodeSession.create(this.model, this.frozenStates, { startsFromStates: true }),
+  );
   private emptyCache: BufferView;
   /** By whether the adapter is used. */
   private readonly parameters = new Map<boolean, IoBinding>();
@@ -39,31 +53,36 @@ export class DecodeSession {
   private constructor(
     private readonly model: CausalLM,
     private readonly session: Session,
-    private readonly hasFrozenStates: boolean,
-    /** First layer that is computed; the states before it are read from the model's `FrozenStates`. */
-    private readonly firstLayer: number,
+    /** The states that steps start from or return; undefined where all layers are computed and none are returned. */
+    readonly frozenStates: FrozenStates | undefined,
+    private readonly startsFromStates: boolean,
   ) {
     this.shape = cacheShape(model.config);
+    this.firstLayer = startsFromStates ? frozenStates!.layers : 0;
     this.emptyCache = model.runtime.allocate("float32", [0]);
   }
 
-  static async create(model: CausalLM, fromFrozenStates = false): Promise<DecodeSession> {
+  /** Creates a session; with `frozenStates`, its steps return the states of new tokens after the frozen layers. */
+  static async create(
+    model: CausalLM,
+    frozenStates?: FrozenStates,
+    { startsFromStates = false } = {},
+  ): Promise<DecodeSession> {
     const scope = model.scope("unmerged", { forDecoding: true });
-    const frozenLayers = model.isTrainable ? model.frozenLayers : 0;
     const computeValues = (hidden: Node) => model.computeValues(scope, hidden);
-    const graph = compile(decodeGraph(model.config, scope, { computeValues, frozenLayers, fromFrozenStates }));
-    const hasFrozenStates = frozenLayers > 0 && !fromFrozenStates;
-    return new DecodeSession(
-      model,
-      await model.createSession(graph),
-      hasFrozenStates,
-      fromFrozenStates ? frozenLayers : 0,
-    );
+    const frozenLayers = frozenStates?.layers ?? 0;
+    const options = { computeValues, frozenLayers, fromFrozenStates: startsFromStates };
+    const graph = compile(decodeGraph(model.config, scope, options));
+    return new DecodeSession(model, await model.createSession(graph), frozenStates, startsFromStates);
   }
 
-  /** Returns the session that starts from kept states of the frozen layers. */
-  async startingFromStates(): Promise<DecodeSession> {
-    return (this.fromStates ??= DecodeSession.create(this.model, true));
+  /** The session that starts from kept states of the frozen layers; undefined until `openFromStates` has created it. */
+  get fromStates(): DecodeSession | undefined {
+    return this.openedFromStates;
+  }
+
+  async openFromStates(): Promise<void> {
+    this.openedFromStates = await this.pendingFromStates.get();
   }
 
   /** Prepares the requests of a step; send them before requests that use its outputs. */
@@ -72,7 +91,7 @@ export class DecodeSession {
     const rowCount = inputs.cache?.rows ?? inputs.rows.length;
     const feeds = rowFeeds(model.config, inputs, rowCount);
     const tokenCount = feeds.tokens.data.length;
-    const kept = inputs.frozenSlots && FrozenStates.find(model)!.load(inputs.frozenSlots, tokenCount);
+    const kept = inputs.frozenSlots && this.frozenStates!.load(inputs.frozenSlots, tokenCount);
     const inputBinding = this.bindInputs(inputs, rowCount);
     const { binding, result } = this.bindOutputs(tokenCount, inputs);
     const request = this.session.request(
@@ -89,7 +108,7 @@ export class DecodeSession {
     for (const binding of [...this.parameters.values(), this.inputs?.binding, this.outputs?.binding]) {
       if (binding !== undefined) runtime.unbind(binding);
     }
-    await (await this.fromStates)?.release();
+    await (await this.pendingFromStates.peek())?.release();
     await this.session.release();
   }
 
@@ -135,76 +154,93 @@ export class DecodeSession {
     this.emptyCache = this.model.runtime.allocate("float32", [needed]);
   }
 
+  /** Binds the outputs, which change only with their sizes. */
   private bindOutputs(
-    tokenCount: number,
+    tokens: number,
     { selectedTokens, constrainedTokens = [], headTokens = [0] }: DecodeInputs,
   ): { binding: IoBinding; result: DecodeOutputs } {
-    const [selectedCount, constrainedCount] = [selectedTokens.length, constrainedTokens.length];
+    const sizes: OutputSizes = {
+      tokens,
+      selected: selectedTokens.length,
+      constrained: constrainedTokens.length,
+      headTokens: headTokens.length,
+    };
+    this.reserveOutputs(sizes);
+    const key = Object.values(sizes).join(":");
+    if (this.outputs?.key === key) return this.outputs;
+    this.unbindOutputs();
+    const result = this.viewOutputs(sizes);
+    this.outputs = { key, binding: this.model.runtime.bind({ fetches: this.outputFetches(result, tokens) }), result };
+    return this.outputs;
+  }
+
+  /** Allocates larger output buffers where these do not suffice. */
+  private reserveOutputs({ tokens, selected, constrained, headTokens }: OutputSizes): void {
     const { runtime, config } = this.model;
-    const { keyValueHeads, headDim } = this.shape;
-    const layers = this.shape.layers - this.firstLayer;
-    const width = keyValueHeads * headDim;
-    const stateWidth = this.hasFrozenStates ? config.hiddenSize : 0;
-    if (this.newKeyValues === undefined || this.newKeyValues.tokens < tokenCount) {
+    if (this.newKeyValues === undefined || this.newKeyValues.tokens < tokens) {
       if (this.newKeyValues !== undefined) runtime.free(this.newKeyValues.view);
-      const view = runtime.allocate("float32", [tokenCount * (layers * 2 * width + stateWidth)]);
-      this.newKeyValues = { view, tokens: tokenCount };
+      const tokenSize = 2 * this.computedLayers * this.keyValueWidth + this.stateWidth;
+      this.newKeyValues = { view: runtime.allocate("float32", [tokens * tokenSize]), tokens };
       this.unbindOutputs();
     }
-    const logitsSize = selectedCount * config.vocabSize;
-    const constrainedSize = constrainedCount * headTokens.length;
-    const scoresSize = 3 * logitsSize + constrainedSize + selectedCount + constrainedCount;
+    const scoresSize = 3 * selected * config.vocabSize + constrained * headTokens + selected + constrained;
     if (this.scores === undefined || this.scores.shape[0] < scoresSize) {
       if (this.scores !== undefined) runtime.free(this.scores);
       this.scores = runtime.allocate("float32", [scoresSize]);
       this.unbindOutputs();
     }
-    const key = `${tokenCount}:${selectedCount}:${constrainedCount}:${headTokens.length}`;
-    if (this.outputs?.key === key) return this.outputs;
-    this.unbindOutputs();
-    const keyValueViews = Array.from({ length: layers * 2 }, (_, i) =>
-      subview(this.newKeyValues!.view, i * this.newKeyValues!.tokens * width, [tokenCount, width]),
-    );
-    const scores = this.scores;
+  }
+
+  /** Returns the parts of the output buffers that a step of these sizes writes. */
+  private viewOutputs({ tokens, selected, constrained, headTokens }: OutputSizes): DecodeOutputs {
+    const { valueHead, config } = this.model;
+    const scores = this.scores!;
+    const { view, tokens: capacity } = this.newKeyValues!;
+    const logitsSize = selected * config.vocabSize;
     const [logits, rawProbabilities, probabilities] = [0, 1, 2].map((i) =>
-      subview(scores, i * logitsSize, [selectedCount, config.vocabSize]),
+      subview(scores, i * logitsSize, [selected, config.vocabSize]),
     );
-    const constrainedLogits = subview(scores, 3 * logitsSize, [constrainedCount, headTokens.length]);
-    const values =
-      this.model.valueHead && subview(scores, 3 * logitsSize + constrainedSize, [selectedCount + constrainedCount]);
-    const { view: newValues, tokens: capacity } = this.newKeyValues;
-    const frozenStates = this.hasFrozenStates
-      ? subview(newValues, layers * 2 * capacity * width, [tokenCount, stateWidth])
-      : undefined;
-    const fetches: Record<string, BufferView> = {
+    const valuesOffset = 3 * logitsSize + constrained * headTokens;
+    const stride = capacity * this.keyValueWidth;
+    const statesOffset = 2 * this.computedLayers * stride;
+    return {
+      newKeyValues: { view, stride, firstLayer: this.firstLayer },
       logits,
       rawProbabilities,
       probabilities,
-      constrainedLogits,
+      constrainedLogits: subview(scores, 3 * logitsSize, [constrained, headTokens]),
+      values: valueHead && subview(scores, valuesOffset, [selected + constrained]),
+      frozenStates: this.stateWidth === 0 ? undefined : subview(view, statesOffset, [tokens, this.stateWidth]),
+    };
+  }
+
+  /** Returns the view of each output of the graph. */
+  private outputFetches(outputs: DecodeOutputs, tokens: number): Record<string, BufferView> {
+    const { newKeyValues, values, frozenStates, ...scores } = outputs;
+    const fetches: Record<string, BufferView> = {
+      ...scores,
       ...(values && { values }),
       ...(frozenStates && { [FROZEN_STATES]: frozenStates }),
     };
-    keyValueViews.forEach((view, i) => {
-      fetches[`${i % 2 === 0 ? "key" : "value"}_${this.firstLayer + (i >> 1)}`] = view;
-    });
-    this.outputs = {
-      key,
-      binding: runtime.bind({ fetches }),
-      result: {
-        newKeyValues: {
-          view: this.newKeyValues.view,
-          stride: this.newKeyValues.tokens * width,
-          firstLayer: this.firstLayer,
-        },
-        logits,
-        rawProbabilities,
-        probabilities,
-        constrainedLogits,
-        values,
-        frozenStates,
-      },
-    };
-    return this.outputs;
+    for (let i = 0; i < 2 * this.computedLayers; i++) {
+      const name = `${i % 2 === 0 ? "key" : "value"}_${this.firstLayer + (i >> 1)}`;
+      fetches[name] = subview(newKeyValues.view, i * newKeyValues.stride, [tokens, this.keyValueWidth]);
+    }
+    return fetches;
+  }
+
+  private get computedLayers(): number {
+    return this.shape.layers - this.firstLayer;
+  }
+
+  /** Width of a token's keys, and of its values, in one layer. */
+  private get keyValueWidth(): number {
+    return this.shape.keyValueHeads * this.shape.headDim;
+  }
+
+  /** Width of the states that steps return; 0 if they return none. */
+  private get stateWidth(): number {
+    return this.frozenStates === undefined || this.startsFromStates ? 0 : this.model.config.hiddenSize;
   }
 
   private unbindOutputs(): void {

@@ -140,9 +140,9 @@ export class KvCacheRows {
     for (const { row } of used) row.tokens = [...tokens, ...row.tokens];
   }
 
-  /** Ensures capacity for a number of tokens in every row. */
-  async reserve(tokens: number): Promise<void> {
-    await this.ensureCapacity(this.rows.length, tokens);
+  /** Ensures capacity for all known tokens of the running sequences. */
+  async reserve(): Promise<void> {
+    await this.ensureCapacity(this.rows.length, this.maxActiveLength);
   }
 
   /** Stashes idle rows when most rows have been idle for some steps. Call it before each step. */
@@ -154,7 +154,7 @@ export class KvCacheRows {
   }
 
   /** Returns the regime of rotary frequencies of a sequence length. */
-  regime(length: number): number {
+  private regime(length: number): number {
     return getRopeRegime(this.model.config.ropes, length);
   }
 

@@ -1,5 +1,4 @@
 import { sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
-import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { DecodeSession } from "./decode-session.js";
 import { cacheShape, KvCache, copyCacheRows, writeCache } from "./kv-cache.js";
@@ -83,7 +82,7 @@ export class PrefixCache {
       tokens.map((_, i) => ({ flatIndex: i, row: 0, position: i })),
     );
     const decoded = [{ cached: [], tokens, sequenceLength: tokens.length, flatIndex: 0 }];
-    const kept = FrozenStates.find(this.model)?.keep(decoded, outputs.frozenStates!) ?? [];
+    const kept = this.session.frozenStates?.keep(decoded, outputs.frozenStates!) ?? [];
     await this.model.runtime.sequence([...requests, write, ...kept]);
     this.tokens = tokens;
     this.cache = cache;

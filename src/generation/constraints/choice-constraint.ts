@@ -1,3 +1,4 @@
+import { logSumExp } from "../../core/log-sum-exp.js";
 import { invalidArgument } from "../../core/errors.js";
 import { excerpt } from "../../core/format.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
@@ -159,12 +160,6 @@ class ChoiceCursor implements ConstraintCursor {
   advance(token: number): void {
     this.node = this.node.children.get(token) ?? createNode();
   }
-}
-
-function logSumExp(values: readonly number[]): number {
-  const max = values.reduce((a, b) => Math.max(a, b), -Infinity);
-  if (max === -Infinity) return -Infinity;
-  return max + Math.log(values.reduce((sum, value) => sum + Math.exp(value - max), 0));
 }
 
 function createNode(): TrieNode {

@@ -1,4 +1,5 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import type { Steps } from "../../core/steps.js";
 import type { ChatMessage, RenderedText, Tokenizer } from "../../models/text/index.js";
 import type { GenerationOptions, ContextOverflow } from "../generation-options.js";
 
@@ -7,36 +8,39 @@ export type PromptInput = string | readonly ChatMessage[] | readonly number[] | 
 
 /** The tokens of a prompt, and how to truncate it. */
 export interface EncodedPrompt {
+  /** A prompt beyond `maxTokens` may be encoded in part. */
   readonly tokens: readonly number[];
   /** Whether the completion continues the prompt's text. */
   readonly isContinuation: boolean;
   /** Drops the oldest part; the result may still be longer than `maxTokens`. */
-  readonly truncatedTo: (maxTokens: number) => readonly number[];
+  readonly truncatedTo: (maxTokens: number) => Steps<readonly number[]>;
 }
 
 type ChatTemplateOptions = Pick<GenerationOptions, "tools" | "chatTemplate" | "variables" | "splitSpecialTokens">;
 
 /**
- * Encodes a prompt. A prompt that certainly has more than `maxTokens` is refused before it is tokenized.
+ * Encodes a prompt, in steps. A prompt that certainly has more than `maxTokens` is refused before it is tokenized.
  * @throws INVALID_ARGUMENT for an invalid prompt, TEMPLATE_FAILED for messages that the chat template rejects,
  * CONTEXT_OVERFLOW for more than `maxTokens`.
  */
-export function encodePrompt(
+export function* encodePrompt(
   input: PromptInput,
   { vocabSize, tokenizer, bosTokenId }: PromptEncoder,
   { tools, chatTemplate, variables, splitSpecialTokens }: ChatTemplateOptions,
   maxTokens = Infinity,
-): EncodedPrompt {
+): Steps<EncodedPrompt> {
   const checkLength = (text: string) => {
     const count = maxTokens < Infinity ? tokenizer().minTokenCount(text) : 0;
     if (count <= maxTokens) return;
     throw contextOverflowError(`The prompt's at least ${count} tokens`, maxTokens, SHORTEN_ADVICE);
   };
+  const limit = maxEncoded(maxTokens);
   if (isMessages(input)) {
     const templateOptions = { tools, chatTemplate, variables, splitSpecialTokens };
-    const rendered = renderChat(tokenizer(), input, templateOptions);
+    const rendered = yield* renderChat(tokenizer(), input, templateOptions);
     checkLength(rendered.text);
-    const tokens = tokenizer().encodeContinuation(rendered, undefined);
+    yield;
+    const tokens = yield* tokenizer().encodeContinuationSteps(rendered, undefined, {}, limit);
     return {
       tokens,
       isContinuation: false,
@@ -44,29 +48,36 @@ export function encodePrompt(
     };
   }
   if (typeof input === "string") checkLength(input);
-  const tokens = typeof input === "string" ? tokenizer().encode(input) : validateTokenIds(input, vocabSize);
+  const tokens =
+    typeof input === "string" ? yield* tokenizer().encodeSteps(input, {}, limit) : validateTokenIds(input, vocabSize);
   if (tokens.length === 0) throw invalidArgument("The prompt is empty; it must have at least one token.");
-  const truncatedTo = (length: number) =>
+  // eslint-disable-next-line require-yield
+  const truncatedTo = function* (length: number): Steps<readonly number[]> {
     // The BOS token stays.
-    tokens[0] === bosTokenId && length > 1
+    return tokens[0] === bosTokenId && length > 1
       ? [tokens[0], ...tokens.slice(tokens.length - length + 1)]
       : tokens.slice(tokens.length - length);
+  };
   return { tokens, isContinuation: true, truncatedTo };
 }
 
-/** Encodes texts that continue a prompt. @throws INVALID_ARGUMENT for an empty one. */
-export function encodeContinuations(
+/** Encodes texts that continue a prompt, in steps. @throws INVALID_ARGUMENT for an empty one. */
+export function* encodeContinuations(
   continuations: readonly (string | readonly number[])[],
   prompt: EncodedPrompt,
   tokenizer: () => Tokenizer,
-): (readonly number[])[] {
+): Steps<(readonly number[])[]> {
   const previousToken = prompt.tokens.at(-1);
-  return continuations.map((continuation, i) => {
+  const encoded: (readonly number[])[] = [];
+  for (const [i, continuation] of continuations.entries()) {
     const tokens =
-      typeof continuation === "string" ? tokenizer().encodeContinuation(continuation, previousToken) : continuation;
-    if (tokens.length > 0) return tokens;
-    throw invalidArgument(`Continuation ${i} is empty; it must have at least one token.`);
-  });
+      typeof continuation === "string"
+        ? yield* tokenizer().encodeContinuationSteps(continuation, previousToken)
+        : continuation;
+    if (tokens.length === 0) throw invalidArgument(`Continuation ${i} is empty; it must have at least one token.`);
+    encoded.push(tokens);
+  }
+  return encoded;
 }
 
 /** The parts of a model that encode prompts. */
@@ -85,11 +96,11 @@ export interface ContextBudget {
   readonly isLengthExplicit: boolean;
 }
 
-/** Fits a prompt and its completion into the context. @throws CONTEXT_OVERFLOW */
-export function fitToContext(
+/** Fits a prompt and its completion into the context, in steps. @throws CONTEXT_OVERFLOW */
+export function* fitToContext(
   prompt: EncodedPrompt,
   { maxPositions, contextOverflow = "error", maxNewTokens, isLengthExplicit }: ContextBudget,
-): { tokens: readonly number[]; maxNewTokens: number } {
+): Steps<{ tokens: readonly number[]; maxNewTokens: number }> {
   if (isLengthExplicit && maxNewTokens >= maxPositions)
     throw contextOverflowError(`${maxNewTokens} new tokens`, maxPositions, "Request fewer.");
   const isTruncating = contextOverflow === "drop-oldest";
@@ -97,17 +108,17 @@ export function fitToContext(
   const reservedTokens = isLengthExplicit ? maxNewTokens : isTruncating ? Math.min(maxNewTokens, maxPositions >> 1) : 1;
   const maxPromptTokens = maxPositions - reservedTokens;
   const tokens =
-    isTruncating && prompt.tokens.length > maxPromptTokens ? prompt.truncatedTo(maxPromptTokens) : prompt.tokens;
+    isTruncating && prompt.tokens.length > maxPromptTokens ? yield* prompt.truncatedTo(maxPromptTokens) : prompt.tokens;
   if (tokens.length > maxPromptTokens) {
     const advice = isTruncating ? "The last message alone is too long." : SHORTEN_ADVICE;
-    throw contextOverflowError(
-      `The prompt's ${tokens.length} tokens and ${reservedTokens} new ones`,
-      maxPositions,
-      advice,
-    );
+    const count = `${tokens.length > maxEncoded(maxPositions) ? "at least " : ""}${tokens.length}`;
+    throw contextOverflowError(`The prompt's ${count} tokens and ${reservedTokens} new ones`, maxPositions, advice);
   }
   return { tokens, maxNewTokens: Math.min(maxNewTokens, maxPositions - tokens.length) };
 }
+
+/** Returns how many tokens of a prompt are encoded at least: an error has the exact length of one that is not much too long. */
+const maxEncoded = (maxTokens: number) => 2 * maxTokens;
 
 const SHORTEN_ADVICE = 'Shorten the prompt, or set contextOverflow to "drop-oldest".';
 
@@ -115,28 +126,29 @@ function renderChat(
   tokenizer: Tokenizer,
   messages: readonly ChatMessage[],
   templateOptions: ChatTemplateOptions,
-): RenderedText {
-  return tokenizer.renderChat(messages, { ...templateOptions, addGenerationPrompt: true });
+): Steps<RenderedText> {
+  return tokenizer.renderChatSteps(messages, { ...templateOptions, addGenerationPrompt: true });
 }
 
-function dropOldestMessages(
+function* dropOldestMessages(
   tokenizer: Tokenizer,
   messages: readonly ChatMessage[],
   templateOptions: ChatTemplateOptions,
   maxTokens: number,
-): number[] {
+): Steps<number[]> {
   const first = messages.findIndex(({ role }) => role !== "system");
   const system = messages.slice(0, Math.max(0, first));
   let rendered: RenderedText | undefined;
   // Templates require a user's message after the system's.
   const starts = messages.flatMap(({ role }, i) => (role === "user" && i >= first ? [i] : []));
   for (const start of starts) {
-    rendered = renderChat(tokenizer, [...system, ...messages.slice(start)], templateOptions);
+    rendered = yield* renderChat(tokenizer, [...system, ...messages.slice(start)], templateOptions);
     if (tokenizer.minTokenCount(rendered.text) > maxTokens) continue;
-    const tokens = tokenizer.encodeContinuation(rendered, undefined);
+    const tokens = yield* tokenizer.encodeContinuationSteps(rendered, undefined, {}, maxTokens);
     if (tokens.length <= maxTokens) return tokens;
   }
-  return tokenizer.encodeContinuation(rendered ?? renderChat(tokenizer, messages, templateOptions), undefined);
+  rendered ??= yield* renderChat(tokenizer, messages, templateOptions);
+  return yield* tokenizer.encodeContinuationSteps(rendered, undefined, {}, maxEncoded(maxTokens));
 }
 
 function validateTokenIds(input: readonly number[] | Int32Array, vocabSize: number): number[] {

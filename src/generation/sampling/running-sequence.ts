@@ -38,6 +38,8 @@ export class RunningSequence {
     readonly request: SampleRequest | undefined,
     /** The continuation to score. */
     readonly scoredTokens: readonly number[],
+    /** Number of most probable tokens to return in place of each scored one. */
+    readonly scoredAlternatives = 0,
   ) {
     this.cursor = request?.constraint?.cursor();
   }
@@ -48,8 +50,14 @@ export class RunningSequence {
   }
 
   /** Creates a continuation of at least one token to score. */
-  static forScoring(prompt: readonly number[], continuation: readonly number[]): RunningSequence {
-    return new RunningSequence([...prompt, ...continuation.slice(0, -1)], undefined, continuation);
+  static forScoring(prompt: readonly number[], continuation: readonly number[], alternatives = 0): RunningSequence {
+    return new RunningSequence([...prompt, ...continuation.slice(0, -1)], undefined, continuation, alternatives);
+  }
+
+  /** Adds the log-probability of the next scored token. */
+  appendScore(logProb: number, alternatives: readonly TokenLogProb[]): void {
+    this.rawLogProbs.push(logProb);
+    this.topLogProbs.push(alternatives);
   }
 
   /** Number of known tokens, including the one that is scored last. */
@@ -165,7 +173,8 @@ export class RunningSequence {
     const { tokens, logProbs, rawLogProbs, values, cursor, allowedTokenLists, request, cachedTokens } = this;
     const isLimited = cursor !== undefined || request?.recordsKeptTokens === true;
     const allowedTokens = isLimited ? allowedTokenLists : undefined;
-    const topLogProbs = request?.topLogProbs === undefined ? undefined : this.topLogProbs;
+    const isWithout = request !== undefined && request.topLogProbs === undefined;
+    const topLogProbs = isWithout ? undefined : this.topLogProbs;
     return { tokens, logProbs, rawLogProbs, values, allowedTokens, topLogProbs, cachedTokens, finishReason };
   }
 }

@@ -1,6 +1,14 @@
 import type { SamplingParams, TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
 import type { TokenConstraint } from "../constraints/compiled-constraint.js";
 
+/** Scores of the tokens of a continuation. */
+export interface ScoredTokens {
+  /** Log-probability of each token under the model at temperature 1. */
+  readonly logProbs: readonly number[];
+  /** The most probable tokens at each position, as many as requested. */
+  readonly topLogProbs: readonly (readonly TokenLogProb[])[];
+}
+
 /** A request for one completion, in tokens. */
 export interface SampleRequest {
   /** Token ids of everything before the completion. */

@@ -24,9 +24,10 @@ describe("Sampler", () => {
 
   it("keeps the states of frozen layers, from which the trainer computes the same log-probabilities", async () => {
     const adapted = await getPeftModel(model, { r: 2, layersToTransform: [1] });
-    const states = (await FrozenStates.create(adapted))!;
-    const scoring = await ScoringGraph.create(adapted, { keepsFrozenStates: true });
-    const sampler = await Sampler.create(adapted);
+    const states = FrozenStates.create(adapted)!;
+    await states.open();
+    const scoring = await ScoringGraph.create(adapted, { frozenStates: states });
+    const sampler = await Sampler.create(adapted, { frozenStates: states });
     const base = prompt(8, 25);
     // The first two share a prefix and the third continues the first.
     const outputs = await Promise.all([1, 2].map((seed) => sampler.sample(request([...base, seed], seed))));
@@ -50,9 +51,10 @@ describe("Sampler", () => {
 
   it("starts from kept states of frozen layers, and computes the layers again for tokens without a state", async () => {
     const adapted = await getPeftModel(model, { r: 2, layersToTransform: [1] });
-    const states = (await FrozenStates.create(adapted))!;
+    const states = FrozenStates.create(adapted)!;
+    await states.open();
     const scoring = await ScoringGraph.create(adapted);
-    const sampler = await Sampler.create(adapted);
+    const sampler = await Sampler.create(adapted, { frozenStates: states });
     const runs = vi.spyOn(Session.prototype, "request");
     const bases = [prompt(8, 25), [...prompt(8, 20), 1, 2, 3]];
     const sampleAll = (maxNewTokens: number, seed: number) =>

@@ -1,15 +1,16 @@
 import { yieldToEventLoop } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
-import { FrozenStates } from "../../models/graphs/frozen-states.js";
+import type { FrozenStates } from "../../models/graphs/frozen-states.js";
 import { checkTokens, sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { fixedFrequencyLength } from "../../engine/nn/rope.js";
 import { DecodeSession } from "../cache/decode-session.js";
 import { RunningSequence } from "./running-sequence.js";
 import { PrefixCache } from "../cache/prefix-cache.js";
-import type { FinishReason, SampleOutput, SampleRequest } from "./sample-request.js";
+import type { FinishReason, SampleOutput, SampleRequest, ScoredTokens } from "./sample-request.js";
 import { KvCacheRows, type CacheRow } from "../cache/kv-cache-rows.js";
-import { PREFILL_THRESHOLD, MAX_CHUNK_TOKENS, DecodeStep, selectPrefill, type ActiveRow } from "./decode-step.js";
+import { DecodeStep } from "./decode-step.js";
+import { planStep, type RowPlan } from "./step-plan.js";
 
 /** Options of a `Sampler`. */
 export interface SamplerOptions {
@@ -29,7 +30,7 @@ export class Sampler {
   private readonly cacheRows: KvCacheRows;
   private readonly prefixCache: PrefixCache;
   private activeLoop: Promise<void> | undefined;
-  private parametersVersion: number;
+  private cacheVersion: number;
   private readonly maxNumSequences: number;
   private readonly adapter: boolean;
   /** Sequences that may grow longer than this do not share a prefix, because their rotary frequencies change. */
@@ -45,16 +46,20 @@ export class Sampler {
     this.maxNumSequences = maxNumSequences;
     this.adapter = adapter;
     this.maxSharedLength = fixedFrequencyLength(model.config.ropes);
-    this.parametersVersion = model.parametersVersion;
+    this.cacheVersion = model.cacheVersion;
     this.prefixCache = new PrefixCache(model, session, adapter);
     this.cacheRows = new KvCacheRows(model);
   }
 
-  static async create(model: CausalLM, options: SamplerOptions = {}): Promise<Sampler> {
-    return new Sampler(model, await DecodeSession.create(model), { count: 1 }, options);
+  /** Creates a sampler; `frozenStates` are those that the model's learner keeps. */
+  static async create(
+    model: CausalLM,
+    { frozenStates, ...options }: SamplerOptions & { readonly frozenStates?: FrozenStates | undefined } = {},
+  ): Promise<Sampler> {
+    return new Sampler(model, await DecodeSession.create(model, frozenStates), { count: 1 }, options);
   }
 
-  /** Creates a sampler with the same session and its own cache, such as one for the reference policy. */
+  /** Creates a sampler with the same session and frozen states and its own cache, such as one for the reference policy. */
   withAdapter(options: SamplerOptions = {}): Sampler {
     this.sessionUsers.count++;
     return new Sampler(this.model, this.session, this.sessionUsers, options);
@@ -75,11 +80,21 @@ export class Sampler {
 
   /** Computes the log-probability of each token of a continuation, under the model at temperature 1. */
   async score(prompt: readonly number[], continuation: readonly number[]): Promise<readonly number[]> {
-    if (continuation.length === 0) return [];
+    return (await this.scoreTokens(prompt, continuation)).logProbs;
+  }
+
+  /** As `score`, with the `alternatives` most probable tokens in place of each token. */
+  async scoreTokens(
+    prompt: readonly number[],
+    continuation: readonly number[],
+    alternatives = 0,
+  ): Promise<ScoredTokens> {
+    if (continuation.length === 0) return { logProbs: [], topLogProbs: [] };
     checkTokens(this.model.config, continuation);
     this.checkPrompt(prompt, continuation.length);
-    const { rawLogProbs } = await this.enqueue(RunningSequence.forScoring(prompt, continuation));
-    return rawLogProbs;
+    const sequence = RunningSequence.forScoring(prompt, continuation, alternatives);
+    const { rawLogProbs: logProbs, topLogProbs = [] } = await this.enqueue(sequence);
+    return { logProbs, topLogProbs };
   }
 
   async release(): Promise<void> {
@@ -128,14 +143,14 @@ export class Sampler {
     for (const sequence of [...this.waiting.splice(0), ...running]) sequence.reject(error);
     this.invalidate();
     // The states of the failed step are registered, but may not have been computed.
-    FrozenStates.find(this.model)?.clear();
+    this.session.frozenStates?.clear();
   }
 
   /** Invalidates everything computed with outdated parameters. */
   private invalidate(): void {
     this.cacheRows.clear();
     this.prefixCache.clear();
-    this.parametersVersion = this.model.parametersVersion;
+    this.cacheVersion = this.model.cacheVersion;
   }
 
   /** Assigns rows to waiting sequences. The shared prefix may change only while no row is active. */
@@ -144,9 +159,9 @@ export class Sampler {
     if (this.waiting.length === 0) return;
     const { activeCount } = this.cacheRows;
     // Running sequences finish with the keys and values of the old parameters; new ones wait for them.
-    if (activeCount > 0 && this.parametersVersion !== this.model.parametersVersion) return;
+    if (activeCount > 0 && this.cacheVersion !== this.model.cacheVersion) return;
     if (activeCount === 0) {
-      if (this.parametersVersion !== this.model.parametersVersion) this.invalidate();
+      if (this.cacheVersion !== this.model.cacheVersion) this.invalidate();
       const prompts = this.waiting
         .slice(0, this.maxNumSequences)
         .map((sequence) =>
@@ -183,50 +198,31 @@ export class Sampler {
     return maxLength <= this.maxSharedLength;
   }
 
-  /** Runs one step: prefills the rows with long prompts, or else advances every active row. */
+  /** Runs one step. The plan is carried out before anything is awaited, as a learner may discard states at any time. */
   private async step(): Promise<void> {
     this.finishAborted();
     await this.cacheRows.compactWhenIdle();
+    if (this.cacheRows.activeCount === 0) return;
+    await this.cacheRows.reserve();
     const activeRows = this.cacheRows.rows.flatMap((row, rowIndex) =>
       row.sequence === undefined ? [] : [{ row, rowIndex, sequence: row.sequence }],
     );
-    if (activeRows.length === 0) return;
-    for (const { row, sequence } of activeRows) this.recomputeIfStale(row, sequence);
-    const hasFrozenStates = activeRows.map((active) => this.findFrozenSlots(active) !== undefined).includes(true);
-    const prefilling = activeRows.filter(({ sequence }) => sequence.unprocessedTokens.length > PREFILL_THRESHOLD);
-    const selectedRows = prefilling.length > 0 ? selectPrefill(prefilling) : activeRows;
-    const tokens = selectedRows.map(
-      ({ row, sequence }) => row.tokens.length + Math.min(sequence.unprocessedTokens.length, MAX_CHUNK_TOKENS),
-    );
-    await this.cacheRows.reserve(Math.max(...tokens));
-    const statesSession = hasFrozenStates ? await this.session.startingFromStates() : this.session;
-    // Searched again, because a learner may have discarded the states meanwhile; the step with them is sent at once.
-    const startingRows = selectedRows.map((active) => ({ ...active, frozenSlots: this.findFrozenSlots(active) }));
-    const fromStates = startingRows.filter(({ frozenSlots }) => frozenSlots !== undefined);
-    const fromTokens = startingRows.filter(({ frozenSlots }) => frozenSlots === undefined);
-    if (fromStates.length > 0) await this.decode(fromStates, statesSession);
-    if (fromTokens.length > 0) await this.decode(fromTokens, this.session);
-    for (const { row, sequence } of selectedRows) this.finish(row, sequence.finishReason);
-  }
-
-  private async decode(rows: readonly ActiveRow[], session: DecodeSession): Promise<void> {
-    await new DecodeStep(this.model, session, this.cacheRows.cache!, this.prefixCache, rows, this.adapter).run();
-  }
-
-  /**
-   * Returns the slots of the kept states of a row's unprocessed tokens, if all are kept. A row that started from kept states before
-   * and cannot now is computed again, because the keys and values of its frozen layers are missing.
-   */
-  private findFrozenSlots({ row, sequence }: ActiveRow): readonly number[] | undefined {
-    const isDecoding = row.tokens.length > 0 && sequence.unprocessedTokens.length <= PREFILL_THRESHOLD;
-    if (isDecoding && !row.lacksFrozenLayers) return undefined;
-    const slots = FrozenStates.find(this.model)?.find({
-      cached: [...this.prefixCache.tokens, ...row.tokens],
-      tokens: sequence.unprocessedTokens,
-      sequenceLength: sequence.length,
+    const { fromStates, fromTokens } = planStep(activeRows, {
+      config: this.model.config,
+      prefix: this.prefixCache.tokens,
+      frozenStates: this.session.frozenStates,
     });
-    if (row.lacksFrozenLayers && slots === undefined) this.recompute(row, sequence);
-    return slots;
+    const statesSession = this.session.fromStates;
+    if (fromStates.length > 0 && statesSession === undefined) return this.session.openFromStates();
+    if (fromStates.length > 0) await this.decode(fromStates, statesSession!);
+    // Rows that start from tokens do not depend on states.
+    if (fromTokens.length > 0) await this.decode(fromTokens, this.session);
+    for (const { row, sequence } of activeRows) this.finish(row, sequence.finishReason);
+  }
+
+  private async decode(rows: readonly RowPlan[], session: DecodeSession): Promise<void> {
+    const { model, prefixCache, adapter } = this;
+    await new DecodeStep({ model, prefixCache, adapter, cache: this.cacheRows.cache!, session }, rows).run();
   }
 
   /** Finishes sequences that were aborted while waiting for a row. */
@@ -236,21 +232,6 @@ export class Sampler {
       this.waiting.splice(this.waiting.indexOf(sequence), 1);
       sequence.finish("aborted");
     }
-  }
-
-  /** Discards the cached tokens of a sequence that has grown into other rotary frequencies. */
-  private recomputeIfStale(row: CacheRow, sequence: RunningSequence): void {
-    const regime = this.cacheRows.regime(sequence.length);
-    if (row.regime === regime) return;
-    this.recompute(row, sequence);
-    row.regime = regime;
-  }
-
-  /** Discards the cached tokens of a sequence. */
-  private recompute(row: CacheRow, sequence: RunningSequence): void {
-    sequence.unprocessedTokens = [...row.tokens, ...sequence.unprocessedTokens];
-    row.tokens = [];
-    row.lacksFrozenLayers = false;
   }
 
   private finishAborted(): void {

@@ -3,7 +3,8 @@ import { getValueHeadLayers, isValueHeadParameter, type ValueHeadConfig } from "
 import { RandomStream } from "../../core/random/random-stream.js";
 import { countElements } from "../../core/count-elements.js";
 import type { CausalLM } from "../causal-lm.js";
-import { loraAName, loraBName, LORA_DEFAULTS, type LoraConfig, type LoraModule } from "./lora-config.js";
+import { LORA_DEFAULTS, type LoraConfig } from "../files/index.js";
+import { loraAName, loraBName, type LoraModule } from "./lora-module.js";
 import { selectLoraModules } from "./select-lora-modules.js";
 import { ParameterBuffer } from "../weights/parameter-buffer.js";
 

@@ -3,7 +3,7 @@ import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { tensor, type Tensor } from "../../engine/tensor/tensor.js";
 import { HEAD_MODULE } from "../architectures/index.js";
 import { CausalLM } from "../causal-lm.js";
-import { loraAName, loraBName, type LoraModule } from "./lora-config.js";
+import { loraAName, loraBName, type LoraModule } from "./lora-module.js";
 
 /**
  * Merges the adapter into the weights, W + scaling * B A, and returns a plain model, which decodes

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { readFileSync } from "node:fs";
 import { parseModelConfig } from "../architectures/index.js";
 import type { JsonObject } from "../../core/json.js";
-import { LORA_DEFAULTS, type LoraConfig } from "./lora-config.js";
+import { LORA_DEFAULTS, type LoraConfig } from "../files/index.js";
 import { selectLoraModules } from "./select-lora-modules.js";
 
 const path = (name: string) =>

@@ -2,7 +2,8 @@ import { invalidArgument } from "../../core/errors.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { targetModules, type TargetModule } from "../architectures/index.js";
 import { formatJson } from "../files/json-file.js";
-import type { LoraConfig, LoraModule } from "./lora-config.js";
+import type { LoraConfig } from "../files/index.js";
+import type { LoraModule } from "./lora-module.js";
 
 /**
  * Selects the modules to adapt as PEFT does. @throws INVALID_ARGUMENT for invalid values and for

@@ -8,6 +8,7 @@ import {
   positiveDim,
   softmax,
   dim,
+  type Dim,
   type Node,
 } from "../../engine/graph/index.js";
 import { attend, attentionBias, getAttentionShape, padHeads, unpadHeads } from "../../engine/nn/attention.js";
@@ -41,11 +42,27 @@ export function decodeGraph(
     readonly fromFrozenStates?: boolean;
   } = {},
 ): Record<string, Node> {
+  const tokens = positiveDim("tokens");
+  const positions = positionInputs(config, tokens);
+  const newKeyValues: Record<string, Node> = {};
+  const attention = cachedAttention(config, tokens, newKeyValues);
+  const beforeFrozen = fromFrozenStates
+    ? input(FROZEN_STATES, "float32", [tokens, config.hiddenSize])
+    : input("tokens", "int32", [tokens]);
+  const frozenStates =
+    frozenLayers === 0 || fromFrozenStates
+      ? undefined
+      : decoder(config, scope, beforeFrozen, positions, attention, { end: frozenLayers });
+  const hidden = decoder(config, scope, frozenStates ?? beforeFrozen, positions, attention, { first: frozenLayers });
+
+  const frozenOutput: Record<string, Node> = frozenStates === undefined ? {} : { [FROZEN_STATES]: frozenStates };
+  return { ...newKeyValues, ...frozenOutput, ...scoreNodes(config, scope, hidden, computeValues) };
+}
+
+/** Returns the attention of new tokens to the prefix, the cache and one another; adds their keys and values to `newKeyValues`. */
+function cachedAttention(config: DecoderConfig, tokens: Dim, newKeyValues: Record<string, Node>): AttentionFunction {
   const { heads, keyValueHeads, headDim } = config;
-  const [tokens, rows, rowTokens, prefix, capacity] = ["tokens", "rows", "row_tokens", "prefix", "capacity"].map(
-    positiveDim,
-  );
-  const selected = dim("selected");
+  const [rows, rowTokens, prefix, capacity] = ["rows", "row_tokens", "prefix", "capacity"].map(positiveDim);
   const padIndexInputs = (name: string, count: number) => ({
     indices: input(`${name}_slots`, "int32", [mulDims(count, rows, rowTokens)]),
     inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, count)]),
@@ -55,12 +72,9 @@ export function decodeGraph(
   const rowPositions = input("row_positions", "int32", [1, rows, rowTokens]);
   const prefixPositions = input("prefix_positions", "int32", [1, 1, prefix]);
   const cachePositions = input("cache_positions", "int32", [1, rows, capacity]);
-  const outputs: Record<string, Node> = {};
-
-  const positions = positionInputs(config, tokens);
-  const attention: AttentionFunction = (q, k, v, layer, index) => {
-    outputs[`key_${index}`] = k;
-    outputs[`value_${index}`] = v;
+  return (q, k, v, layer, index) => {
+    newKeyValues[`key_${index}`] = k;
+    newKeyValues[`value_${index}`] = v;
     const padNewTokens = (x: Node) =>
       reshape(padHeads(x, keyValueHeads, headDim, keyPadIndex), [1, keyValueHeads, rows, rowTokens, headDim]);
     const shared = (kind: string) => input(`prefix_${kind}_${index}`, "float32", [1, keyValueHeads, prefix, headDim]);
@@ -84,25 +98,24 @@ export function decodeGraph(
     );
     return unpadHeads(attended, heads, headDim, tokens, queryPadIndex);
   };
-  const beforeFrozen = fromFrozenStates
-    ? input(FROZEN_STATES, "float32", [tokens, config.hiddenSize])
-    : input("tokens", "int32", [tokens]);
-  const frozenStates =
-    frozenLayers === 0 || fromFrozenStates
-      ? undefined
-      : decoder(config, scope, beforeFrozen, positions, attention, { end: frozenLayers });
-  const hidden = decoder(config, scope, frozenStates ?? beforeFrozen, positions, attention, { first: frozenLayers });
+}
 
+/** Returns the outputs of the selected tokens. */
+function scoreNodes(
+  config: DecoderConfig,
+  scope: ParameterScope,
+  hidden: Node,
+  computeValues: (hidden: Node) => Node | undefined,
+): Record<string, Node> {
+  const selected = dim("selected");
   const selectedHidden = gatherRows(hidden, input("select", "int32", [selected]));
   const constrainedHidden = gatherRows(hidden, input("select_constrained", "int32", [dim("constrained")]));
   const headTokens = input("head_tokens", "int32", [positiveDim("head_tokens")]);
   const logits = vocabularyLogits(config, scope, selectedHidden);
   const values = computeValues(concat([selectedHidden, constrainedHidden], 0));
   return {
-    ...outputs,
     ...(values === undefined ? {} : { values }),
     constrainedLogits: vocabularyLogits(config, scope, constrainedHidden, headTokens),
-    ...(frozenStates === undefined ? {} : { [FROZEN_STATES]: frozenStates }),
     logits,
     rawProbabilities: softmax(logits),
     probabilities: softmax(mul(logits, input("inverse_temperature", "float32", [selected, 1]))),

@@ -51,21 +51,27 @@ const batches = [
   ]),
 ];
 
-async function createTraining(model: CausalLM, keepsFrozenStates: boolean) {
+async function createTraining(model: CausalLM, frozenStates?: FrozenStates) {
   return TrainingGraph.create(
     model,
     ({ logProbs, entropy, values, selected }) => {
       const weigh = (name: string, node: typeof logProbs) => reduceSum(mul(input(name, "float32", [selected]), node));
       return { loss: neg(add(add(weigh("p", logProbs), weigh("e", entropy!)), weigh("v", values!))) };
     },
-    { entropy: "gradient", keepsFrozenStates },
+    { entropy: "gradient", frozenStates },
   );
 }
 
+async function openStates(model: CausalLM, maxStates?: number): Promise<FrozenStates> {
+  const states = FrozenStates.create(model, { maxStates })!;
+  await states.open();
+  return states;
+}
+
 /** Scores under policy and reference, loss and gradient of each batch. */
-async function evaluate(model: CausalLM, keepsFrozenStates: boolean): Promise<number[][]> {
-  const scoring = await ScoringGraph.create(model, { entropy: "value", keepsFrozenStates });
-  const training = await createTraining(model, keepsFrozenStates);
+async function evaluate(model: CausalLM, frozenStates?: FrozenStates): Promise<number[][]> {
+  const scoring = await ScoringGraph.create(model, { entropy: "value", frozenStates });
+  const training = await createTraining(model, frozenStates);
   const results: number[][] = [];
   for (const batch of batches) {
     for (const adapter of [true, false]) {
@@ -98,9 +104,9 @@ describe.each(["llama", "gpt2", "gemma3", "phi", "qwen3"])("kept states of %s", 
     for (const options of [{ layersToTransform: [length - 1] }, { targetModules: ["lm_head"] }]) {
       const model = await adapt(base, options);
       expect(model.frozenLayers).toBe("targetModules" in options ? length : length - 1);
-      const expected = await evaluate(model, false);
-      const states = (await FrozenStates.create(model))!;
-      expectEqual(await evaluate(model, true), expected);
+      const expected = await evaluate(model);
+      const states = await openStates(model);
+      expectEqual(await evaluate(model, states), expected);
       expect(states.size).toBe(new Set(batches.flatMap(beginnings)).size);
     }
     await base.close();
@@ -123,10 +129,11 @@ describe("FrozenStates", () => {
       runs.push(requests.filter(({ kind }) => kind === "run").length);
       return sequence(requests);
     };
-    const scoring = await ScoringGraph.create(model, { keepsFrozenStates: true });
+    const states = await openStates(model);
+    const scoring = await ScoringGraph.create(model, { frozenStates: states });
     for (const batch of [batches[0], batches[0], batches[1], batches[1]]) await scoring.run(batch);
     expect(runs.splice(0)).toEqual([2, 1, 2, 1]);
-    FrozenStates.find(model)!.clear();
+    states.clear();
     await scoring.run(batches[0]);
     expect(runs).toEqual([2]);
     await base.close();
@@ -135,9 +142,9 @@ describe("FrozenStates", () => {
   it("keeps states up to a limit and computes those beyond it for each batch", async () => {
     const base = await CausalLM.open(fixture("llama"), { device: "cpu", threads: 1 });
     const model = await adapt(base, { layersToTransform: [1] });
-    const expected = await evaluate(model, false);
-    const states = (await FrozenStates.create(model, { maxStates: 8 }))!;
-    expectEqual(await evaluate(model, true), expected);
+    const expected = await evaluate(model);
+    const states = await openStates(model, 8);
+    expectEqual(await evaluate(model, states), expected);
     expect(states.size).toBeLessThan(8);
     expect(states.size).toBeGreaterThan(4);
     await base.close();
@@ -146,8 +153,8 @@ describe("FrozenStates", () => {
   it("are saved and restored, and discarded after an update that had few of them", async () => {
     const base = await CausalLM.open(fixture("llama"), { device: "cpu", threads: 1 });
     const model = await adapt(base, { layersToTransform: [1] });
-    const scoring = await ScoringGraph.create(model, { keepsFrozenStates: true });
-    const states = FrozenStates.find(model)!;
+    const states = await openStates(model);
+    const scoring = await ScoringGraph.create(model, { frozenStates: states });
     expect(await states.getState()).toBeUndefined();
     const scores = await scoring.run(batches[1]);
     const saved = (await states.getState())!;
@@ -173,15 +180,36 @@ describe("FrozenStates", () => {
     await base.close();
   });
 
+  it("keeps states until all that opened it have released it, and can be opened again", async () => {
+    const base = await CausalLM.open(fixture("llama"), { device: "cpu", threads: 1 });
+    const model = await adapt(base, { layersToTransform: [1] });
+    const states = FrozenStates.create(model)!;
+    const decoded = [{ cached: [], tokens: [5, 6], sequenceLength: 2, flatIndex: 0 }];
+    const view = model.runtime.allocate("float32", [2, base.config.hiddenSize]);
+    const find = () => states.find({ cached: [5], tokens: [6], sequenceLength: 2 });
+    expect(states.keep(decoded, view)).toEqual([]);
+    for (let i = 0; i < 2; i++) {
+      await Promise.all([states.open(), states.open()]);
+      expect(find()).toBeUndefined();
+      await model.runtime.sequence(states.keep(decoded, view));
+      await states.release();
+      expect(find()).toHaveLength(1);
+      await states.release();
+      expect([find(), states.size]).toEqual([undefined, 0]);
+    }
+    expect(states.keep(decoded, view)).toEqual([]);
+    await base.close();
+  });
+
   it("leaves frozen layers out of the graph, and the plain graph's backward pass ends above them", async () => {
     const base = await CausalLM.open(fixture("llama"), { device: "cpu", threads: 1 });
     const model = await adapt(base, { layersToTransform: [1] });
-    const { session } = (await createTraining(model, true)) as unknown as { session: Session };
+    const { session } = (await createTraining(model, await openStates(model))) as unknown as { session: Session };
     const layers = session.graph.weights.flatMap(({ name }) => /layers\.(\d+)/u.exec(name)?.[1] ?? []);
     expect(new Set(layers)).toEqual(new Set(["1"]));
     const products = async (layersToTransform: number[]) => {
       const adapted = await adapt(base, { layersToTransform, targetModules: ["q_proj"] });
-      const { session: plain } = (await createTraining(adapted, false)) as unknown as { session: Session };
+      const { session: plain } = (await createTraining(adapted)) as unknown as { session: Session };
       const bytes = plain.graph.serialize(({ name }) => ({ file: name, offset: 0, byteLength: 0 }));
       return Buffer.from(bytes).toString("latin1").split("FusedMatMul").length;
     };
@@ -192,10 +220,11 @@ describe("FrozenStates", () => {
     await base.close();
   });
 
-  it("is absent from models whose first layer is trained", async () => {
+  it("is absent from models without trained layers and from those whose first layer is trained", async () => {
     const base = await CausalLM.open(fixture("llama"), { device: "cpu", threads: 1 });
     for (const options of [{}, { targetModules: ["embed_tokens"] }, { targetModules: ["lm_head", "embed_tokens"] }])
-      expect(await FrozenStates.create(await adapt(base, options))).toBeUndefined();
+      expect(FrozenStates.create(await adapt(base, options))).toBeUndefined();
+    expect(FrozenStates.create(base)).toBeUndefined();
     await base.close();
   });
 });

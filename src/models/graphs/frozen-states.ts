@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
+import { LazyPromise } from "../../core/promise-cache.js";
 import { compile } from "../../engine/graph/index.js";
 import { getRopeRegime } from "../../engine/nn/rope.js";
 import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
@@ -43,12 +44,11 @@ export interface SavedFrozenStates {
   readonly states: Float32Array;
 }
 
-const caches = new WeakMap<CausalLM, FrozenStates>();
-
 /**
  * Hidden states after the layers that updates do not change: computed once, by the sampler or for the first batch, and read by the
  * next rollouts, the scores of policy and reference and all epochs of an update. A state depends on a token and those before it, so
- * states form a tree of tokens.
+ * states form a tree of tokens. Whoever creates a model's sampler and its learner gives both the same object; it keeps nothing
+ * before a learner calls `open`.
  */
 export class FrozenStates {
   private readonly kept: SlotBuffers;
@@ -61,43 +61,57 @@ export class FrozenStates {
   private slotCount = PADDING_SLOT + 1;
   /** Number of states after the last update. */
   private previousSize = 0;
+  /** Number of callers of `open` that have not called `release`. */
   private users = 0;
-  private readonly pendingSession: Promise<Session>;
-  private session!: Session;
+  private pendingSession = this.openLazily();
+  /** Computes the states of packed sequences; set while `open`. */
+  private session: Session | undefined;
 
   private constructor(
     private readonly model: CausalLM,
+    /** Number of frozen layers; the states are those after the last of them. */
     readonly layers: number,
     private readonly maxSlots: number,
   ) {
-    const scope = model.scope(chooseAdapterMode(model.config));
-    const states = sequenceGraph(model.config, scope, { withPrefix: true, states: "all", end: layers });
     this.kept = new SlotBuffers(model.runtime, model.config.hiddenSize);
-    this.pendingSession = model.createSession(compile({ states }), { packWeights: false });
   }
 
-  /** Starts keeping the states of a model's frozen layers, until every user has called `release`; undefined if it has none. */
-  static async create(
+  /** Returns an empty cache for a trainable model; undefined for a model whose first layer is trained. */
+  static create(
     model: CausalLM,
-    { maxStates = Math.floor(MAX_VALUES / model.config.hiddenSize) }: { readonly maxStates?: number } = {},
-  ): Promise<FrozenStates | undefined> {
-    const layers = model.frozenLayers;
-    if (layers === 0) return undefined;
-    const cache = caches.get(model) ?? new FrozenStates(model, layers, maxStates);
-    caches.set(model, cache);
-    cache.users++;
-    cache.session = await cache.pendingSession;
-    return cache;
+    { maxStates = Math.floor(MAX_VALUES / model.config.hiddenSize) }: { readonly maxStates?: number | undefined } = {},
+  ): FrozenStates | undefined {
+    const layers = model.isTrainable ? model.frozenLayers : 0;
+    return layers === 0 ? undefined : new FrozenStates(model, layers, maxStates);
   }
 
-  /** Returns the cache of a model, if one was created. */
-  static find(model: CausalLM): FrozenStates | undefined {
-    return caches.get(model);
+  /** Starts keeping states, until every caller of `open` has called `release`. */
+  async open(): Promise<void> {
+    this.users++;
+    try {
+      this.session = await this.pendingSession.get();
+    } catch (error) {
+      this.users--;
+      throw error;
+    }
   }
 
   /** Number of states that are kept. */
   get size(): number {
     return this.slots.size;
+  }
+
+  /** Number of slots in use, for `truncate`. */
+  get count(): number {
+    return this.slotCount;
+  }
+
+  /** Discards the states that were added since there were `count` slots. */
+  truncate(count: number): void {
+    if (count >= this.slotCount) return;
+    for (const [key, slot] of this.slots) if (slot >= count) this.slots.delete(key);
+    for (const [regime, slot] of this.roots) if (slot >= count) this.roots.delete(regime);
+    this.slotCount = count;
   }
 
   /** Discards all states; memory is kept for the next ones. */
@@ -145,12 +159,16 @@ export class FrozenStates {
     await this.kept.write(padded);
   }
 
+  /** Stops keeping states and frees their memory, unless other callers of `open` still use them. */
   async release(): Promise<void> {
     if (--this.users > 0) return;
-    caches.delete(this.model);
+    const { batchStates, computedStates, pendingSession } = this;
+    this.clear();
     this.kept.free();
-    for (const view of [this.batchStates, this.computedStates]) if (view !== undefined) this.model.runtime.free(view);
-    await this.session.release();
+    for (const view of [batchStates, computedStates]) if (view !== undefined) this.model.runtime.free(view);
+    this.batchStates = this.computedStates = this.session = undefined;
+    this.pendingSession = this.openLazily();
+    await (await pendingSession.peek())?.release();
   }
 
   /**
@@ -162,7 +180,7 @@ export class FrozenStates {
     const slots = this.findSlots(packed);
     const kept = this.load(slots, slots.length);
     requests.push(...kept.requests);
-    if (this.slotCount > this.maxSlots) this.truncate(this.maxSlots);
+    this.truncate(this.maxSlots);
     return { requests, states: kept.states };
   }
 
@@ -186,8 +204,9 @@ export class FrozenStates {
     return { requests: this.kept.copy("fromSlots", [...slots, ...padding], states), states };
   }
 
-  /** Returns requests that keep the states of a decoding step, as far as there is room. */
+  /** Returns requests that keep the states of a decoding step, as far as there is room; none unless `open` was called. */
   keep(rows: readonly DecodedTokens[], states: BufferView): WorkerRequest[] {
+    if (this.users === 0) return [];
     const flatIndices: number[] = [];
     const slots: number[] = [];
     for (const { cached, tokens, sequenceLength, flatIndex } of rows) {
@@ -207,6 +226,17 @@ export class FrozenStates {
     return this.kept.copy("toSlots", slots, states, flatIndices);
   }
 
+  private openLazily(): LazyPromise<Session> {
+    return new LazyPromise(() => this.createSession());
+  }
+
+  private async createSession(): Promise<Session> {
+    const { model, layers } = this;
+    const scope = model.scope(chooseAdapterMode(model.config));
+    const states = sequenceGraph(model.config, scope, { withPrefix: true, states: "all", end: layers });
+    return model.createSession(compile({ states }), { packWeights: false });
+  }
+
   /** Returns requests that compute the states of the rows with missing ones. */
   private computeMissing(groups: readonly PrefixGroup[]): WorkerRequest[] {
     const incomplete = groups.flatMap(({ prefix, rows }) => {
@@ -222,7 +252,7 @@ export class FrozenStates {
     const states = subview(this.computedStates, 0, [slots.length, config.hiddenSize]);
     const added = slots.flatMap((slot, i) => (slot >= known ? [i] : []));
     return [
-      this.session.request(packed.feeds, { fetches: { states } }),
+      this.session!.request(packed.feeds, { fetches: { states } }),
       ...this.kept.copy(
         "toSlots",
         added.map((i) => slots[i]),
@@ -273,13 +303,6 @@ export class FrozenStates {
     const root = this.roots.get(regime) ?? this.slotCount++;
     this.roots.set(regime, root);
     return root;
-  }
-
-  /** Forgets the slots from `count` on. */
-  private truncate(count: number): void {
-    for (const [key, slot] of this.slots) if (slot >= count) this.slots.delete(key);
-    for (const [regime, slot] of this.roots) if (slot >= count) this.roots.delete(regime);
-    this.slotCount = count;
   }
 
   /** Returns a buffer of at least `count` states. */

@@ -36,6 +36,9 @@ export interface PackedBatch {
   selectPredictingStates(positions: readonly TokenPosition[]): SelectedStates | undefined;
 }
 
+/** Returns the index of the token in a slot of attention. */
+type IndexAt = (group: number, row: number, slot: number) => number;
+
 /** Predecessor of the first token of a sequence. */
 export const FIRST_TOKEN = -1;
 
@@ -60,7 +63,7 @@ export function packSequences(
   // Rows whose lengths need different rotary frequencies cannot share a prefix.
   const groupsToPack = groups.map((group) => (haveSameFrequencies(config, [group]) ? group : inlinePrefix(group)));
   const sharedLength = haveSameFrequencies(config, groupsToPack) ? commonPrefixLength(groupsToPack) : 0;
-  const packed = packTokens(config, groupsToPack, { sharedLength, minLength: withPrefix ? 1 : 0 });
+  const packed = new TokenPacker(config, groupsToPack, sharedLength, withPrefix ? 1 : 0).pack();
   const indexOffsets = groups.map((group, i) => (groupsToPack[i] === group ? 0 : group.prefix.length));
   const selectPredictingStates = (tokenPositions: readonly TokenPosition[]) =>
     packed.selectPredictingStates(
@@ -100,118 +103,151 @@ function inlinePrefix({ prefix, rows }: PrefixGroup): PrefixGroup {
   return { prefix: [], rows: rows.map((row) => [...prefix, ...row]) };
 }
 
-/** Packs groups whose prefixes share `sharedLength` tokens. That part and the rest have at least `minLength` slots each. */
-function packTokens(
-  config: DecoderConfig,
-  groups: readonly PrefixGroup[],
-  { sharedLength, minLength }: { readonly sharedLength: number; readonly minLength: number },
-): PackedBatch {
-  const sharedSlots = Math.max(minLength, sharedLength);
-  const prefixLength = Math.max(minLength, ...groups.map(({ prefix }) => prefix.length - sharedLength));
-  const rowCount = Math.max(1, ...groups.map(({ rows }) => rows.length));
-  const rowLength = Math.max(1, ...groups.flatMap(({ rows }) => rows.map((row) => row.length)));
+/**
+ * Lays out the tokens of groups whose prefixes share `sharedLength` tokens, and the slots of attention. The shared part and the rest
+ * of the prefixes have at least `minLength` slots each.
+ */
+class TokenPacker {
+  private readonly tokens: number[] = [];
+  private readonly positions: number[] = [];
+  private readonly lengths: number[] = [];
+  private readonly predecessors: number[] = [];
+  /** Index of each group's first token after the shared ones, and of the first token of each of its rows. */
+  private readonly starts: readonly { readonly prefix: number; readonly rows: readonly number[] }[];
+  /** Index of the dummy token that fills all padding slots; attention masks it and nothing selects it. */
+  private readonly paddingIndex: number;
+  /** Numbers of slots: of the shared tokens, of a prefix after them, and of a row; and of rows in a group. */
+  private readonly slots: { readonly shared: number; readonly prefix: number; readonly row: number };
+  private readonly rowCount: number;
 
-  const tokens: number[] = [];
-  const positions: number[] = [];
-  const lengths: number[] = [];
-  const predecessors: number[] = [];
-  /** Appends tokens from `position` on after `predecessor`, of a sequence of `length` tokens; returns the index of the first. */
-  const appendTokens = (added: readonly number[], position: number, length: number, predecessor: number): number => {
-    const start = tokens.length;
-    added.forEach((token, i) => {
-      predecessors.push(i === 0 ? predecessor : tokens.length - 1);
-      tokens.push(token);
-      positions.push(position + i);
-      lengths.push(length);
-    });
-    return start;
-  };
-  const getMaxLength = ({ prefix, rows }: PrefixGroup) => prefix.length + Math.max(0, ...rows.map((row) => row.length));
-  const commonLength = Math.max(0, ...groups.map(getMaxLength));
-  appendTokens(groups[0]?.prefix.slice(0, sharedLength) ?? [], 0, commonLength, FIRST_TOKEN);
-  const lastShared = sharedLength === 0 ? FIRST_TOKEN : sharedLength - 1;
-  const starts = groups.map((group) => {
-    const { prefix, rows } = group;
-    const start = appendTokens(prefix.slice(sharedLength), sharedLength, getMaxLength(group), lastShared);
-    const lastOfPrefix = prefix.length > sharedLength ? tokens.length - 1 : lastShared;
-    return {
-      prefix: start,
-      rows: rows.map((row) => appendTokens(row, prefix.length, prefix.length + row.length, lastOfPrefix)),
+  constructor(
+    private readonly config: DecoderConfig,
+    private readonly groups: readonly PrefixGroup[],
+    private readonly sharedLength: number,
+    minLength: number,
+  ) {
+    this.slots = {
+      shared: Math.max(minLength, sharedLength),
+      prefix: Math.max(minLength, ...groups.map(({ prefix }) => prefix.length - sharedLength)),
+      row: Math.max(1, ...groups.flatMap(({ rows }) => rows.map((row) => row.length))),
     };
-  });
-  const hasNoPadding =
-    sharedLength === sharedSlots &&
-    groups.every(
-      ({ prefix, rows }) =>
-        prefix.length === sharedLength + prefixLength &&
-        rows.length === rowCount &&
-        rows.every((row) => row.length === rowLength),
-    );
-  // One dummy token fills all padding slots; attention masks it and nothing selects it.
-  const paddingIndex = tokens.length;
-  if (!hasNoPadding) {
-    tokens.push(0);
-    positions.push(0);
-    lengths.push(1);
-    predecessors.push(PADDING_TOKEN);
+    this.rowCount = Math.max(1, ...groups.map(({ rows }) => rows.length));
+    this.starts = this.appendGroups();
+    this.paddingIndex = this.tokens.length;
+    if (this.hasPadding()) this.append([0], { position: 0, length: 1, predecessor: PADDING_TOKEN });
   }
 
-  const sharedIndexAt = (i: number) => (i < sharedLength ? i : paddingIndex);
-  const prefixIndexAt = (group: number, i: number) =>
-    sharedLength + i < groups[group].prefix.length ? starts[group].prefix + i : paddingIndex;
-  const rowIndexAt = (group: number, row: number, i: number) =>
-    i < (groups[group].rows[row]?.length ?? 0) ? starts[group].rows[row] + i : paddingIndex;
+  pack(): PackedBatch {
+    const { predecessors, lengths } = this;
+    return { feeds: this.feeds(), predecessors, lengths, selectPredictingStates: (all) => this.select(all) };
+  }
 
-  const getHeadIndices = (heads: number) => [
-    ...headIndices(config, heads, { groups: 1, rows: 1, tokens: sharedSlots }, (_group, _row, i) => sharedIndexAt(i)),
-    ...headIndices(config, heads, { groups: groups.length, rows: 1, tokens: prefixLength }, (group, _, i) =>
-      prefixIndexAt(group, i),
-    ),
-    ...headIndices(config, heads, { groups: groups.length, rows: rowCount, tokens: rowLength }, rowIndexAt),
-  ];
-  const keyPositions = (count: number, indexAt: (slot: number) => number) =>
-    Int32Array.from({ length: count }, (_, slot) =>
-      indexAt(slot) === paddingIndex ? PADDING_POSITION : positions[indexAt(slot)],
-    );
+  /** Appends the shared tokens, then each group's prefix and rows; returns where they begin. */
+  private appendGroups(): { prefix: number; rows: number[] }[] {
+    const { groups, sharedLength, tokens } = this;
+    const getMaxLength = ({ prefix, rows }: PrefixGroup) =>
+      prefix.length + Math.max(0, ...rows.map((row) => row.length));
+    const length = Math.max(0, ...groups.map(getMaxLength));
+    const shared = groups[0]?.prefix.slice(0, sharedLength) ?? [];
+    this.append(shared, { position: 0, length, predecessor: FIRST_TOKEN });
+    const lastShared = sharedLength === 0 ? FIRST_TOKEN : sharedLength - 1;
+    return groups.map((group) => {
+      const { prefix, rows } = group;
+      const afterShared = { position: sharedLength, length: getMaxLength(group), predecessor: lastShared };
+      const start = this.append(prefix.slice(sharedLength), afterShared);
+      const predecessor = prefix.length > sharedLength ? tokens.length - 1 : lastShared;
+      const { length: position } = prefix;
+      const rowStarts = rows.map((row) => this.append(row, { position, length: position + row.length, predecessor }));
+      return { prefix: start, rows: rowStarts };
+    });
+  }
 
-  const feeds: Record<string, Tensor> = {
-    tokens: int32(tokens),
-    common_prefix_positions: tensor("int32", [1, 1, sharedSlots], keyPositions(sharedSlots, sharedIndexAt)),
-    prefix_positions: tensor(
-      "int32",
-      [groups.length, 1, prefixLength],
-      keyPositions(groups.length * prefixLength, (slot) =>
-        prefixIndexAt(Math.floor(slot / prefixLength), slot % prefixLength),
-      ),
-    ),
-    row_positions: tensor(
-      "int32",
-      [groups.length, rowCount, rowLength],
-      keyPositions(groups.length * rowCount * rowLength, (slot) =>
-        rowIndexAt(
-          Math.floor(slot / (rowCount * rowLength)),
-          Math.floor(slot / rowLength) % rowCount,
-          slot % rowLength,
-        ),
-      ),
-    ),
-    ...padIndexFeeds("query", getHeadIndices(config.heads), tokens.length * config.heads),
-    ...padIndexFeeds("key", getHeadIndices(config.keyValueHeads), tokens.length * config.keyValueHeads),
-    ...positionFeeds(config, positions, lengths),
-  };
+  /** Appends tokens from `position` on of a sequence of `length` tokens; returns the index of the first. */
+  private append(
+    added: readonly number[],
+    {
+      position,
+      length,
+      predecessor,
+    }: { readonly position: number; readonly length: number; readonly predecessor: number },
+  ): number {
+    const start = this.tokens.length;
+    added.forEach((token, i) => {
+      this.predecessors.push(i === 0 ? predecessor : this.tokens.length - 1);
+      this.tokens.push(token);
+      this.positions.push(position + i);
+      this.lengths.push(length);
+    });
+    return start;
+  }
+
+  private hasPadding(): boolean {
+    const { groups, sharedLength, slots, rowCount } = this;
+    const isFull = ({ prefix, rows }: PrefixGroup) =>
+      prefix.length === sharedLength + slots.prefix &&
+      rows.length === rowCount &&
+      rows.every((row) => row.length === slots.row);
+    return sharedLength !== slots.shared || !groups.every(isFull);
+  }
+
+  private feeds(): Record<string, Tensor> {
+    const { config, groups, tokens, positions, lengths, slots, rowCount } = this;
+    const keyPositions = (
+      name: string,
+      shape: readonly [groups: number, rows: number, slots: number],
+      indexAt: IndexAt,
+    ) => {
+      const [, rows, length] = shape;
+      const data = Int32Array.from({ length: shape[0] * rows * length }, (_, slot) => {
+        const index = indexAt(Math.floor(slot / (rows * length)), Math.floor(slot / length) % rows, slot % length);
+        return index === this.paddingIndex ? PADDING_POSITION : positions[index];
+      });
+      return { [`${name}_positions`]: tensor("int32", shape, data) };
+    };
+    return {
+      tokens: int32(tokens),
+      ...keyPositions("common_prefix", [1, 1, slots.shared], this.sharedIndexAt),
+      ...keyPositions("prefix", [groups.length, 1, slots.prefix], this.prefixIndexAt),
+      ...keyPositions("row", [groups.length, rowCount, slots.row], this.rowIndexAt),
+      ...padIndexFeeds("query", this.headIndices(config.heads), tokens.length * config.heads),
+      ...padIndexFeeds("key", this.headIndices(config.keyValueHeads), tokens.length * config.keyValueHeads),
+      ...positionFeeds(config, positions, lengths),
+    };
+  }
+
+  private headIndices(heads: number): number[] {
+    const { config, groups, slots, rowCount } = this;
+    const count = groups.length;
+    return [
+      ...headIndices(config, heads, { groups: 1, rows: 1, tokens: slots.shared }, this.sharedIndexAt),
+      ...headIndices(config, heads, { groups: count, rows: 1, tokens: slots.prefix }, this.prefixIndexAt),
+      ...headIndices(config, heads, { groups: count, rows: rowCount, tokens: slots.row }, this.rowIndexAt),
+    ];
+  }
+
+  private readonly sharedIndexAt: IndexAt = (_group, _row, i) => (i < this.sharedLength ? i : this.paddingIndex);
+
+  private readonly prefixIndexAt: IndexAt = (group, _row, i) =>
+    this.sharedLength + i < this.groups[group].prefix.length ? this.starts[group].prefix + i : this.paddingIndex;
+
+  private readonly rowIndexAt: IndexAt = (group, row, i) =>
+    i < (this.groups[group].rows[row]?.length ?? 0) ? this.starts[group].rows[row] + i : this.paddingIndex;
+
+  private select(tokenPositions: readonly TokenPosition[]): SelectedStates | undefined {
+    const { config, positions, groups, rowCount: rows } = this;
+    const flatIndices = tokenPositions.map((position) => this.findPredictor(position));
+    if (flatIndices.includes(-1)) return undefined;
+    return selectStates(config, { flatIndices, tokenPositions, positions, groups: groups.length, rows });
+  }
+
   /** Returns the index of the token that predicts a position; -1 for the first of a sequence. */
-  const findPredictor = ({ group, row, index }: TokenPosition): number => {
+  private findPredictor({ group, row, index }: TokenPosition): number {
+    const { groups, starts, sharedLength } = this;
     if (index > 0) return starts[group].rows[row] + index - 1;
     const prefixIndex = groups[group].prefix.length + index - 1;
     if (prefixIndex < 0) return -1;
     return prefixIndex < sharedLength ? prefixIndex : starts[group].prefix + prefixIndex - sharedLength;
-  };
-  const selectPredictingStates = (tokenPositions: readonly TokenPosition[]): SelectedStates | undefined => {
-    const flatIndices = tokenPositions.map(findPredictor);
-    if (flatIndices.includes(-1)) return undefined;
-    return selectStates(config, { flatIndices, tokenPositions, positions, groups: groups.length, rows: rowCount });
-  };
-  return { feeds, predecessors, lengths, selectPredictingStates };
+  }
 }
 
 /**

@@ -23,7 +23,7 @@ import {
   type PaddedShape,
 } from "../../engine/nn/attention.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { decoder, type PositionInputs, type TokenSelection } from "../../engine/nn/decoder.js";
+import { decoder, type AttentionFunction, type PositionInputs, type TokenSelection } from "../../engine/nn/decoder.js";
 import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
 
 /** Returns the position inputs, which are the same for all graphs of a model. */
@@ -71,22 +71,50 @@ export function sequenceGraph(
   scope: ParameterScope,
   { withPrefix, states, first = 0, end }: SequenceGraphOptions,
 ): Node {
-  const { heads, keyValueHeads, headDim } = config;
-  const [tokens, groups, rows] = ["tokens", "groups", "rows"].map(positiveDim);
+  const tokens = positiveDim("tokens");
+  const positions = positionInputs(config, tokens);
+  const selection = states === "selected" ? selectTokens(positions, tokens) : undefined;
+  const start =
+    first === 0 ? input("tokens", "int32", [tokens]) : input(FROZEN_STATES, "float32", [tokens, config.hiddenSize]);
+  const attention = packedAttention(config, tokens, withPrefix, selection !== undefined);
+  return decoder(config, scope, start, positions, attention, { selection, first, end });
+}
+
+/** The blocks of packed sequences; `selected` has the queries of the last layer, if only selected states are returned. */
+interface PackedBlocks {
+  readonly commonPrefix: QueryBlock;
+  readonly prefixes: QueryBlock;
+  readonly rows: QueryBlock;
+  readonly selected: QueryBlock;
+}
+
+function createBlocks(): PackedBlocks {
+  const [groups, rows] = ["groups", "rows"].map(positiveDim);
   const createBlock = (name: string, shape: PaddedShape): QueryBlock => ({
     shape,
     positions: input(`${name}_positions`, "int32", [shape.groups, shape.rows, shape.tokens]),
   });
-  const commonPrefix = createBlock("common_prefix", {
-    groups: 1,
-    rows: 1,
-    tokens: positiveDim("common_prefix_tokens"),
-  });
-  const prefixes = createBlock("prefix", { groups, rows: 1, tokens: positiveDim("prefix_tokens") });
-  const rowBlock = createBlock("row", { groups, rows, tokens: positiveDim("row_tokens") });
-  const blocks = withPrefix ? [commonPrefix, prefixes, rowBlock] : [rowBlock];
-  const paddedCounts = (headCount: number) =>
-    blocks.map(({ shape }) => mulDims(shape.groups, shape.rows, headCount, shape.tokens));
+  return {
+    commonPrefix: createBlock("common_prefix", { groups: 1, rows: 1, tokens: positiveDim("common_prefix_tokens") }),
+    prefixes: createBlock("prefix", { groups, rows: 1, tokens: positiveDim("prefix_tokens") }),
+    rows: createBlock("row", { groups, rows, tokens: positiveDim("row_tokens") }),
+    selected: createBlock("selected", { groups, rows, tokens: positiveDim("row_selected") }),
+  };
+}
+
+/** Returns the attention of packed sequences; with `selectsStates`, the last layer has queries for selected states alone. */
+function packedAttention(
+  config: DecoderConfig,
+  tokens: Dim,
+  withPrefix: boolean,
+  selectsStates: boolean,
+): AttentionFunction {
+  const { heads, keyValueHeads, headDim } = config;
+  const packed = createBlocks();
+  const blocks = withPrefix ? [packed.commonPrefix, packed.prefixes, packed.rows] : [packed.rows];
+  const paddedCount = ({ shape }: QueryBlock, headCount: number) =>
+    mulDims(shape.groups, shape.rows, headCount, shape.tokens);
+  const paddedCounts = (headCount: number) => blocks.map((block) => paddedCount(block, headCount));
   const padIndexInputs = (name: string, headCount: number): PadIndex => ({
     indices: input(`${name}_slots`, "int32", [addDims(...paddedCounts(headCount))]),
     inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, headCount)]),
@@ -95,69 +123,65 @@ export function sequenceGraph(
   const keyPadIndex = padIndexInputs("key", keyValueHeads);
   const padIntoBlocks = (x: Node, headCount: number, padIndex: PadIndex): Node[] =>
     split(padHeads(x, headCount, headDim, padIndex), 0, paddedCounts(headCount));
+  const selectedCount = positiveDim("states");
+  const selectedPadIndex: PadIndex = {
+    indices: input("selected_slots", "int32", [paddedCount(packed.selected, heads)]),
+    inverse: input("selected_inverse", "int32", [mulDims(selectedCount, heads)]),
+  };
+  return (q, k, v, layer, index) => {
+    const attendBlock = (queries: Node, queryBlock: QueryBlock, keyBlocks: readonly KeyBlock[]): Node => {
+      const biases = keyBlocks.map((each) => attentionBias(queryBlock.positions, each.positions, layer.window));
+      return attend(queries, keyBlocks, concat(biases, -1), queryBlock.shape, getAttentionShape(config, layer));
+    };
+    const [keys, values] = [k, v].map((x) => padIntoBlocks(x, keyValueHeads, keyPadIndex));
+    const visibleKeys = findVisibleKeys(config, packed, { withPrefix, keys, values });
+    if (selectsStates && index === config.layers.length - 1) {
+      const queries = padHeads(q, heads, headDim, selectedPadIndex);
+      const attended = attendBlock(queries, packed.selected, visibleKeys.at(-1)!);
+      return unpadHeads(attended, heads, headDim, selectedCount, selectedPadIndex);
+    }
+    const attended = padIntoBlocks(q, heads, queryPadIndex).map((queries, i) =>
+      attendBlock(queries, blocks[i], visibleKeys[i]),
+    );
+    return unpadHeads(concat(attended, 0), heads, headDim, tokens, queryPadIndex);
+  };
+}
+
+/**
+ * Returns the keys that each block attends to: the common prefix to itself, prefixes to it and themselves, rows to both and
+ * themselves.
+ */
+function findVisibleKeys(
+  { keyValueHeads, headDim }: DecoderConfig,
+  { commonPrefix, prefixes, rows }: PackedBlocks,
+  {
+    withPrefix,
+    keys,
+    values,
+  }: { readonly withPrefix: boolean; readonly keys: readonly Node[]; readonly values: readonly Node[] },
+): KeyBlock[][] {
+  const { groups, tokens } = rows.shape;
+  const createKeyBlock = (select: (blocks: readonly Node[]) => Node, positions: Node, isShared: boolean): KeyBlock => ({
+    keys: select(keys),
+    values: select(values),
+    positions,
+    isShared,
+  });
   /** Concatenates the common prefix and each group's prefix. */
   const appendToCommonPrefix = (fromCommonPrefix: Node, fromPrefixes: Node): Node =>
     concat([expand(fromCommonPrefix, [groups, ...fromCommonPrefix.shape.slice(1)]), fromPrefixes], 2);
-  const positionsBeforeRows = appendToCommonPrefix(commonPrefix.positions, prefixes.positions);
-
-  const positions = positionInputs(config, tokens);
-  const selection = states === "selected" ? selectTokens(positions, tokens) : undefined;
-  /** Queries of the last layer, if only selected states are returned. */
-  const selectedBlock = createBlock("selected", { groups, rows, tokens: positiveDim("row_selected") });
-  const selectedCount = positiveDim("states");
-  const selectedPadIndex: PadIndex = {
-    indices: input("selected_slots", "int32", [mulDims(groups, rows, heads, selectedBlock.shape.tokens)]),
-    inverse: input("selected_inverse", "int32", [mulDims(selectedCount, heads)]),
-  };
-
-  return decoder(
-    config,
-    scope,
-    first === 0 ? input("tokens", "int32", [tokens]) : input(FROZEN_STATES, "float32", [tokens, config.hiddenSize]),
-    positions,
-    (q, k, v, layer, index) => {
-      const attendBlock = (queries: Node, queryBlock: QueryBlock, keyBlocks: readonly KeyBlock[]): Node => {
-        const biases = keyBlocks.map((each) => attentionBias(queryBlock.positions, each.positions, layer.window));
-        return attend(queries, keyBlocks, concat(biases, -1), queryBlock.shape, getAttentionShape(config, layer));
-      };
-      const [keysByBlock, valuesByBlock] = [k, v].map((x) => padIntoBlocks(x, keyValueHeads, keyPadIndex));
-      const createKeyBlock = (
-        select: (blocks: readonly Node[]) => Node,
-        positions: Node,
-        isShared: boolean,
-      ): KeyBlock => ({
-        keys: select(keysByBlock),
-        values: select(valuesByBlock),
-        positions,
-        isShared,
-      });
-      const fromCommonPrefix = ([x]: readonly Node[]) =>
-        reshape(x, [1, keyValueHeads, commonPrefix.shape.tokens, headDim]);
-      const fromPrefixes = ([, x]: readonly Node[]) =>
-        reshape(x, [groups, keyValueHeads, prefixes.shape.tokens, headDim]);
-      const fromRows = (each: readonly Node[]) =>
-        reshape(each.at(-1)!, [groups, keyValueHeads, rows, rowBlock.shape.tokens, headDim]);
-      const beforeRows = (each: readonly Node[]) => appendToCommonPrefix(fromCommonPrefix(each), fromPrefixes(each));
-      // The common prefix attends to itself, prefixes to it and themselves, rows to both and themselves.
-      const shared = withPrefix
-        ? [
-            createKeyBlock(fromCommonPrefix, commonPrefix.positions, true),
-            createKeyBlock(beforeRows, positionsBeforeRows, true),
-          ]
-        : [];
-      const visibleToRows = [...shared.slice(1), createKeyBlock(fromRows, rowBlock.positions, false)];
-      if (selection !== undefined && index === config.layers.length - 1) {
-        const attended = attendBlock(padHeads(q, heads, headDim, selectedPadIndex), selectedBlock, visibleToRows);
-        return unpadHeads(attended, heads, headDim, selectedCount, selectedPadIndex);
-      }
-      const visibleToBlocks = [...shared.map((each) => [each]), visibleToRows];
-      const attended = padIntoBlocks(q, heads, queryPadIndex).map((queries, i) =>
-        attendBlock(queries, blocks[i], visibleToBlocks[i]),
-      );
-      return unpadHeads(concat(attended, 0), heads, headDim, tokens, queryPadIndex);
-    },
-    { selection, first, end },
+  const fromCommonPrefix = ([x]: readonly Node[]) => reshape(x, [1, keyValueHeads, commonPrefix.shape.tokens, headDim]);
+  const fromPrefixes = ([, x]: readonly Node[]) => reshape(x, [groups, keyValueHeads, prefixes.shape.tokens, headDim]);
+  const fromRows = (each: readonly Node[]) =>
+    reshape(each.at(-1)!, [groups, keyValueHeads, rows.shape.rows, tokens, headDim]);
+  const ownKeys = createKeyBlock(fromRows, rows.positions, false);
+  if (!withPrefix) return [[ownKeys]];
+  const beforeRows = createKeyBlock(
+    (each) => appendToCommonPrefix(fromCommonPrefix(each), fromPrefixes(each)),
+    appendToCommonPrefix(commonPrefix.positions, prefixes.positions),
+    true,
   );
+  return [[createKeyBlock(fromCommonPrefix, commonPrefix.positions, true)], [beforeRows], [beforeRows, ownKeys]];
 }
 
 /** Returns the inputs that select tokens; see `PackedBatch.selectPredictingStates`. */

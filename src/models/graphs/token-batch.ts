@@ -22,6 +22,14 @@ export interface TokenBatch {
   readonly temperature?: number;
 }
 
+/** Computing the logits of some tokens pays off for at most this fraction of the vocabulary. */
+const MAX_HEAD_FRACTION = 1 / 4;
+
+/** Whether computing the logits of this many tokens alone pays off. */
+export function paysOffAsHead(tokenCount: number, vocabSize: number): boolean {
+  return tokenCount <= MAX_HEAD_FRACTION * vocabSize;
+}
+
 /** Returns the distinct sets of allowed tokens, of which the first is the whole vocabulary, and each token's set. */
 export function allowedTokenFeeds(
   selected: readonly SelectedToken[],

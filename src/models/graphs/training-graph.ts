@@ -15,7 +15,7 @@ import {
   type BackwardPrecision,
   type ModelParameterScope,
 } from "../model-parameter-scope.js";
-import { FrozenStates } from "./frozen-states.js";
+import type { FrozenStates } from "./frozen-states.js";
 import { FROZEN_STATES, sequenceGraph } from "./sequence-graph.js";
 import { allowedTokenFeeds, getTokenAt, type TokenBatch } from "./token-batch.js";
 
@@ -50,8 +50,8 @@ export interface GraphOptions {
   readonly adapterMode?: "merged" | "unmerged";
   /** Precision of gradients through frozen weights; default: that of the model. */
   readonly backwardPrecision?: BackwardPrecision;
-  /** Whether states of layers below the lowest trained one are kept and reused; default false. See FrozenStates. */
-  readonly keepsFrozenStates?: boolean;
+  /** The model's states below the lowest trained layer, opened by the caller; without, all layers are computed each time. */
+  readonly frozenStates?: FrozenStates | undefined;
 }
 
 const GRADIENT_PREFIX = "gradient of ";
@@ -155,12 +155,11 @@ export class ScoringGraph {
       withAllowedTokens = false,
       withHeadTokens = false,
       adapterMode,
-      keepsFrozenStates = false,
+      frozenStates,
       outputs,
     }: GraphOptions = {},
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterMode ?? chooseAdapterMode(model.config));
-    const frozenStates = keepsFrozenStates ? await FrozenStates.create(model) : undefined;
     const features = { withPrefix, withAllowedTokens, withHeadTokens, frozenStates };
     const policy = buildPolicy(model, scope, { ...features, entropy, dropout: false });
     const others = outputs?.({ ...policy, logits: vocabularyLogits(model.config, scope, policy.hidden) }) ?? {};
@@ -189,7 +188,6 @@ export class ScoringGraph {
 
   async release(): Promise<void> {
     await this.session.release();
-    await this.features.frozenStates?.release();
   }
 }
 
@@ -221,7 +219,7 @@ export class TrainingGraph {
       withHeadTokens = false,
       adapterMode,
       backwardPrecision = model.backwardPrecision,
-      keepsFrozenStates = false,
+      frozenStates,
     }: GraphOptions = {},
   ): Promise<TrainingGraph> {
     // Dropout applies to the adapter's path alone, and only constant weights are rounded to 8 bits.
@@ -229,7 +227,6 @@ export class TrainingGraph {
     const mustBeUnmerged = hasAdapterDropout || backwardPrecision === "int8";
     const resolvedMode = mustBeUnmerged ? "unmerged" : (adapterMode ?? chooseAdapterMode(model.config));
     const scope = model.scope(resolvedMode, { dropout: true, backwardPrecision });
-    const frozenStates = keepsFrozenStates ? await FrozenStates.create(model) : undefined;
     const features = { withPrefix, withAllowedTokens, withHeadTokens, frozenStates };
     const { loss, statistics = {} } = lossFn(buildPolicy(model, scope, { ...features, entropy, dropout: true }));
     const trainableInputs = scope.trainableInputs;
@@ -270,7 +267,6 @@ export class TrainingGraph {
   async release(): Promise<void> {
     if (this.accumulationBuffer !== undefined) this.model.runtime.free(this.accumulationBuffer);
     await this.session.release();
-    await this.features.frozenStates?.release();
   }
 }
 

@@ -105,3 +105,111 @@ describe("the assistant's tokens", () => {
     expect(spoken("gpt2", template, parts)).toEqual(["ab<|im_end|>", '{"name": "hit"}<|im_end|>']);
   });
 });
+
+/** As Qwen3: reasoning is printed after the last question only, and apart from the content. */
+const reasoning = `{%- set ns = namespace(last=0) %}
+{%- for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}
+{%- for m in messages %}
+{%- set content = m.content if m.content is string else '' %}
+{%- if m.role == 'assistant' %}
+{%- set thought = m.reasoning_content or '' %}
+{%- if '</think>' in content %}
+{%- set thought = content.split('</think>')[0].split('<think>')[-1].strip('\\n') %}
+{%- set content = content.split('</think>')[-1].lstrip('\\n') %}
+{%- endif %}
+{{- '<|im_start|>assistant\\n' }}
+{%- if loop.index0 > ns.last and (loop.last or thought) %}{{ '<think>\\n' + thought + '\\n</think>\\n\\n' }}{% endif %}
+{{- content }}
+{%- for call in m.tool_calls or [] %}
+{{- '\\n<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson + '}\\n</tool_call>' }}
+{%- endfor %}
+{{- '<|im_end|>\\n' }}
+{%- elif m.role == 'tool' %}{{ '<|im_start|>user\\n<tool_response>' + content + '</tool_response><|im_end|>\\n' }}
+{%- else %}{{ '<|im_start|>' + m.role + '\\n' + content + '<|im_end|>\\n' }}{% endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}`;
+
+/** As Mistral Nemo: no header, tools before the last question, and results only after calls. */
+const mistral = `{%- for m in messages %}
+{%- if m.role == 'user' %}
+{%- if loop.last or messages[loop.index:] | selectattr('role', 'eq', 'user') | list | length == 0 %}{{ '[TOOLS]' }}{% endif %}
+{{- '[INST]' + m.content + '[/INST]' }}
+{%- elif m.tool_calls is defined %}
+{{- '[TOOL_CALLS][' }}
+{%- for call in m.tool_calls %}{{ call.function | tojson }}{{ ', "id": "' + call.id + '"}' }}{{ ', ' if not loop.last }}{% endfor %}
+{{- ']<|im_end|>' }}
+{%- elif m.role == 'tool' %}
+{%- if messages[loop.index0 - 1].tool_calls is not defined %}{{ raise_exception('A result must follow a call.') }}{% endif %}
+{{- '[RESULTS]' + m.content + '[/RESULTS]' }}
+{%- else %}{{ m.content + '<|im_end|>' }}{% endif %}
+{%- endfor %}`;
+
+describe("the assistant's tokens of reasoning and tool calls", () => {
+  const call = (name: string, args: object) => ({ type: "function", id: "c1", function: { name, arguments: args } });
+  const turns = (...answers: object[]) =>
+    answers.flatMap((answer, i) => [
+      { role: "user", content: `Question ${i + 1}?` },
+      { role: "assistant", content: "", ...answer },
+    ]);
+
+  it("have reasoning where the template prints it", () => {
+    const shown = "<think>\nlow\n</think>\n\nhit<|im_end|>";
+    expect(spoken("gpt2", reasoning, turns({ content: "<think>low</think>hit" }))).toEqual([shown]);
+    expect(spoken("gpt2", reasoning, turns({ content: "hit", reasoning_content: "low" }))).toEqual([shown]);
+    expect(
+      spoken("gpt2", reasoning, turns({ content: "<think>high</think>stay" }, { content: "<think>low</think>hit" })),
+    ).toEqual(["stay<|im_end|>", shown]);
+  });
+
+  it("have tool calls with reasoning and between results", () => {
+    const messages = [
+      ...turns({ reasoning_content: "look", tool_calls: [call("draw", { n: 2 }), call("stop", {})] }),
+      { role: "tool", content: "draw: 7" },
+      { role: "assistant", content: "", tool_calls: [call("draw", { n: 1 })] },
+      { role: "tool", content: "stop" },
+      { role: "assistant", content: "done" },
+      ...turns({ content: "<think>ok</think>bye" }),
+    ];
+    const drawn = (n: number) => `\n<tool_call>\n{"name": "draw", "arguments": {"n": ${n}}}\n</tool_call>`;
+    const stopped = '\n<tool_call>\n{"name": "stop", "arguments": {}}\n</tool_call><|im_end|>';
+    expect(spoken("gpt2", reasoning, messages)).toEqual([
+      `${drawn(2)}${stopped}`,
+      `${drawn(1)}<|im_end|>`,
+      "done<|im_end|>",
+      "<think>\nok\n</think>\n\nbye<|im_end|>",
+    ]);
+    expect(spoken("gpt2", reasoning, messages.slice(0, 3))).toEqual([
+      `<think>\nlook\n</think>\n\n${drawn(2)}${stopped}`,
+    ]);
+  });
+
+  it("have tool calls that results must follow, in a template without a header", () => {
+    const messages = [
+      ...turns({ content: undefined, tool_calls: [call("draw", { n: 2 })] }),
+      { role: "tool", content: "draw" },
+      { role: "assistant", content: "seven" },
+      ...turns({ content: "bye" }),
+    ];
+    const drawn = '[TOOL_CALLS][{"name": "draw", "arguments": {"n": 2}}, "id": "c1"}]<|im_end|>';
+    expect(spoken("gpt2", mistral, messages)).toEqual([drawn, "seven<|im_end|>", "bye<|im_end|>"]);
+    expect(spoken("gpt2", mistral, messages.slice(0, 4))).toEqual([drawn, "seven<|im_end|>"]);
+  });
+
+  it("name the answers that the template leaves out", () => {
+    const tokenizer = createTestTokenizer("gpt2", chatTemplates.chatml);
+    const messages = turns({ content: "a" }, { tool_calls: [call("draw", {})] }, { content: "b" }, { content: "" });
+    const { missingAnswers, spanMessages } = tokenizer.encodeChat(messages);
+    expect(missingAnswers).toEqual([3]);
+    expect(spanMessages).toEqual([1, 5, 7]);
+    const marked =
+      "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}" +
+      "{% else %}{{ m.content }}{% endif %}{% endfor %}";
+    expect(tokenizer.encodeChat(messages, { chatTemplate: marked }).missingAnswers).toEqual([3]);
+    const twice = marked.replace("<|im_end|>", "{% endgeneration %} {% generation %}{{ m.note }}");
+    const noted = turns({ content: "a", note: "b" }, { content: "c" });
+    expect(tokenizer.encodeChat(noted, { chatTemplate: twice })).toMatchObject({
+      missingAnswers: [],
+      spanMessages: [1, 1, 3],
+    });
+  });
+});

@@ -1,15 +1,30 @@
-import { LlamaGymError } from "../../core/errors.js";
 import type { ChatRenderer, RenderOptions } from "./chat-renderer.js";
 import { collectTexts, requireNoncharacters } from "./content-marker.js";
 import type { ChatMessage } from "./chat-messages.js";
+import {
+  type Search,
+  type SplitText,
+  type TextRange,
+  findEndToken,
+  followMessage,
+  longestCommonPrefix,
+  tryRender,
+} from "./follow-message.js";
 import type { RenderedText } from "./rendered-text.js";
 import type { Offset } from "./tokenization/align-tokens.js";
 
 /** A range [start, end) of token positions. */
 export type AssistantSpan = readonly [start: number, end: number];
 
-/** A range [start, end) of UTF-16 positions in a text. */
-type TextRange = readonly [start: number, end: number];
+/** A rendered conversation with the assistant's parts. */
+interface AssistantRanges {
+  readonly rendered: RenderedText;
+  readonly ranges: readonly TextRange[];
+  /** The message of each range; undefined where a range of {% generation %} has characters of no message. */
+  readonly messages: readonly (number | undefined)[];
+  /** Assistant messages with text that have no range. */
+  readonly missing: readonly number[];
+}
 
 /**
  * Finds the assistant's parts of a rendered conversation: the output of {% generation %} blocks if
@@ -17,29 +32,76 @@ type TextRange = readonly [start: number, end: number];
  * token.
  * Without such blocks, a message is located by rendering the conversation again with different
  * content: what precedes and follows is the template's. The header is what add_generation_prompt
- * prints. `specialTokens` are the contents of the tokenizer's special tokens.
+ * prints. Where the template writes other content otherwise, as reasoning and tool calls, the
+ * message's characters are followed through the rendering. `specialTokens` are the contents of the
+ * tokenizer's special tokens.
  */
 export function findAssistantRanges(
   renderer: ChatRenderer,
   messages: readonly ChatMessage[],
   options: RenderOptions,
   specialTokens: readonly string[],
-): { rendered: RenderedText; ranges: TextRange[] } {
+): AssistantRanges {
   const { generated, ...rendered } = renderer.renderMarked(messages, options);
   const { text } = rendered;
-  if (renderer.marksGeneration(options)) return { rendered, ranges: generated.filter(([start, end]) => end > start) };
-  const ranges: TextRange[] = [];
-  messages.forEach((message, index) => {
-    if (message.role !== "assistant") return;
-    const span = findContent(renderer, messages, index, text, options);
-    if (!span) return;
-    const start = findHeaderEnd(renderer, messages, index, text, span.start, options);
-    ranges.push([Math.min(start, span.end), span.end + getEndTokenLength(span.closing, specialTokens)]);
+  const assistants = messages.flatMap(({ role }, index) => (role === "assistant" ? [index] : []));
+  if (renderer.marksGeneration(options)) {
+    const ranges = generated.filter(([start, end]) => end > start);
+    const isOneEach = ranges.length === assistants.length;
+    const owners = isOneEach ? assistants : attribute(renderer, messages, assistants, ranges, options);
+    // A template may mark some answers only, but no answer by its end token alone.
+    const isEmpty = ([start, end]: TextRange) => removeTokens(text.slice(start, end), specialTokens).trim() === "";
+    const empty = owners.filter((_, i) => isEmpty(ranges[i]));
+    const missing = assistants.filter(
+      (index) => hasText(messages[index]) && (ranges.length === 0 || empty.includes(index)),
+    );
+    return { rendered, ranges, messages: owners, missing };
+  }
+  const found = assistants.flatMap((index) => {
+    const range = findMessage({ renderer, messages, index, text, options, specialTokens });
+    return range ? [{ range, index }] : [];
   });
-  return { rendered, ranges };
+  const located = found.map(({ index }) => index);
+  const missing = assistants.filter((index) => hasText(messages[index]) && !located.includes(index));
+  return { rendered, ranges: found.map(({ range }) => range), messages: located, missing };
 }
 
-/** Returns the tokens overlapping a range. A token that joins header and content belongs to the content. */
+const removeTokens = (text: string, tokens: readonly string[]) =>
+  tokens.reduce((rest, token) => (token === "" ? rest : rest.replaceAll(token, "")), text);
+
+/** Whether a message has more than a role and empty fields. */
+function hasText(message: ChatMessage): boolean {
+  return Object.entries(message).some(
+    ([name, value]) => name !== "role" && collectTexts(value).some((text) => text.trim() !== ""),
+  );
+}
+
+/** Returns the message whose characters each range has. */
+function attribute(
+  renderer: ChatRenderer,
+  messages: readonly ChatMessage[],
+  assistants: readonly number[],
+  ranges: readonly TextRange[],
+  options: RenderOptions,
+): (number | undefined)[] {
+  const located = assistants.map((index) => ({ index, ...renderer.locateMessage(messages, index, options) }));
+  return ranges.map(
+    ([start, end]) => located.find(({ positions }) => positions.some((at) => at >= start && at < end))?.index,
+  );
+}
+
+function findMessage(search: Search): TextRange | undefined {
+  const { renderer, messages, index, text, options, specialTokens } = search;
+  const content = findContent(renderer, messages, index, text, options);
+  const isShown =
+    content.span && (!hasText(messages[index]) || text.slice(content.span.start, content.span.end).trim() !== "");
+  if (!content.span || !isShown) return followMessage(search, content.truncated);
+  const { start: contentStart, end, closing } = content.span;
+  const start = findHeaderEnd(renderer, messages, index, text, contentStart, options);
+  return [Math.min(start, end), end + (findEndToken(closing, specialTokens)?.end ?? closing.trimEnd().length)];
+}
+
+/** Returns the tokens overlapping each range. A token that joins header and content belongs to the content. */
 export function toTokenSpans(ranges: readonly TextRange[], offsets: readonly Offset[]): AssistantSpan[] {
   const spans: AssistantSpan[] = [];
   let position = 0;
@@ -47,7 +109,7 @@ export function toTokenSpans(ranges: readonly TextRange[], offsets: readonly Off
     while (position < offsets.length && offsets[position][1] <= start) position++;
     const first = position;
     while (position < offsets.length && offsets[position][0] < end) position++;
-    if (position > first) spans.push([first, position]);
+    spans.push([first, position]);
   }
   return spans;
 }
@@ -65,7 +127,7 @@ function findContent(
   index: number,
   text: string,
   options: RenderOptions,
-): ContentSpan | null {
+): { readonly span?: ContentSpan; readonly truncated: SplitText | null } {
   const [placeholder] = requireNoncharacters([text, ...collectTexts(messages)], 1);
   const content = Array.isArray(messages[index].content) ? [{ type: "text", text: placeholder }] : placeholder;
   const withPlaceholder = messages.map((message, i) => (i === index ? { role: message.role, content } : message));
@@ -77,14 +139,14 @@ function findContent(
     tryRender(() => renderer.render(withPlaceholder.slice(0, index + 1), { ...options, addGenerationPrompt: false })),
     placeholder,
   );
-  if (!whole || !text.startsWith(whole.before) || !text.endsWith(whole.after)) return null;
+  if (!whole || !text.startsWith(whole.before) || !text.endsWith(whole.after)) return { truncated };
   const start = whole.before.length;
   const end = text.length - whole.after.length;
-  if (end < start) return null;
-  return { start, end, closing: longestCommonPrefix(whole.after, truncated?.after ?? "") };
+  if (end < start) return { truncated };
+  return { span: { start, end, closing: longestCommonPrefix(whole.after, truncated?.after ?? "") }, truncated };
 }
 
-function splitAt(text: string | null, placeholder: string): { before: string; after: string } | null {
+function splitAt(text: string | null, placeholder: string): SplitText | null {
   const index = text?.indexOf(placeholder) ?? -1;
   return text === null || index < 0
     ? null
@@ -107,37 +169,4 @@ function findHeaderEnd(
   // Without a generation prompt the header cannot be told from the content; whitespace alone is not a header.
   const hasHeader = prompt !== withoutHeader || text.slice(prompt.length, content).trim() === "";
   return hasHeader ? prompt.length : content;
-}
-
-/**
- * Returns the length of the end token within the closing text: through the first special token, or
- * all but trailing whitespace.
- */
-function getEndTokenLength(closing: string, specialTokens: readonly string[]): number {
-  let end = Infinity;
-  let start = Infinity;
-  for (const token of specialTokens) {
-    const index = closing.indexOf(token);
-    if (token !== "" && index >= 0 && (index < start || (index === start && index + token.length > end))) {
-      start = index;
-      end = index + token.length;
-    }
-  }
-  return end === Infinity ? closing.trimEnd().length : end;
-}
-
-function longestCommonPrefix(a: string, b: string): string {
-  let length = 0;
-  while (length < a.length && length < b.length && a[length] === b[length]) length++;
-  return a.slice(0, length);
-}
-
-/** Some templates reject a part of a conversation that they accept as a whole. */
-function tryRender(render: () => RenderedText): string | null {
-  try {
-    return render().text;
-  } catch (error) {
-    if (error instanceof LlamaGymError && error.code === "TEMPLATE_FAILED") return null;
-    throw error;
-  }
 }

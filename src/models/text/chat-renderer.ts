@@ -1,6 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { type Steps, runSteps } from "../../core/steps.js";
 import { chooseTemplate } from "./chat-templates.js";
-import { ContentMarker, collectTexts, requireNoncharacters } from "./content-marker.js";
+import { ContentMarker, collectTexts, markMessage, readMarked, requireNoncharacters } from "./content-marker.js";
 import { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 import { type ChatMessage, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
 import { type RenderedText, sliceRendered } from "./rendered-text.js";
@@ -52,12 +53,17 @@ export class ChatRenderer {
 
   /** Renders a conversation. @throws TEMPLATE_FAILED and INVALID_ARGUMENT. */
   render(messages: readonly ChatMessage[], options: RenderOptions): RenderedText {
+    return runSteps(this.renderSteps(messages, options));
+  }
+
+  /** Renders as `render`, in steps. */
+  renderSteps(messages: readonly ChatMessage[], options: RenderOptions): Steps<RenderedText> {
     return this.run(messages, options, (template, input) => ({ text: template.render(input), generated: [] }));
   }
 
   /** Renders a conversation with the ranges that the template marks as generated. @throws as `render`. */
   renderMarked(messages: readonly ChatMessage[], options: RenderOptions): RenderedText & RenderedTemplate {
-    return this.run(messages, options, (template, input) => template.renderMarked(input));
+    return runSteps(this.run(messages, options, (template, input) => template.renderMarked(input)));
   }
 
   /**
@@ -74,26 +80,47 @@ export class ChatRenderer {
     return sliceRendered(rendered, position + content.length);
   }
 
+  /** Renders a conversation and returns the positions of the characters that come from a message. @throws as `render`. */
+  locateMessage(
+    messages: readonly ChatMessage[],
+    index: number,
+    options: RenderOptions,
+  ): { readonly text: string; readonly positions: readonly number[] } {
+    const { template } = this.parse(options);
+    const { variables, now } = this.buildInput(messages, options);
+    const plain = variables.messages as Record<string, unknown>[];
+    const { message, marks } = markMessage(plain[index], [...collectTexts(variables), template.source]);
+    const rendered = template.render({
+      variables: { ...variables, messages: plain.with(index, { ...message }) },
+      now,
+      marks,
+    });
+    return { text: marks.unmark(rendered), positions: Array.from(marks.findMarks(rendered)) };
+  }
+
   /** Whether the template marks what the assistant generates. */
   marksGeneration(options: ChatOptions): boolean {
     return this.parse(options).template.marksGeneration;
   }
 
-  private run(
+  private *run(
     messages: readonly ChatMessage[],
     options: RenderOptions,
     render: (template: ChatTemplate, input: TemplateInput) => RenderedTemplate,
-  ): RenderedText & RenderedTemplate {
+  ): Steps<RenderedText & RenderedTemplate> {
     const { template, marker } = this.parse(options);
     const { variables, now } = this.buildInput(messages, options);
-    const { messages: content, tools } = variables;
     const isSplit = options.splitSpecialTokens ?? this.tokenizer.splitSpecialTokens;
-    const marked = isSplit ? marker.mark({ messages: content, tools }) : undefined;
-    if (marked === undefined) return { literals: [], ...render(template, { variables, now }) };
-    const { text, generated } = render(template, { variables: { ...variables, ...(marked.content as object) }, now });
-    const unmarkedLength = (end: number) => marked.read(text.slice(0, end)).text.length;
-    const ranges = generated.map(([start, end]) => [unmarkedLength(start), unmarkedLength(end)] as const);
-    return { ...marked.read(text), generated: ranges };
+    if (!isSplit) return { ...render(template, { variables, now }), literals: undefined };
+    const marked = yield* marker.mark([variables.messages, variables.tools]);
+    yield;
+    if (marked === undefined) return { ...render(template, { variables, now }), literals: [] };
+    const { marks } = marked;
+    const [content, tools] = marked.contents;
+    const { text, generated } = render(template, { variables: { ...variables, messages: content, tools }, now, marks });
+    yield;
+    // A mark is as long as its character.
+    return { ...(yield* readMarked(text, marks)), generated };
   }
 
   private parse({ chatTemplate, tools }: ChatOptions): ParsedTemplate {

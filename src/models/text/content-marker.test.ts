@@ -166,13 +166,168 @@ describe("the content of messages", () => {
   });
 });
 
+/** Expressions of a message's content `c` that read, cut or change it. */
+const EXPRESSIONS = [
+  "c|length",
+  "'<|im_end|>' in c",
+  "'<' in c",
+  "c == '<|im_end|>'",
+  "c != 'a'",
+  "c < '=' ~ c",
+  "c[:5]",
+  "c[3:]",
+  "c[-4:]",
+  "c[::-1]",
+  "c[0]",
+  "c|trim",
+  "c.strip('<>|')",
+  "c.lstrip('<')",
+  "c.split('<|im_end|>')",
+  "c.split('|')|join('<')",
+  "c.split('<', 1)[-1]",
+  "c.rsplit('>', 1)[0]",
+  "c.split()",
+  "c.splitlines()",
+  "c.partition('|im')[2]",
+  "c.rpartition('<')",
+  "c.startswith('<|im')",
+  "c.endswith('end|>')",
+  "c.removeprefix('<|')",
+  "c.removesuffix('|>')",
+  "c.find('|im')",
+  "c.rfind('<')",
+  "c.count('<')",
+  "c.replace('<|im_end|>', '[x]')",
+  "c|replace('<', '(')",
+  "c.upper()",
+  "c|lower",
+  "c|title",
+  "c|capitalize",
+  "c|e",
+  "c|tojson",
+  "c|tojson(ensure_ascii=true)",
+  "[c, {c: c}]",
+  "{c: 1}[c]",
+  "c|list|unique|list",
+  "c|list|sort|join",
+  "c|reverse",
+  "c|wordcount",
+  "c|indent(2)",
+  "c is upper",
+  "c.isalpha()",
+  "'{}-{}'.format(c, c)",
+  "m[c]",
+  "m.get(c, 'none')",
+  "'<x>' in m",
+  "m['<x>']",
+  "c.swapcase()",
+  "c.casefold()",
+  "c.center(40, '<')",
+  "c.zfill(30)",
+  "c.expandtabs(4)",
+  "c.rsplit('<')",
+  "c.startswith(('x', '<|'))",
+  "c.find('<', 1, -1)",
+  "c.translate(c.maketrans('<|', '(/'))",
+  "c.translate(c.maketrans('a', '|', '>'))",
+  "c.encode().decode()",
+  "(c ~ '{}').format(1) if '{' not in c",
+  "(c ~ '%d') % 3",
+  "'%(x)s %(x).3s %(x)r' % {'x': c}",
+  "'%s %.3s' % (c, c)",
+  "'{!r:>40} {:.4} {x[0]}'.format(c, c, x=[c])",
+  "c|title",
+  "c|striptags",
+  "c|urlencode",
+  "c|truncate(8, leeway=0)",
+  "c|center(40)",
+  "c|safe|replace('<', '&')",
+  "('<'|safe) + c",
+  "c|safe|lower|upper",
+  "{'x': c}|xmlattr",
+  "{'x': c}|dictsort",
+  "dict(**{c: 1})",
+  "[c, 'b']|max",
+  "[c, c|upper]|unique|list",
+  "[{'x': c}]|selectattr('x', 'eq', '<s>')|list",
+  "[{'x': c}]|groupby('x')",
+  "c|batch(2)|list",
+  "(c, 1) in {(c, 1): 2}",
+  "c is in [c]",
+  "c is sameas c",
+  "c|int(7)",
+];
+
+describe("an expression of content with special tokens", () => {
+  const tokenizers = ["llama3", "llama2"].map((kind) => {
+    const json = pythonTokenizers[kind].tokenizer;
+    const added = json.added_tokens as JsonToken[];
+    // Special tokens that begin with a letter, a quote and a character of two UTF-16 units.
+    const more = ["EOS|", '"""end', "😀<end>", "▁▁x"].map((content, i) => ({ ...added[0], id: 9000 + i, content }));
+    return new Tokenizer({ tokenizerJson: { ...json, added_tokens: [...added, ...more] } }, kind);
+  });
+
+  it.each(EXPRESSIONS)("has the value that it has without marks: %s", (expression) => {
+    const chatTemplate = `{% for m in messages %}{% set c = m.content %}{{ ${expression} }}{% endfor %}`;
+    for (const content of [...HOSTILE, 'EOS| eos| """end \'q\' 😀<end>', "  <s>\n<b> é\t", '\\<|im_end|>"', "a<A<"]) {
+      for (const tokenizer of tokenizers) {
+        const messages: ChatMessage[] = [{ role: "user", content, "<x>": "y", [content]: "z" }];
+        const render = (splitSpecialTokens: boolean) =>
+          tokenizer.renderChat(messages, { chatTemplate, splitSpecialTokens }).text;
+        expect([content, render(true)]).toEqual([content, render(false)]);
+        const { ids } = tokenizer.encodeChat(messages, { chatTemplate });
+        expect([content, countSpecial(tokenizer, ids)]).toEqual([content, 0]);
+      }
+    }
+  });
+});
+
 describe("a special token that is matched in normalized text", () => {
-  it("is split in content only", () => {
-    const { tokenizer: json } = pythonTokenizers.llama3;
-    const added = (json.added_tokens as JsonToken[]).map((token) => ({ ...token, normalized: true }));
-    const files = { tokenizerJson: { ...json, normalizer: { type: "Lowercase" }, added_tokens: added } };
-    const tokenizer = new Tokenizer({ ...files, chatTemplate: chatTemplates.chatml }, "normalized");
-    const talk = (content: string) => tokenizer.encodeChat([{ role: "user", content }]).ids;
-    expect(countSpecial(tokenizer, talk("a <|im_end|> b"))).toBe(countSpecial(tokenizer, talk("word")));
+  const { tokenizer: json } = pythonTokenizers.llama3;
+  const added = (json.added_tokens as JsonToken[]).map((token) => ({ ...token, normalized: true }));
+  const createNormalizing = (normalizer: object) =>
+    new Tokenizer(
+      { tokenizerJson: { ...json, normalizer, added_tokens: added }, chatTemplate: chatTemplates.chatml },
+      "normalizing",
+    );
+
+  it.each([
+    ["<|IM_END|>", { type: "Lowercase" }],
+    ["＜|im_end|＞", { type: "NFKC" }],
+    ["＜|im_end|＞", { type: "NFKD" }],
+    ["＜|IM_END|＞", { type: "Sequence", normalizers: [{ type: "NFKC" }, { type: "Lowercase" }] }],
+    ["&lt;|im_end|>", { type: "Replace", pattern: { String: "&lt;" }, content: "<" }],
+    ["<|im\u0301_end|>", { type: "StripAccents" }],
+  ])("is split in content only, though %j becomes it by the normalizer %j", (disguise, normalizer) => {
+    const tokenizer = createNormalizing(normalizer);
+    const encode = (content: string) => tokenizer.encodeChat([{ role: "user", content }]).ids;
+    const expected = countSpecial(tokenizer, encode("word"));
+    expect(expected).toBeGreaterThan(0);
+    const disguised = [
+      "＜｜im_end｜＞",
+      "＜|im_end|＞",
+      "<|ＩＭ_end|>",
+      "<|IM_END|>",
+      "&lt;|im_end|>",
+      "<\u0338|im_end|>",
+    ];
+    for (const content of [...HOSTILE, ...disguised, "≮|im_end|>", "<|im_\u0301end|>", "a ＜｜im_end｜＞ <|im_end|>"])
+      expect([content, countSpecial(tokenizer, encode(content))]).toEqual([content, expected]);
+    expect(countSpecial(tokenizer, tokenizer.encode(disguise, { addSpecialTokens: false }))).toBe(1);
+  });
+
+  it("is found where the template writes it, as without content marks", () => {
+    for (const kind of ["llama2", "gemma", "unigram", "llama3"]) {
+      const { tokenizer: base } = pythonTokenizers[kind];
+      const normalized = (base.added_tokens as JsonToken[]).map((token) => ({ ...token, normalized: true }));
+      const chatTemplate = "{% for m in messages %}{{ '<s> ' + m.role + ': ' + m.content + '</s>' }}{% endfor %}";
+      const tokenizer = new Tokenizer({ tokenizerJson: { ...base, added_tokens: normalized }, chatTemplate }, kind);
+      const messages = [
+        { role: "user", content: "a few words" },
+        { role: "assistant", content: "é or\ntwo" },
+      ];
+      const { ids } = tokenizer.encodeChat(messages, { splitSpecialTokens: false });
+      expect(tokenizer.encodeChat(messages).ids).toEqual(ids);
+    }
   });
 });

@@ -1,63 +1,116 @@
 import { LlamaGymError } from "../../core/errors.js";
-import { escapeRegExp } from "./tokenization/compile-pattern.js";
-import { type RenderedText, escapeCharacter, removeMarks, unusedNoncharacters } from "./rendered-text.js";
+import type { Steps } from "../../core/steps.js";
+import { ContentMarks } from "./jinja/content-marks.js";
+import { type RenderedText, unusedNoncharacters } from "./rendered-text.js";
 
 /** A value of a template's variables. */
 type Content = unknown;
 
+/** Marked characters between which reading a rendered text can pause. */
+const MARKS_PER_STEP = 16_384;
+
+/** Content that is ready to be rendered. */
+interface MarkedContent {
+  readonly contents: readonly Content[];
+  readonly marks: ContentMarks;
+}
+
 /**
- * Keeps special tokens in the content of messages from becoming control tokens: marks, before rendering, the characters
- * of content with which a special token could begin, and finds the marks in the rendered text.
+ * Keeps special tokens in the content of messages from becoming control tokens: replaces, before rendering, the characters
+ * of content with which a special token could begin by marks, and finds the marks in the rendered text.
  *
- * A token may also be put together from several contents, or from one that the template shortens. Therefore every first
- * character of a special token is marked, except where the template itself uses the character with the one that follows,
- * as in a test for `</think>`, and no special token begins so.
+ * A token may also be put together from several contents, or from one that the template shortens or writes in another case.
+ * Therefore every first character of a special token is marked, in each case.
  */
 export class ContentMarker {
-  private readonly firstCharacters: readonly string[];
-  /** Matches characters to mark; null for a tokenizer without special tokens. */
-  private readonly pattern: RegExp | null;
-  /** Matches the beginning of any special token that has more than one character. */
-  private readonly beginnings: ReadonlySet<string>;
+  private readonly firstCharacters: ReadonlySet<string>;
 
   constructor(
     specialTokens: readonly string[],
     private readonly source: string,
   ) {
-    const tokens = specialTokens.filter((token) => token !== "");
-    this.firstCharacters = Array.from(new Set(tokens.map((token) => Array.from(token)[0])));
-    this.beginnings = new Set(tokens.map((token) => token.slice(0, Array.from(token)[0].length + 1)));
-    this.pattern = tokens.length === 0 ? null : new RegExp(this.firstCharacters.map(escapeRegExp).join("|"), "gu");
+    const first = specialTokens.filter((token) => token !== "").map((token) => Array.from(token)[0]);
+    this.firstCharacters = new Set(first.flatMap((character) => [character, ...otherCases(character)]));
   }
 
-  /** Marks content. Returns undefined if there is nothing to mark. @throws TEMPLATE_FAILED if the texts use all noncharacters. */
-  mark(content: Content): { readonly content: Content; readonly read: (rendered: string) => RenderedText } | undefined {
-    const { pattern } = this;
-    const texts = collectTexts(content);
-    if (pattern === null || !texts.some((text) => this.markText(text, "\ufdd0", pattern) !== text)) return undefined;
-    const [mark] = requireNoncharacters([...texts, this.source], 1);
-    const marks = new RegExp(`${mark}|${escapeRegExp(escapeCharacter(mark))}`, "g");
-    return {
-      content: mapTexts(content, (text) => this.markText(text, mark, pattern)),
-      read: (rendered) => {
-        const { text, literals } = removeMarks(rendered, marks);
-        // A template that drops the first character of a text leaves the mark behind a character that it wrote.
-        return { text, literals: literals.filter((position) => this.isFirstCharacter(text, position)) };
-      },
-    };
+  /** Marks contents, in steps. Returns undefined if there is nothing to mark. @throws TEMPLATE_FAILED if too few characters are unused. */
+  *mark(contents: readonly Content[]): Steps<MarkedContent | undefined> {
+    const texts = collectTexts(contents);
+    const present = [...this.firstCharacters].filter((character) => texts.some((text) => text.includes(character)));
+    if (present.length === 0) return undefined;
+    const available = unusedCharacters([...texts, this.source]);
+    const marks = new Map<string, string>();
+    // A template may change the case of content, so that all first characters have a mark.
+    for (const character of this.firstCharacters) marks.set(character, nextUnused(available, character));
+    const contentMarks = new ContentMarks(marks);
+    const marked = new Map<string, string>();
+    for (const text of new Set(texts)) marked.set(text, yield* contentMarks.markSteps(text));
+    return { contents: contents.map((content) => mapTexts(content, (text) => marked.get(text)!)), marks: contentMarks };
   }
+}
 
-  private isFirstCharacter(text: string, position: number): boolean {
-    return this.firstCharacters.some((character) => text.endsWith(character, position + 1));
+/** Marks all characters of a message but its role and whitespace, to find them in the rendered text. */
+export function markMessage(
+  { role, ...fields }: Readonly<Record<string, unknown>>,
+  others: readonly string[],
+): { readonly message: object; readonly marks: ContentMarks } {
+  const texts = collectTexts(fields);
+  const available = unusedCharacters([...texts, ...others]);
+  const marks = new Map<string, string>();
+  for (const character of new Set(texts.join("").replace(/\s/g, ""))) {
+    const { value, done } = available[character.length === 1 ? "one" : "two"].next();
+    if (done !== true) marks.set(character, value);
   }
+  const contentMarks = new ContentMarks(marks);
+  const marked = Object.entries(fields).map(([name, value]) => [
+    name,
+    mapTexts(value, (text) => contentMarks.mark(text)),
+  ]);
+  return { message: { role, ...Object.fromEntries(marked) }, marks: contentMarks };
+}
 
-  private markText(text: string, mark: string, pattern: RegExp): string {
-    return text.replace(pattern, (character, index: number) => {
-      const pair = text.slice(index, index + character.length + 1);
-      const isBeginning = this.beginnings.has(pair) || this.beginnings.has(character);
-      return isBeginning || pair === character || !this.source.includes(pair) ? character + mark : character;
-    });
+/** Reads a rendered text with marks, in steps. */
+export function* readMarked(rendered: string, marks: ContentMarks): Steps<RenderedText> {
+  const text = yield* marks.unmarkSteps(rendered);
+  const literals: number[] = [];
+  for (const position of marks.findMarks(rendered)) {
+    literals.push(position);
+    if (literals.length % MARKS_PER_STEP === 0) yield;
   }
+  return { text, literals };
+}
+
+/** Returns the character in the other cases that take as many UTF-16 units. */
+function otherCases(character: string): string[] {
+  return [character.toLowerCase(), character.toUpperCase()].filter((other) => other.length === character.length);
+}
+
+/** Yields characters that no text contains: noncharacters, then private-use characters, of one UTF-16 unit or of two. */
+function unusedCharacters(texts: readonly string[]): Record<"one" | "two", Iterator<string>> {
+  const find = function* (ranges: readonly (readonly [first: number, last: number])[]) {
+    for (const [first, last] of ranges) {
+      for (let code = first; code <= last; code++) {
+        const character = String.fromCodePoint(code);
+        if (!texts.some((text) => text.includes(character))) yield character;
+      }
+    }
+  };
+  return {
+    one: find([
+      [0xfdd0, 0xfdef],
+      [0xe000, 0xf8ff],
+    ]),
+    two: find([[0xf0000, 0xf1fff]]),
+  };
+}
+
+function nextUnused(available: Record<"one" | "two", Iterator<string>>, character: string): string {
+  const { value, done } = available[character.length === 1 ? "one" : "two"].next();
+  if (done !== true) return value;
+  throw new LlamaGymError(
+    "TEMPLATE_FAILED",
+    "The conversation contains all private-use characters, of which rendering needs some. Remove them.",
+  );
 }
 
 /** Returns noncharacters that the texts do not contain. @throws TEMPLATE_FAILED if there are too few. */

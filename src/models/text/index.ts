@@ -5,11 +5,8 @@ export { Conversation, type ConversationOptions, type ConversationState } from "
 export { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 export type { ChatMessage, ContentPart, ToolDefinition } from "./chat-messages.js";
 export { type RenderedText, sliceRendered } from "./rendered-text.js";
-export type { SpecialTokenRole } from "./special-tokens.js";
 export type { StreamDecoder } from "./stream-decoder.js";
 export { supportsSystemRole } from "./supports-system-role.js";
-export type { TokenizerFiles } from "./tokenizer-files.js";
-export { readTokenizerFolder, writeTokenizerFolder } from "./tokenizer-folder.js";
 export {
   type DecodeOptions,
   type EncodedChat,

@@ -1,38 +1,29 @@
 /** A rendered text, and where content put characters that special tokens must not cover. */
 export interface RenderedText {
   readonly text: string;
-  /** Ascending positions of characters that belong to no special token. */
-  readonly literals: readonly number[];
+  /** Ascending positions of characters that belong to no special token; undefined if all special tokens in the text are read. */
+  readonly literals: readonly number[] | undefined;
 }
 
 /** Returns the text from a position on. */
 export function sliceRendered({ text, literals }: RenderedText, start: number): RenderedText {
-  const kept = literals.filter((position) => position >= start);
-  return { text: text.slice(start), literals: kept.map((position) => position - start) };
+  const kept = literals?.filter((position) => position >= start);
+  return { text: text.slice(start), literals: kept?.map((position) => position - start) };
 }
 
-/** Returns a text without marks, and the positions of the characters before them. `mark` matches a mark. */
-export function removeMarks(marked: string, mark: RegExp): RenderedText {
-  const literals: number[] = [];
-  let text = "";
-  let end = 0;
-  for (const match of marked.matchAll(mark)) {
-    text += marked.slice(end, match.index);
-    if (text !== "" && literals.at(-1) !== text.length - 1) literals.push(text.length - 1);
-    end = match.index + match[0].length;
-  }
-  return { text: text + marked.slice(end), literals };
+/** Inserts a mark before each position. */
+export function insertMarks(text: string, positions: readonly number[], mark: string): string {
+  const parts = positions.map((position, i) => text.slice(positions[i - 1] ?? 0, position));
+  return [...parts, text.slice(positions.at(-1) ?? 0)].join(mark);
 }
 
-/** Inserts a mark after each literal character. */
-export function insertMarks({ text, literals }: RenderedText, mark: string): string {
-  let marked = "";
+/** Returns a text without marks, and the positions of the characters after them. */
+export function removeMarks(marked: string, mark: string): { text: string; positions: number[] } {
+  const parts = marked.split(mark);
+  const positions: number[] = [];
   let end = 0;
-  for (const position of literals) {
-    marked += text.slice(end, position + 1) + mark;
-    end = position + 1;
-  }
-  return marked + text.slice(end);
+  for (const part of parts.slice(0, -1)) positions.push((end += part.length));
+  return { text: parts.join(""), positions };
 }
 
 /** Returns noncharacters that no text contains, not even escaped as in JSON; none if all occur. */
@@ -44,6 +35,6 @@ export function unusedNoncharacters(texts: readonly string[]): string[] {
 }
 
 /** Returns the JSON escape of a noncharacter, which Python's repr writes too. */
-export function escapeCharacter(character: string): string {
+function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16)}`;
 }

@@ -1,6 +1,7 @@
 import { concatBytes, decodeUtf8, encodeUtf8 } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { isNestedDeeper } from "../../core/json.js";
+import { type Steps, runSteps } from "../../core/steps.js";
 import { type AssistantSpan, findAssistantRanges, toTokenSpans } from "./assistant-spans.js";
 import { ChatRenderer, type RenderOptions } from "./chat-renderer.js";
 import { readChatTemplates } from "./chat-templates.js";
@@ -20,7 +21,7 @@ import {
 import { type JsonObject, corruptFileError, isObject } from "./tokenization/tokenizer-json.js";
 import { maxShrinkFactor } from "./tokenization/min-token-count.js";
 import { readVocabulary } from "./tokenization/token-model.js";
-import { EncodingPipeline, type TextPosition } from "./tokenization/encoding-pipeline.js";
+import { type EncodedSection, EncodingPipeline, type TextPosition } from "./tokenization/encoding-pipeline.js";
 import { type PostProcessor, createPostProcessor, surroundWith } from "./tokenization/post-processor.js";
 import type { TokenizerFiles } from "./tokenizer-files.js";
 import { writeTokenizerFolder } from "./tokenizer-folder.js";
@@ -54,6 +55,10 @@ export interface EncodedChat {
   readonly ids: number[];
   /** [start, end) token range of each assistant message: its content and end token. */
   readonly assistantSpans: AssistantSpan[];
+  /** Index of the message of each span; undefined for text that the template writes by itself. */
+  readonly spanMessages: readonly (number | undefined)[];
+  /** Indexes of the assistant messages of which the rendered text has no part that can be told. */
+  readonly missingAnswers: readonly number[];
   /** 1 for tokens in an assistant span, else 0. */
   readonly assistantMask: Uint8Array;
 }
@@ -165,9 +170,18 @@ export class Tokenizer {
   }
 
   /** Encodes a text; special tokens written in the text become special tokens, unless `splitSpecialTokens` is set. */
-  encode(text: string, { addSpecialTokens = true, splitSpecialTokens = false }: EncodeOptions = {}): number[] {
-    const sections = this.pipeline.encode(text, "start", splitSpecialTokens ? "all" : []);
-    const ids = sections.flatMap((section) => section.ids);
+  encode(text: string, options?: EncodeOptions): number[] {
+    return runSteps(this.encodeSteps(text, options));
+  }
+
+  /** Encodes as `encode`, in steps; ends early after more than `maxTokens`. */
+  *encodeSteps(
+    text: string,
+    { addSpecialTokens = true, splitSpecialTokens = false }: EncodeOptions = {},
+    maxTokens?: number,
+  ): Steps<number[]> {
+    const sections = yield* this.pipeline.encode(text, "start", splitSpecialTokens ? "all" : undefined, maxTokens);
+    const ids = yield* joinIds(sections);
     return addSpecialTokens && this.postProcessor ? this.postProcessor(ids) : ids;
   }
 
@@ -178,16 +192,25 @@ export class Tokenizer {
   encodeContinuation(
     text: string | RenderedText,
     previousId: number | undefined,
-    { splitSpecialTokens = false }: Pick<EncodeOptions, "splitSpecialTokens"> = {},
+    options?: Pick<EncodeOptions, "splitSpecialTokens">,
   ): number[] {
-    const rendered = typeof text === "string" ? { text, literals: [] } : text;
+    return runSteps(this.encodeContinuationSteps(text, previousId, options));
+  }
+
+  /** Encodes as `encodeContinuation`, in steps; ends early after more than `maxTokens`. */
+  *encodeContinuationSteps(
+    text: string | RenderedText,
+    previousId: number | undefined,
+    { splitSpecialTokens = false }: Pick<EncodeOptions, "splitSpecialTokens"> = {},
+    maxTokens?: number,
+  ): Steps<number[]> {
+    const rendered = typeof text === "string" ? { text, literals: undefined } : text;
     const previous = previousId === undefined ? undefined : this.addedById.get(previousId);
     const position: TextPosition = previousId === undefined ? "start" : previous ? "after-token" : "continuation";
     const stripped = previous?.rstrip ? (/^\p{White_Space}+/u.exec(rendered.text)?.[0].length ?? 0) : 0;
     const rest = stripped === 0 ? rendered : sliceRendered(rendered, stripped);
-    return this.pipeline
-      .encode(rest.text, position, splitSpecialTokens ? "all" : rest.literals)
-      .flatMap((section) => section.ids);
+    const literals = splitSpecialTokens ? "all" : rest.literals;
+    return yield* joinIds(yield* this.pipeline.encode(rest.text, position, literals, maxTokens));
   }
 
   /**
@@ -198,16 +221,16 @@ export class Tokenizer {
     this.maxTokenLength ??= this.tokens.reduce((max, _, id) => Math.max(max, this.tokenBytes(id).length), 1);
     if (!Number.isFinite(this.shrinkFactor)) return 0;
     // Added tokens may take in any amount of whitespace. UTF-8 has at least as many bytes as UTF-16 has units.
-    const { length } = this.stripsWhitespace ? text.replace(/\s+/gu, "") : text;
+    const length = this.stripsWhitespace ? countVisible(text) : text.length;
     return Math.ceil(length / this.shrinkFactor / this.maxTokenLength);
   }
 
   /** Encodes a text without added special tokens, with each token's position in UTF-16 units. */
   encodeWithOffsets(text: string | RenderedText): { ids: number[]; offsets: Offset[] } {
-    const rendered = typeof text === "string" ? { text, literals: [] } : text;
+    const rendered = typeof text === "string" ? { text, literals: undefined } : text;
     const ids: number[] = [];
     const offsets: Offset[] = [];
-    for (const section of this.pipeline.encode(rendered.text, "start", rendered.literals)) {
+    for (const section of runSteps(this.pipeline.encode(rendered.text, "start", rendered.literals))) {
       for (const id of section.ids) ids.push(id);
       if (section.token) {
         offsets.push([section.start, section.end]);
@@ -289,6 +312,11 @@ export class Tokenizer {
     return this.chatRenderer.render(messages, options);
   }
 
+  /** Renders as `renderChat`, in steps. */
+  renderChatSteps(messages: readonly ChatMessage[], options: RenderOptions = {}): Steps<RenderedText> {
+    return this.chatRenderer.renderSteps(messages, options);
+  }
+
   /** Renders what follows the content of a message; undefined if it is not printed once. @throws as `applyChatTemplate`. */
   renderAfter(messages: readonly ChatMessage[], index: number, options: RenderOptions = {}): RenderedText | undefined {
     return this.chatRenderer.renderAfter(messages, index, options);
@@ -296,12 +324,21 @@ export class Tokenizer {
 
   /** Renders and encodes a conversation and locates the assistant's tokens. @throws as `applyChatTemplate`. */
   encodeChat(messages: readonly ChatMessage[], options: RenderOptions = {}): EncodedChat {
-    const { rendered, ranges } = findAssistantRanges(this.chatRenderer, messages, options, this.specialContents);
-    const { ids, offsets } = this.encodeWithOffsets(rendered);
-    const assistantSpans = toTokenSpans(ranges, offsets);
+    const found = findAssistantRanges(this.chatRenderer, messages, options, this.specialContents);
+    const { ids, offsets } = this.encodeWithOffsets(found.rendered);
+    const spans = toTokenSpans(found.ranges, offsets);
+    const isFilled = (_: unknown, i: number) => spans[i][1] > spans[i][0];
+    const assistantSpans = spans.filter(isFilled);
     const assistantMask = new Uint8Array(ids.length);
     for (const [start, end] of assistantSpans) assistantMask.fill(1, start, end);
-    return { text: rendered.text, ids, assistantSpans, assistantMask };
+    return {
+      text: found.rendered.text,
+      ids,
+      assistantSpans,
+      spanMessages: found.messages.filter(isFilled),
+      missingAnswers: found.missing,
+      assistantMask,
+    };
   }
 
   /**
@@ -339,6 +376,33 @@ export class Tokenizer {
       config.add_eos_token === true ? this.eosTokenId : undefined,
     );
   }
+}
+
+/** Ids after which joining them can pause. */
+const IDS_PER_STEP = 65_536;
+
+/** Returns the ids of all sections. */
+function* joinIds(sections: readonly EncodedSection[]): Steps<number[]> {
+  const ids: number[] = [];
+  for (const section of sections) {
+    for (const id of section.ids) {
+      ids.push(id);
+      if (ids.length % IDS_PER_STEP === 0) yield;
+    }
+  }
+  return ids;
+}
+
+/** Returns the number of UTF-16 units that are not whitespace. */
+function countVisible(text: string): number {
+  let count = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    const isWide = unit === 0x1680 || (unit >= 0x2000 && unit <= 0x206f) || unit === 0x3000 || unit === 0xfeff;
+    const isSpace = unit <= 0x20 || unit === 0x85 || unit === 0xa0 || isWide;
+    if (!isSpace) count++;
+  }
+  return count;
 }
 
 /** Maximum nesting of a tokenizer's files; published ones have 8 levels. */

@@ -1,3 +1,4 @@
+import { LazyPromise } from "../../core/promise-cache.js";
 import { fs } from "#platform";
 import type { WeightEntry, WeightFile } from "../files/index.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
@@ -36,7 +37,7 @@ export interface QuantizationConfig {
  */
 export class ModelWeights {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
-  private mappedFile: Promise<MappedWeightFile | undefined> | undefined;
+  private readonly mappedFile = new LazyPromise(() => this.writeMappedFile());
 
   private constructor(
     readonly file: WeightFile,
@@ -96,7 +97,7 @@ export class ModelWeights {
   /** Returns what a session needs to load the weights of its graph. Release it once the session is created. */
   async getSessionOptions({ weights }: CompiledGraph): Promise<SessionOptions> {
     if ([...this.storageByName.values()].every(({ kind }) => kind === "file")) {
-      const mappedFile = await (this.mappedFile ??= this.writeMappedFile());
+      const mappedFile = await this.mappedFile.get();
       if (mappedFile !== undefined)
         return { locate: ({ name }) => mappedFile.locations.get(name)!, folder: mappedFile.folder };
     }
@@ -136,7 +137,7 @@ export class ModelWeights {
   }
 
   async close(): Promise<void> {
-    await (await this.mappedFile)?.remove();
+    await (await this.mappedFile.peek())?.remove();
     await this.file.close();
   }
 }

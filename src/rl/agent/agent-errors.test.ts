@@ -74,7 +74,7 @@ describe("options", () => {
     [{ historyTurn: 1 }, /Did you mean historyTurns\?/],
     [{ historyTurns: -1 }, /`historyTurns` must be an integer >= 0/],
     [{ evalTemperature: -1 }, /`evalTemperature` must be 0 or a number >= 0.000001/],
-    [{ contextOverflow: "drop" }, /`contextOverflow` must be "drop-oldest" or "error", got "drop"/],
+    [{ contextOverflow: "drop" }, /`contextOverflow` must be "error" or "drop-oldest", got "drop"/],
     [{ maxContextLength: 0 }, /`maxContextLength` must be an integer >= 1/],
     [{ seed: 1.5 }, /`seed` must be an integer/],
     [{ invalidAction: { retries: -1 } }, /`invalidAction\.retries` must be an integer >= 0, got -1/],

@@ -1,67 +1,42 @@
-import { boolean, choice, defineSettings, integer, number, text } from "../../core/settings.js";
-import { MAX_REWARD } from "../../envs/reward-limit.js";
-import { TEMPERATURE_LIMITS } from "../../generation/generation-options.js";
+import { choice, defineSettings, integer, number, text } from "../../core/settings.js";
+import { policySamplingSettings } from "../../generation/generation-options.js";
 import { microBatchTokens } from "../../models/model-settings.js";
-import { ACTION_SCORINGS, trainedDistribution } from "../rollout/rollout-settings.js";
-import { DEFAULT_CALL_TIMEOUT_SECONDS } from "../rollout/with-timeout.js";
+import { rolloutSettings } from "../rollout/rollout-settings.js";
 
-/** Earlier turns in a prompt where neither options nor the environment say otherwise. */
-export const DEFAULT_HISTORY_TURNS = 0;
-
-/** Options of an agent that are plain values. */
-export const agentSettings = defineSettings({
-  trainedDistribution,
+/** Options of an agent that are plain values, in addition to those of its rollouts. */
+export const ownAgentSettings = defineSettings({
+  /** Temperature after `eval()`. Default 0 (greedy). */
   evalTemperature: number({
-    ...TEMPERATURE_LIMITS,
+    ...policySamplingSettings.temperature,
     allowsZero: true,
     default: 0,
     description: "Sampling temperature in evaluation. 0 is greedy.",
   }),
-  historyTurns: integer({
-    min: 0,
-    description:
-      "Number of earlier turns in a prompt. Default: what the environment declares (text.historyTurns), else 0.",
-    source: "ORLLLaM: one message a step",
-  }),
-  contextOverflow: choice({
-    default: "drop-oldest",
-    choices: ["drop-oldest", "error"],
-    description: "What to do when the context is full: drop the oldest turns, or fail.",
-  }),
-  maxContextLength: integer({
-    min: 1,
-    description: "Maximum number of tokens of a prompt and its completion. Default: the model's context.",
-  }),
-  actionScoring: choice({
-    choices: ACTION_SCORINGS,
-    description: "Score of a choice: the sum of its token log-probabilities, or the mean per token or word.",
-    source: "TWOSOME",
-  }),
-  completionPrefix: text({ description: "Text that every completion begins with (for example Action:)." }),
-  spreadSparseRewards: boolean({
-    description: "Spread a reward that comes only at the end evenly over the turns.",
-    source: "off; LlamaGym 0.1.1 always does",
-  }),
-  callTimeoutSeconds: number({
-    default: DEFAULT_CALL_TIMEOUT_SECONDS,
-    min: 0,
-    description: "Time limit of a call of the environment. 0 disables it; an attached debugger suspends it.",
-  }),
+  /** Token budget of a micro-batch; more need more memory. By default what fits into about 2 GB, at most 2,048. */
   microBatchTokens,
+  /** Seed of completions, minibatches and dropout. Default 0. */
   seed: integer({ default: 0, min: 0, description: "Random seed; the same seed gives the same run." }),
 });
 
-/** Handling of completions without an action. */
-export const invalidActionSettings = defineSettings({
-  retries: integer({
-    default: 0,
-    min: 0,
-    description: "Number of times a completion without an action is resampled before a random action is taken.",
+/** Options of an agent that are plain values. */
+export const agentSettings = { ...rolloutSettings, ...ownAgentSettings };
+
+/** Options of a TextAgent that are plain values, in addition to those of an agent. */
+export const textAgentSettings = defineSettings({
+  /**
+   * "choices" constrains completions to those that the environment lists, if it does; "scored" samples
+   * one of these by its score (by default its mean log-probability per token); "regex" constrains them
+   * to `actionRegex`; "schema" to the JSON schema of its actions. Default "free".
+   */
+  actionMode: choice({
+    default: "free",
+    choices: ["free", "choices", "scored", "regex", "schema"],
+    description:
+      "How actions are generated: free text, text constrained to the environment's choices, choices sampled by their score, or text constrained to actionRegex or to the JSON schema of the environment's actions.",
   }),
-  penalty: number({
-    default: 0,
-    min: 0,
-    max: MAX_REWARD,
-    description: "Penalty subtracted from the reward of a completion without an action.",
+  /** Regular expression that completions match as a whole, with actionMode "regex". */
+  actionRegex: text({
+    valueName: "expression",
+    description: "Regular expression that completions match. A group named action captures the action.",
   }),
 });

@@ -1,3 +1,4 @@
+import { LazyPromise } from "../../core/promise-cache.js";
 import type { Learner, Metrics } from "../algorithms/learner.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import { createLearner } from "../algorithms/create-learner.js";
@@ -53,7 +54,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   private episode: CurrentEpisode<Observation, Action> | undefined;
   private trajectories: Trajectory[] = [];
   private readonly calls = new CallGuard();
-  private learner: Promise<Learner> | undefined;
+  private readonly learner = new LazyPromise(() => this.createLearner());
 
   /** @throws INVALID_ARGUMENT for invalid options. */
   constructor(
@@ -253,16 +254,20 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /** Returns the algorithm's learner, creating it at the first call. */
-  async getLearner(): Promise<Learner> {
+  getLearner(): Promise<Learner> {
+    return this.learner.get();
+  }
+
+  private async createLearner(): Promise<Learner> {
     const { completion } = this.settings;
-    this.learner ??= createLearner(this.model.causalLM, {
+    const learner = await createLearner(this.model, {
       ...this.options,
       maxCompletionLength: completion.maxNewTokens,
       temperature: completion.sampling.temperature,
       isTruncatedSampling: isTruncatedSampling(completion),
       random: stream(this.options.seed ?? 0, "learner"),
-    }).then((algorithm) => this.demonstrationTrainer.wrap(algorithm));
-    return this.learner;
+    });
+    return this.demonstrationTrainer.wrap(learner);
   }
 
   /** Creates an episode with its own random stream, for parallel environments; `sampler` replaces that of the mode. */

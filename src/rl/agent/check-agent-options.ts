@@ -1,21 +1,20 @@
 import { invalidArgument } from "../../core/errors.js";
-import { checkSettings, resolveAliases, unknownSetting } from "../../core/settings.js";
-import { ALGORITHM_NAMES, selectAlgorithm } from "../algorithms/algorithms.js";
+import { checkOptionNames, checkSettings, resolveAliases, type OtherOptions } from "../../core/settings.js";
+import { algorithms, selectAlgorithm } from "../algorithms/algorithms.js";
+import { invalidActionSettings } from "../rollout/rollout-settings.js";
 import type { AgentOptions } from "./agent-options.js";
-import { agentSettings, invalidActionSettings } from "./agent-settings.js";
-import { onlineSftSettings } from "./demonstrations/online-sft-settings.js";
+import { agentSettings } from "./agent-settings.js";
+import { onlineSftSettings, type OnlineSftOptions } from "./demonstrations/online-sft-settings.js";
 import { ReplayBuffer } from "./demonstrations/replay-buffer.js";
 
-/** Options that are no plain values. */
-const OTHER_OPTIONS = [
-  "generation",
-  "actionSchema",
-  "invalidAction",
-  "algorithm",
-  ...ALGORITHM_NAMES,
-  "sftWarmStart",
-  "replay",
-] as const;
+const otherOptions: OtherOptions<AgentOptions, typeof agentSettings & typeof algorithms & OnlineSftOptions> = {
+  generation: true,
+  actionSchema: true,
+  invalidAction: true,
+  algorithm: true,
+  sftWarmStart: true,
+  replay: true,
+};
 
 /**
  * @throws INVALID_ARGUMENT for an unknown option, suggesting the nearest one, for an invalid value,
@@ -26,17 +25,10 @@ export function checkAgentOptions<Observation, Action>(options: AgentOptions<Obs
     throw invalidArgument(
       `The options of an Agent must be an object, got ${JSON.stringify(options)}. The device is chosen when the model is opened: fromPretrained(name, { device }).`,
     );
-  const { historyTurns, completionPrefix, invalidAction, algorithm, sftWarmStart, replay } = options;
-  checkNames("An Agent", resolveAliases(onlineSftSettings, options), [
-    ...Object.keys(agentSettings),
-    ...Object.keys(onlineSftSettings),
-    ...OTHER_OPTIONS,
-  ]);
-  checkSettings(agentSettings, {
-    ...options,
-    historyTurns: historyTurns === Infinity ? undefined : historyTurns,
-    completionPrefix: completionPrefix === "" ? undefined : completionPrefix,
-  });
+  const { invalidAction, algorithm, sftWarmStart, replay } = options;
+  const named = resolveAliases(onlineSftSettings, options);
+  checkOptionNames("An Agent", named, agentSettings, onlineSftSettings, algorithms, otherOptions);
+  checkSettings(agentSettings, options);
   if (invalidAction !== undefined) checkInvalidAction(invalidAction);
   if (algorithm !== undefined && typeof algorithm.create !== "function")
     throw invalidArgument("`algorithm` must be a configured algorithm, such as ppo({ batchSize: 16 }).");
@@ -48,14 +40,9 @@ export function checkAgentOptions<Observation, Action>(options: AgentOptions<Obs
 }
 
 function checkInvalidAction(policy: NonNullable<AgentOptions["invalidAction"]>): void {
-  checkNames("invalidAction", policy, [...Object.keys(invalidActionSettings), "fallback"]);
+  checkOptionNames("invalidAction", policy, invalidActionSettings, { fallback: true });
   checkSettings(invalidActionSettings, policy, "invalidAction.");
   const { fallback = "error" } = policy;
   if (fallback !== "error" && typeof fallback !== "function")
     throw invalidArgument(`\`invalidAction.fallback\` must be "error" or a function, got ${String(fallback)}.`);
-}
-
-function checkNames(owner: string, given: object, names: readonly string[]): void {
-  const unknown = Object.keys(given).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw unknownSetting(owner, names, unknown);
 }

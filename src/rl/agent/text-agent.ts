@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
+import type { Settings } from "../../core/settings.js";
 import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import type { Info } from "../../envs/info.js";
 import type { JsonSchema } from "../../generation/constraints/json-schema/keywords.js";
@@ -11,29 +12,20 @@ import type { Extractor } from "./extraction/extractor.js";
 import { regexMatch } from "./extraction/regex-match.js";
 import { actionExtractors } from "./extraction/action-extractors.js";
 import type { AgentOptions } from "./agent-options.js";
+import type { textAgentSettings } from "./agent-settings.js";
 
-export const ACTION_MODES = ["free", "choices", "scored", "regex", "schema"] as const;
-export type ActionMode = (typeof ACTION_MODES)[number];
+export type ActionMode = Settings<typeof textAgentSettings>["actionMode"];
 
-/** Constraint of completions by a regular expression. */
-interface ActionRegexSettings {
-  readonly actionMode?: ActionMode;
-  readonly actionRegex?: string | RegExp;
-}
-
-export interface TextAgentOptions<Observation, Action> extends AgentOptions<Observation, Action> {
+/** How actions are generated. */
+interface ActionFormat extends Partial<Pick<Settings<typeof textAgentSettings>, "actionMode">> {
   /**
-   * "choices" constrains completions to those that the environment lists, if it does; "scored" samples
-   * one of these by its score (by default its mean log-probability per token); "regex" constrains them
-   * to `actionRegex`; "schema" to the JSON schema of its actions. Default "free".
-   */
-  readonly actionMode?: ActionMode;
-  /**
-   * Regular expression that completions match as a whole, with actionMode "regex"; docs/constrained- decoding.md lists
+   * Regular expression that completions match as a whole, with actionMode "regex"; docs/constrained-decoding.md lists
    * the supported syntax. The match of its group named `action` is the action's text, if present.
    */
   readonly actionRegex?: string | RegExp;
 }
+
+export interface TextAgentOptions<Observation, Action> extends AgentOptions<Observation, Action>, ActionFormat {}
 
 /** Agent for environments with a text interface. */
 export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Observation, Action> {
@@ -120,7 +112,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
  * @throws INVALID_ARGUMENT for actionMode "regex" without actionRegex or vice versa, and for a pattern
  * that is unsupported or matches nothing. Needs no model.
  */
-export function checkActionRegex({ actionMode, actionRegex }: ActionRegexSettings): void {
+export function checkActionRegex({ actionMode, actionRegex }: ActionFormat): void {
   if (actionMode === "regex" && actionRegex === undefined)
     throw invalidArgument('actionMode "regex" requires actionRegex; set it, for example to "Action: (hit|stay)".');
   if (actionRegex === undefined) return;

@@ -1,10 +1,10 @@
 import { invalidArgument } from "../../core/errors.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { LanguageModel } from "../../generation/language-model.js";
 import { defaultMicroBatchTokens } from "../../models/weights/micro-batch-memory.js";
 import { selectAlgorithm, type AlgorithmOptions } from "./algorithms.js";
 import type { Learner, LearnerContext } from "./learner.js";
 
-export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "microBatchTokens"> {
+export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "microBatchTokens" | "frozenStates"> {
   /** Token budget of a micro-batch. By default what fits into a few hundred megabytes. */
   readonly microBatchTokens?: number;
 }
@@ -14,13 +14,21 @@ export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "
  * @throws INVALID_ARGUMENT for options of several algorithms or out of range, and for a temperature of 0.
  * @throws INVALID_STATE for a model that the algorithm cannot train.
  */
-export async function createLearner(model: CausalLM, options: LearnerOptions): Promise<Learner> {
+export async function createLearner(model: LanguageModel, options: LearnerOptions): Promise<Learner> {
+  const { causalLM, frozenStates } = model;
   const { temperature, isTruncatedSampling, maxCompletionLength, random } = options;
-  const { microBatchTokens = defaultMicroBatchTokens(model.config) } = options;
+  const { microBatchTokens = defaultMicroBatchTokens(causalLM.config) } = options;
   if (!(temperature > 0))
     throw invalidArgument(
       `Training needs completions sampled at a temperature above 0, got ${temperature}: greedy completions do not explore.`,
     );
   const algorithm = selectAlgorithm(options);
-  return algorithm.create(model, { temperature, isTruncatedSampling, microBatchTokens, maxCompletionLength, random });
+  return algorithm.create(causalLM, {
+    temperature,
+    isTruncatedSampling,
+    microBatchTokens,
+    maxCompletionLength,
+    random,
+    frozenStates,
+  });
 }

@@ -1,5 +1,5 @@
 import type { OptimizerState } from "../../engine/optim/index.js";
-import type { SavedFrozenStates } from "../../models/graphs/frozen-states.js";
+import type { FrozenStates, SavedFrozenStates } from "../../models/graphs/frozen-states.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { GradientTransport } from "./update/gradient-transport.js";
@@ -37,6 +37,8 @@ export interface LearnerContext {
   readonly microBatchTokens: number;
   /** Shuffles minibatches and seeds dropout. */
   readonly random: RandomStream;
+  /** The states of frozen layers that the model's sampler reads; undefined for a model without frozen layers. */
+  readonly frozenStates?: FrozenStates | undefined;
 }
 
 /** State of a learner without the trained parameters. */

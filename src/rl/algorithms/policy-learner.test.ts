@@ -119,7 +119,7 @@ async function update(
   } = {},
 ) {
   const model = await openModel();
-  const learner = await createLearner(model.causalLM, {
+  const learner = await createLearner(model, {
     ...algorithm,
     microBatchTokens,
     temperature: 1,
@@ -234,7 +234,7 @@ describe("rolloutSpec", () => {
   const wishOf = async (options: AlgorithmOptions): Promise<GroupSpec> => {
     const model = await openModel();
     const traits = { temperature: 1, isTruncatedSampling: false, random: new RandomStream(1) };
-    return (await createLearner(model.causalLM, { ...options, ...traits })).rolloutSpec as GroupSpec;
+    return (await createLearner(model, { ...options, ...traits })).rolloutSpec as GroupSpec;
   };
 
   it("requests groups that start alike, and resamples groups without signal", async () => {
@@ -258,7 +258,7 @@ describe("createLearner", () => {
 
   it("rejects a model with a value head for GRPO", async () => {
     const critic = await models.reopen(folder);
-    await expect(createLearner(critic.causalLM, { ...traits, grpo: {} })).rejects.toThrow(
+    await expect(createLearner(critic, { ...traits, grpo: {} })).rejects.toThrow(
       "GRPO cannot train the model: it has a value head",
     );
   });
@@ -266,14 +266,12 @@ describe("createLearner", () => {
   it("rejects full fine-tuning with a KL to the reference", async () => {
     const model = await openTrainable(folder, { device: "cpu", threads: 1, peftConfig: null, valueHead: null });
     models.track(model);
-    await expect(createLearner(model.causalLM, { ...traits, rloo: {} })).rejects.toThrow(
-      "Set beta to 0, or train an adapter",
-    );
-    await (await createLearner(model.causalLM, { ...traits, rloo: { beta: 0 } })).release();
+    await expect(createLearner(model, { ...traits, rloo: {} })).rejects.toThrow("Set beta to 0, or train an adapter");
+    await (await createLearner(model, { ...traits, rloo: { beta: 0 } })).release();
   });
 
   it("rejects options of two algorithms", async () => {
     const model = await openModel();
-    await expect(createLearner(model.causalLM, { ...traits, grpo: {}, ppo: {} })).rejects.toThrow("ppo and grpo");
+    await expect(createLearner(model, { ...traits, grpo: {}, ppo: {} })).rejects.toThrow("ppo and grpo");
   });
 });

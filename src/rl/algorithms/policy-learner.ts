@@ -4,7 +4,6 @@ import { isValueHeadParameter } from "../../engine/nn/value-head.js";
 import { scheduleFactor } from "../../engine/optim/schedule.js";
 import type { Tensor } from "../../engine/tensor/tensor.js";
 import type { CausalLM } from "../../models/causal-lm.js";
-import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type {
   AdvantageResult,
@@ -55,8 +54,6 @@ interface PreparedUpdate<State> {
   readonly trajectories: readonly Trajectory[];
   /** Turns of the trained trajectories; undefined for masked ones. */
   readonly turns: readonly (TurnSample | undefined)[];
-  /** Optimizer steps of the update. */
-  readonly outcomes: StepOutcome[];
 }
 
 /** Returns the loss of an algorithm. */
@@ -84,6 +81,8 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   PreparedUpdate<State>
 > {
   private state: State;
+  /** Optimizer steps of the updates whose batches are still in use, for `inspect`. */
+  private readonly outcomes = new WeakMap<PreparedUpdate<State>, readonly StepOutcome[]>();
 
   private constructor(
     private readonly algorithm: Definition<Options, Config, State>,
@@ -91,7 +90,6 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     private readonly context: LearnerContext,
     private readonly updater: PolicyUpdater,
     private readonly scorer: LogProbScorer,
-    private readonly frozenStates: FrozenStates | undefined,
   ) {
     this.state = algorithm.state?.initial(config) as State;
   }
@@ -106,7 +104,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     checkModel(model, algorithm, config);
     const { learningRate, maxGradNorm = Infinity, valueHeadLearningRate = learningRate } = config;
     const headFactor = learningRate === 0 ? 1 : valueHeadLearningRate / learningRate;
-    const { microBatchTokens } = context;
+    const { microBatchTokens, frozenStates } = context;
     const updater = new PolicyUpdater(model, {
       ...createMicroBatchLoss(algorithm, config),
       optimizer: {
@@ -115,10 +113,12 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
         groups: model.parameters.groupBy((name) => (isValueHeadParameter(name) ? headFactor : 1)),
       },
       microBatchTokens,
+      frozenStates,
     });
     const entropies = algorithm.scoresEntropy?.(config) ?? false;
-    const scorer = new LogProbScorer(model, { microBatchTokens, entropies });
-    return new PolicyLearner(algorithm, config, context, updater, scorer, await FrozenStates.create(model));
+    const scorer = new LogProbScorer(model, { microBatchTokens, frozenStates, entropies });
+    await frozenStates?.open();
+    return new PolicyLearner(algorithm, config, context, updater, scorer);
   }
 
   get rolloutSpec(): RolloutSpec {
@@ -136,7 +136,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
       algorithm.policyMasks?.(samples, config),
     );
-    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]), outcomes: [] };
+    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]) };
   }
 
   async update(prepared: PreparedUpdate<State>, { progress = 0 }: UpdateOptions = {}): Promise<Metrics> {
@@ -147,8 +147,8 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       learningRate: scheduleFactor(config.lrSchedulerType ?? "constant", progress),
       entropy: scheduleFactor(config.entropySchedulerType ?? "constant", progress),
     });
-    prepared.outcomes.push(...outcomes);
-    this.frozenStates?.endUpdate();
+    this.outcomes.set(prepared, outcomes);
+    this.context.frozenStates?.endUpdate();
     const samples = turns.filter((turn) => turn !== undefined);
     const metrics = {
       ...result.metrics,
@@ -160,7 +160,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   }
 
   inspect(prepared: PreparedUpdate<State>, turns: ReadonlySet<Turn>): ReadonlyMap<Turn, TurnInsight> {
-    return inspectUpdate(prepared, turns, this.config);
+    return inspectUpdate({ ...prepared, outcomes: this.outcomes.get(prepared) ?? [] }, turns, this.config);
   }
 
   /** Computes the loss of turns as one minibatch and leaves its gradients in the model's gradient buffer; takes no step. */
@@ -179,14 +179,14 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
 
   async getState(): Promise<LearnerState> {
     const state: PolicyLearnerState<State> = { algorithm: this.state ?? null, random: this.context.random.getState() };
-    return { optimizer: await this.updater.state(), frozenStates: await this.frozenStates?.getState(), state };
+    return { optimizer: await this.updater.state(), frozenStates: await this.context.frozenStates?.getState(), state };
   }
 
   async setState({ optimizer, frozenStates, state }: LearnerState): Promise<void> {
     const { algorithm, random } = state as PolicyLearnerState<State>;
     checkSavedState(algorithm, this.state);
     await this.updater.restore(optimizer);
-    if (frozenStates !== undefined) await this.frozenStates?.setState(frozenStates);
+    if (frozenStates !== undefined) await this.context.frozenStates?.setState(frozenStates);
     if (algorithm !== null) this.state = algorithm;
     this.context.random.setState(random);
   }
@@ -194,7 +194,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   async release(): Promise<void> {
     await this.updater.release();
     await this.scorer.release();
-    await this.frozenStates?.release();
+    await this.context.frozenStates?.release();
   }
 
   /** Whether the members of a group differ in their returns. */

@@ -1,6 +1,6 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { Tokenizer } from "../../models/text/index.js";
-import { encodeExample, countLossTokens, type SftExample, type TokenExample } from "./sft-example.js";
+import { countAnswers, countLossTokens, encodeExample, type SftExample, type TokenExample } from "./sft-example.js";
 
 /** Tokenized examples. */
 export interface EncodedDataset {
@@ -9,6 +9,10 @@ export interface EncodedDataset {
   readonly truncated: number;
   /** Number of skipped examples: too long, or without loss tokens. */
   readonly skipped: number;
+  /** Number of loss tokens in all. */
+  readonly lossTokens: number;
+  /** Number of answers that have loss tokens. */
+  readonly answers: number;
 }
 
 export interface EncodingOptions {
@@ -38,7 +42,7 @@ export function encodeDataset(
     if (length > maxLength) {
       if (overlong === "error")
         throw invalidArgument(
-          `Example ${i + 1} has ${length} tokens, more than \`maxLength\` (${maxLength}). Shorten it, or set \`overlong\` to "truncate" or "skip".`,
+          `${describeSource(example, i)} has ${length} tokens, more than \`maxLength\` (${maxLength}). Shorten it, or set \`overlong\` to "truncate" or "skip".`,
         );
       if (overlong === "skip") return;
       truncated++;
@@ -52,17 +56,30 @@ export function encodeDataset(
         ? "There are no examples."
         : `None of the ${examples.length} examples has a loss token within \`maxLength\` (${maxLength}). Check that they contain assistant messages.`,
     );
-  return { examples: kept, truncated, skipped: examples.length - kept.length };
+  return {
+    examples: kept,
+    truncated,
+    skipped: examples.length - kept.length,
+    lossTokens: sumOf(kept, countLossTokens),
+    answers: sumOf(kept, countAnswers),
+  };
 }
+
+const sumOf = (examples: readonly TokenExample[], count: (example: TokenExample) => number) =>
+  examples.reduce((sum, example) => sum + count(example), 0);
 
 function encodeWithIndex(example: SftExample, index: number, getTokenizer: () => Tokenizer): TokenExample {
   try {
     return encodeExample(example, getTokenizer);
   } catch (error) {
     if (!(error instanceof LlamaGymError)) throw error;
-    throw new LlamaGymError(error.code, `Example ${index + 1} is invalid: ${error.message}`, { cause: error });
+    throw new LlamaGymError(error.code, `${describeSource(example, index)} is invalid: ${error.message}`, {
+      cause: error,
+    });
   }
 }
+
+const describeSource = ({ source }: SftExample, index: number) => source ?? `Example ${index + 1}`;
 
 function withLossMask(example: TokenExample, assistantOnlyLoss: boolean): TokenExample {
   return assistantOnlyLoss

@@ -13,7 +13,12 @@ afterAll(() => rm(folder, { recursive: true }));
 async function read(lines: readonly (string | object)[], options?: ReadExamplesOptions) {
   const path = join(folder, "examples.jsonl");
   await writeFile(path, lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n"));
-  return readExamples(path, options);
+  const { examples, invalidLines } = await readExamples(path, options);
+  return {
+    examples: examples.map((example) => ({ ...example, source: undefined })),
+    lines: examples.map(({ source = "" }) => Number(source.replace(`${path}, line `, ""))),
+    invalidLines,
+  };
 }
 
 const user = (content: string) => ({ role: "user", content });
@@ -26,7 +31,9 @@ describe("readExamples", () => {
       { from: "human", value: "a" },
       { from: "gpt", value: "b" },
     ];
-    expect((await read([{ messages }, "", { conversations }])).examples).toEqual([{ messages }, { messages }]);
+    const { examples, lines } = await read([{ messages }, "", { conversations }]);
+    expect(examples).toEqual([{ messages }, { messages }]);
+    expect(lines).toEqual([1, 3]);
   });
 
   it.each([

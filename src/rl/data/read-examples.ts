@@ -45,7 +45,10 @@ export async function readExamples(
   path: string,
   { onInvalidLine = "error", prompts = "text" }: ReadExamplesOptions = {},
 ): Promise<ReadExamples> {
-  const read = await readJsonLines(path, { onInvalidLine }, (fields) => readExample(fields, prompts));
+  const read = await readJsonLines(path, { onInvalidLine }, (fields, line) => ({
+    ...readExample(fields, prompts),
+    source: `${path}, line ${line}`,
+  }));
   return { examples: read.values, invalidLines: read.invalidLines };
 }
 

@@ -50,6 +50,18 @@ describe("encodeExample", () => {
     expect(lossTexts({ prompt, completion: [{ role: "assistant", content: "five" }] })).toEqual(["five<|im_end|>"]);
   });
 
+  it("rejects an answer that the chat template leaves out, unless it belongs to the prompt", () => {
+    const question = { role: "user", content: "stay?" };
+    const call = { role: "assistant", content: "", tool_calls: [{ function: { name: "stay", arguments: {} } }] };
+    const answer = { role: "assistant", content: "yes" };
+    expect(() => lossTexts({ messages: [question, answer, question, call] })).toThrow(
+      /The assistant's message 4 \(\{"role":"assistant","content":"","tool_calls":.*\) is not found in the text/,
+    );
+    expect(() => lossTexts({ prompt: [question], completion: [call] })).toThrow(/message 2/);
+    expect(lossTexts({ prompt: [question, call, question], completion: [answer] })).toEqual(["yes<|im_end|>"]);
+    expect(lossTexts({ messages: [question, { role: "assistant", content: "" }] })).toEqual(["<|im_end|>"]);
+  });
+
   it("appends one end token to a text completion", () => {
     expect(lossTexts({ prompt: "The sum is", completion: " 14." })).toEqual([" 14.<|im_end|>"]);
     expect(lossTexts({ prompt: "The sum is", completion: " 14.<|im_end|>" })).toEqual([" 14.<|im_end|>"]);
@@ -80,6 +92,12 @@ describe("encodeDataset", () => {
     expect({ truncated, skipped }).toEqual({ truncated: 2, skipped: 1 });
   });
 
+  it("counts the trained tokens and answers", () => {
+    expect(encode([short, long, late])).toMatchObject({ lossTokens: 4, answers: 2 });
+    const two = { tokens: [1, 2, 3, 4, 5, 6], lossMask: [1, 1, 0, 1, 0, 1] };
+    expect(encode([two])).toMatchObject({ lossTokens: 3, answers: 3 });
+  });
+
   it("skips or rejects long examples, depending on `overlong`", () => {
     expect(encode([short, long], { overlong: "skip" })).toMatchObject({ examples: [short], skipped: 1, truncated: 0 });
     expect(() => encode([short, long], { overlong: "error" })).toThrow(
@@ -89,6 +107,7 @@ describe("encodeDataset", () => {
 
   it("names an invalid example, and rejects a dataset without examples", () => {
     expect(() => encode([short, { messages: [] }])).toThrow(/Example 2 is invalid/);
+    expect(() => encode([{ messages: [], source: "data.jsonl, line 7" }])).toThrow(/^data\.jsonl, line 7 is invalid/);
     expect(() => encode([])).toThrow(/There are no examples/);
     expect(() => encode([late])).toThrow(/None of the 1 examples has a loss token/);
   });

@@ -3,8 +3,7 @@ import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { AgentInterface } from "./agent-interface.js";
-import { describeTimeout } from "./open-envs.js";
-import { withTimeout } from "./with-timeout.js";
+import { limitCall, type CallLimit } from "./with-timeout.js";
 
 /** The return values that agent methods must have. */
 const METHOD_CONTRACTS = {
@@ -72,13 +71,12 @@ export function constraintFor<Observation>(
 export async function awaitAgent<Result>(
   method: string,
   call: () => MaybePromise<Result>,
-  timeoutSeconds: number,
+  settings: CallLimit,
   { context = "", location = "" } = {},
 ): Promise<Result> {
-  const subject = `The agent's \`${method}\`${location && ` in ${location}`}`;
-  const createTimeoutError = () => new LlamaGymError("AGENT_FAILED", describeTimeout(subject, timeoutSeconds));
+  const subject = () => `The agent's \`${method}\`${location && ` in ${location}`}`;
   try {
-    return await withTimeout(call, timeoutSeconds, createTimeoutError);
+    return await limitCall(settings, call, { subject, code: "AGENT_FAILED" });
   } catch (error) {
     throw agentError(method, error, context);
   }

@@ -12,7 +12,7 @@ const settings: CompletionSettings = {
   trainedDistribution: "full",
   maxNewTokens: 4,
   stop: [],
-  scoring: undefined,
+  actionScoring: undefined,
   ignoreEos: false,
 };
 const prompts = [1, 2, 3, 4].map((last) => [5, 6, 7, last]);
@@ -44,5 +44,43 @@ describe("CompletionSampler", () => {
     const [changed, expected] = [await sampleAll(sampler), await sampleAll(new CompletionSampler(model, settings))];
     expect(changed.map(({ tokens }) => tokens)).toEqual(expected.map(({ tokens }) => tokens));
     expect(changed.map(({ logProbs }) => logProbs)).not.toEqual(first.map(({ logProbs }) => logProbs));
+  });
+
+  const choices = { choices: ["a", "b"] };
+  it.each([
+    ["sampled", {}, undefined],
+    ["greedy", { sampling: { ...settings.sampling, temperature: 0 } }, undefined],
+    ["scored", { scoring: "token" as const }, choices],
+  ])(
+    "computes %s completions again after clearCaches and after isolated work, and only then",
+    async (_, more, constraint) => {
+      const model = await models.open({ config: { vocab_size: 320 }, scale: 1.5 });
+      const sampler = new CompletionSampler(model, { ...settings, ...more });
+      const run = vi.spyOn(model.causalLM.runtime, "sequence");
+      const countRuns = async () => {
+        run.mockClear();
+        await sampler.sample({ prompt: prompts[0], constraint, random: new RandomStream(1) });
+        return run.mock.calls.length;
+      };
+      const { parametersVersion } = model.causalLM;
+      const first = await countRuns();
+      expect(first).toBeGreaterThan(0);
+      expect(await countRuns()).toBe(0);
+      model.causalLM.clearCaches();
+      expect(await countRuns()).toBe(first);
+      expect(await model.runIsolated(countRuns)).toBe(0);
+      expect(await countRuns()).toBe(first);
+      expect(model.causalLM.parametersVersion).toBe(parametersVersion);
+    },
+  );
+
+  it("does not keep a result that failed", async () => {
+    const model = await models.open({ config: { vocab_size: 320 }, scale: 1.5 });
+    const sampler = new CompletionSampler(model, { ...settings, actionScoring: "sum" });
+    const request = { prompt: prompts[0], constraint: choices, random: new RandomStream(1) };
+    const completer = vi.spyOn(model, "completer").mockRejectedValueOnce(new Error("no memory"));
+    await expect(sampler.sample(request)).rejects.toThrow("no memory");
+    expect((await sampler.sample(request)).actionCandidates?.sequences).toHaveLength(2);
+    completer.mockRestore();
   });
 });

@@ -1,7 +1,6 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { sampleIndex } from "../../core/random/sample-index.js";
-import { DistributionCache, MAX_SMALL_VOCABULARY } from "../../generation/cache/distribution-cache.js";
-import { LruCache, sizeByKey } from "../../generation/cache/lru-cache.js";
+import { CompletionCache, MAX_SMALL_VOCABULARY } from "../../generation/cache/completion-cache.js";
 import type { Completion } from "../../generation/completion.js";
 import type { CompiledConstraint } from "../../generation/constraints/compiled-constraint.js";
 import { constraintKey, type OutputConstraint } from "../../generation/constraints/output-constraint.js";
@@ -30,36 +29,19 @@ export interface TurnRequest extends Pick<SampleRequest, "onDistribution"> {
   readonly signal?: AbortSignal;
 }
 
-/** Maximum number of cached greedy completions, and of cached scores of candidates; long prompts count several times. */
-const MAX_CACHED = 8192;
-
-/**
- * Maximum number of prompts and of completions that are remembered: distributions over a large vocabulary are cached only for prompts
- * with a completion that recurred.
- */
-const MAX_REMEMBERED = 65_536;
-
 /**
  * Samples the policy's completions for many episodes at once: requests made in the same turn of the event loop run as one batch.
  * Results for prompts that recur are cached until the parameters change.
  */
 export class CompletionSampler {
   private readonly endTokens: ReadonlySet<number>;
-  private readonly greedyCompletions = new LruCache<Promise<TurnCompletion>>(MAX_CACHED, sizeByKey);
-  private readonly distributions = new DistributionCache();
-  /** Completions that were sampled, and prompts with one that recurred. */
-  private readonly completions = new LruCache<true>(MAX_REMEMBERED, sizeByKey);
-  private readonly recurringPrompts = new LruCache<true>(MAX_REMEMBERED, sizeByKey);
-  /** Sums of the log-probabilities of each candidate's tokens. */
-  private readonly candidateScores = new LruCache<Promise<readonly number[]>>(MAX_CACHED, sizeByKey);
-  private parametersVersion: number;
+  private readonly cache = new CompletionCache();
 
   constructor(
     readonly model: LanguageModel,
     readonly settings: CompletionSettings,
   ) {
     this.endTokens = new Set(settings.ignoreEos ? [] : model.endTokenIds);
-    this.parametersVersion = model.causalLM.parametersVersion;
   }
 
   /** Returns the maximum length of a completion. Throws as `sample` does for the constraint. */
@@ -80,7 +62,7 @@ export class CompletionSampler {
     const [stop = ""] = endToken === undefined ? this.settings.stop : [];
     const { tokenizer } = this.model;
     // The stop string may be a special token.
-    const literals = tokenizer.splitSpecialTokens ? Array.from({ length: text.length }, (_, i) => i) : [];
+    const literals = tokenizer.splitSpecialTokens ? Array.from({ length: text.length }, (_, i) => i) : undefined;
     const tokens = tokenizer.encodeContinuation({ text: text + stop, literals }, prompt.at(-1));
     return endToken === undefined ? tokens : [...tokens, endToken];
   }
@@ -91,27 +73,22 @@ export class CompletionSampler {
    * @throws CONTEXT_OVERFLOW for a prompt that leaves no room for a completion.
    */
   async sample(request: TurnRequest): Promise<TurnCompletion> {
-    if (this.parametersVersion !== this.model.causalLM.parametersVersion) this.clearCaches();
+    this.cache.keepVersion(this.model.causalLM.cacheVersion);
     const { prompt, constraint } = request;
-    if (this.settings.scoring !== undefined && constraint !== undefined && "choices" in constraint)
+    if (this.settings.actionScoring !== undefined && constraint !== undefined && "choices" in constraint)
       return this.sampleCandidate(request, constraint.choices);
     if (this.settings.sampling.temperature > 0) return this.sampleTokens(request);
-    const key = `${prompt.join()};${constraint === undefined ? "" : constraintKey(constraint)}`;
-    return this.greedyCompletions.get(key) ?? this.sampleGreedy(key, request);
+    const key = `greedy;${prompt.join()};${constraint === undefined ? "" : constraintKey(constraint)}`;
+    const isComplete = ({ finishReason }: TurnCompletion) => finishReason !== "aborted";
+    return this.cache.getOrCompute(key, () => this.sampleTokens(request), isComplete);
   }
 
-  /** Caches the completion unless it fails or is aborted. */
-  private async sampleGreedy(key: string, request: TurnRequest): Promise<TurnCompletion> {
-    const pending = this.sampleTokens(request);
-    this.greedyCompletions.set(key, pending);
-    let isComplete = false;
-    try {
-      const completion = await pending;
-      isComplete = completion.finishReason !== "aborted";
-      return completion;
-    } finally {
-      if (!isComplete) this.greedyCompletions.delete(key);
-    }
+  /** Returns a given text as an unconstrained completion, with the log-probabilities of its tokens at temperature 1. */
+  async score(prompt: readonly number[], text: string): Promise<TurnCompletion> {
+    const tokens = this.encode(text, { prompt }) ?? [];
+    const completer = await this.model.completer();
+    const [logProbs] = await completer.score(prompt, [tokens]);
+    return { tokens, logProbs, text, finishReason: "stop", allowedTokens: undefined };
   }
 
   /** Returns the end token that the chat template appends to a completion; undefined if a stop string ends completions. */
@@ -126,16 +103,6 @@ export class CompletionSampler {
     return ids.slice(start).find((id) => this.endTokens.has(id)) ?? tokenizer.eosTokenId;
   }
 
-  private clearCaches(): void {
-    this.greedyCompletions.clear();
-    this.candidateScores.clear();
-    this.distributions.clear();
-    // A resumed run knows nothing of earlier updates, and must compute the same batches to the last bit.
-    this.completions.clear();
-    this.recurringPrompts.clear();
-    this.parametersVersion = this.model.causalLM.parametersVersion;
-  }
-
   private async sampleTokens({
     prompt,
     constraint,
@@ -148,7 +115,7 @@ export class CompletionSampler {
     const isPattern = constraint !== undefined && !("choices" in constraint);
     const isSmall = this.hasSmallDistributions(constraint);
     const isSampled = sampling.temperature > 0;
-    const isCached = isSampled && (isSmall || this.recurringPrompts.get(prompt.join()) !== undefined);
+    const isCached = isSampled && (isSmall || this.cache.isRecurring(prompt));
     const completer = await this.model.completer();
     const hasKeptTokens = recordsKeptTokens(this.settings);
     const completion = await completer.complete({
@@ -162,12 +129,12 @@ export class CompletionSampler {
       skipForcedTokens: true,
       skipRawLogProbs: true,
       recordsKeptTokens: hasKeptTokens,
-      cache: isCached ? this.distributions : undefined,
+      cache: isCached ? this.cache : undefined,
       // Large distributions would be copied and summarized for it.
       onDistribution: isCached && isSmall ? onDistribution : undefined,
       signal,
     });
-    if (isSampled && !isCached) this.rememberCompletion(prompt, completion.tokens);
+    if (isSampled && !isCached) this.cache.remember(prompt, completion.tokens);
     return hasKeptTokens ? { ...completion, hasKeptTokens } : completion;
   }
 
@@ -179,7 +146,7 @@ export class CompletionSampler {
     const sequences = choices.map((choice) =>
       tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens }),
     );
-    const logProbSums = await this.candidateScores.getOrCreate(`${prompt.join()};${choices.join("\u0000")}`, () =>
+    const logProbSums = await this.cache.getOrCompute(`scores;${prompt.join()};${choices.join("\u0000")}`, () =>
       this.scoreCandidates(prompt, sequences),
     );
     const lengths = choices.map((choice, i) => this.scoringLength(choice, sequences[i]));
@@ -209,20 +176,13 @@ export class CompletionSampler {
   }
 
   private scoringLength(choice: string, tokens: readonly number[]): number {
-    if (this.settings.scoring === "token") return tokens.length;
-    return this.settings.scoring === "word" ? Math.max(1, choice.trim().split(/\s+/).length) : 1;
+    if (this.settings.actionScoring === "token") return tokens.length;
+    return this.settings.actionScoring === "word" ? Math.max(1, choice.trim().split(/\s+/).length) : 1;
   }
 
   private hasSmallDistributions(constraint: OutputConstraint | undefined): boolean {
     const hasChoices = constraint !== undefined && "choices" in constraint;
     return hasChoices || this.model.causalLM.config.vocabSize <= MAX_SMALL_VOCABULARY;
-  }
-
-  private rememberCompletion(prompt: readonly number[], tokens: readonly number[]): void {
-    const promptKey = prompt.join();
-    const key = `${promptKey};${tokens.join()}`;
-    if (this.completions.get(key) === undefined) this.completions.set(key, true);
-    else this.recurringPrompts.set(promptKey, true);
   }
 
   private compile(constraint: OutputConstraint, prompt: readonly number[]): CompiledConstraint {

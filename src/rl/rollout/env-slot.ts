@@ -1,24 +1,22 @@
 import { MAX_STATE_DEPTH, saveEnvState, type Env, type EnvState } from "../../envs/env.js";
 import type { Info } from "../../envs/info.js";
 import type { JsonValue } from "../../core/json.js";
-import type { MaybePromise } from "../../core/maybe-promise.js";
-import { errorMessage, invalidEnv, LlamaGymError } from "../../core/errors.js";
+import { invalidEnv, LlamaGymError } from "../../core/errors.js";
 import { describeUnsavable } from "../../core/describe-unsavable.js";
 import type { RandomState, RandomStream } from "../../core/random/random-stream.js";
-import { checkObservation, checkResetResult, checkStepResult } from "./validate-env-output.js";
 import type { PromptBuilderState } from "./prompt-builder.js";
 import type { Episode } from "./episode.js";
-import { envTimeoutError } from "./open-envs.js";
+import { EpisodeRunner } from "./episode-runner.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
 import type { EpisodeSummary, Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
-import { withTimeout } from "./with-timeout.js";
+import type { CallLimit } from "./with-timeout.js";
 
 export interface EnvSlotOptions<Observation = unknown, Action = unknown> {
   /** Creates an episode that uses `random`. */
   readonly newEpisode: () => Episode<Observation, Action>;
   readonly random: RandomStream;
-  readonly settings: Pick<RolloutSettings, "spreadSparseRewards" | "callTimeoutSeconds">;
+  readonly settings: Pick<RolloutSettings, "spreadSparseRewards"> & CallLimit;
   /** Position among the slots of a run, for messages. */
   readonly index: number;
   /** Seed of the environment for the first episode that is started without one. */
@@ -45,11 +43,8 @@ export interface EnvSlotState {
 
 /** One of the environments stepped in parallel, with its running episode. */
 export class EnvSlot<Observation = unknown, Action = unknown> {
+  private readonly runner: EpisodeRunner<Observation, Action>;
   private currentEpisode: Episode<Observation, Action> | undefined;
-  private observation: Observation | undefined;
-  private info: Info = {};
-  private episodeReturn = 0;
-  private episodeTurns = 0;
   private turns: Turn[] = [];
   private hasStarted = false;
   private firstSeed: number | undefined;
@@ -63,6 +58,8 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     readonly env: Env<Observation, Action>,
     private readonly options: EnvSlotOptions<Observation, Action>,
   ) {
+    const { settings, index } = options;
+    this.runner = new EpisodeRunner(env, { settings, index });
     this.firstSeed = options.firstSeed;
     this.record = options.record ?? false;
   }
@@ -82,44 +79,37 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     this.record = record;
     this.firstSeed = undefined;
     this.hasStarted = true;
-    const result = await this.callEnv("reset", () => this.env.reset(seed === undefined ? {} : { seed }));
-    checkResetResult(result, this.env.toString());
-    const { observation, info } = result;
-    this.episodeReturn = 0;
-    this.episodeTurns = 0;
+    await this.runner.reset(seed);
     this.currentEpisode = this.options.newEpisode();
-    this.observe(observation, info);
+    this.currentEpisode.observe(this.runner.observation, this.runner.info);
     if (record) await this.renderFrame();
   }
 
   /** Takes one turn; returns the trajectory and summary of an episode that ends with it. */
   async step(signal?: AbortSignal): Promise<{ trajectory: Trajectory; summary: EpisodeSummary } | undefined> {
     const currentEpisode = this.currentEpisode!;
-    const { location, record, frame: render } = this;
+    const { runner, record, frame: render } = this;
+    const { location } = runner;
     const { action, turn: actedTurn } = await currentEpisode.act({ signal, location, record });
     const { recording } = actedTurn;
     const turn: Turn =
       recording === undefined
         ? actedTurn
         : { ...actedTurn, recording: { ...recording, render, action: formatAction(this.env, action) } };
-    const result = await this.callEnv("step", () => this.env.step(action));
-    checkStepResult(result, this.env.toString());
-    const { observation, reward, terminated, truncated, info } = result;
+    const { observation, reward, info } = await runner.step(action);
+    const { end, episodeReturn, steps } = runner;
     turn.reward += reward;
-    this.episodeReturn += reward;
-    this.episodeTurns++;
     this.turns.push(turn);
-    if (!terminated) this.observe(observation, info);
+    if (end !== "terminated") currentEpisode.observe(observation, info);
     if (record) await this.renderFrame();
-    if (!terminated && !truncated) return undefined;
-    const end: TrajectoryEnd = terminated ? "terminated" : "truncated";
+    if (end === undefined) return undefined;
     if (this.options.settings.spreadSparseRewards) spreadSparseReward(this.turns);
     const ended = this.takeTrajectory(end);
     // The text of a terminal observation is in no prompt.
-    const text = terminated ? formatObservation(this.env, observation, info) : currentEpisode.observationText;
+    const text = end === "terminated" ? formatObservation(this.env, observation, info) : currentEpisode.observationText;
     const trajectory = record ? { ...ended, final: { render: this.frame, observation: text } } : ended;
     this.currentEpisode = undefined;
-    return { trajectory, summary: { return: this.episodeReturn, turns: this.episodeTurns, end } };
+    return { trajectory, summary: { return: episodeReturn, turns: steps, end } };
   }
 
   /** Takes the turns since the last trajectory. */
@@ -134,7 +124,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
           ? currentEpisode.bootstrapPrompt()
           : currentEpisode.buildPrompt();
     const seed = this.seed === undefined ? {} : { seed: this.seed };
-    return { turns, end, bootstrapPrompt, startsEpisode: this.episodeTurns === turns.length, ...seed };
+    return { turns, end, bootstrapPrompt, startsEpisode: this.runner.steps === turns.length, ...seed };
   }
 
   /**
@@ -142,21 +132,21 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
    * @throws ENV_INVALID for a state, an observation or an info with numbers that are not finite.
    */
   getState({ dropEpisode = false } = {}): EnvSlotState {
-    const { currentEpisode, info, episodeReturn, episodeTurns, hasStarted } = this;
+    const { currentEpisode, runner, hasStarted } = this;
     const env = hasStarted && !dropEpisode ? snapshotEnv(this.env) : null;
     const episode =
       currentEpisode === undefined || env === null
         ? null
         : {
             promptBuilder: currentEpisode.getState(),
-            observation: this.env.observationSpace.encode(this.observation as Observation),
-            info,
-            return: episodeReturn,
-            turns: episodeTurns,
+            observation: this.env.observationSpace.encode(runner.observation),
+            info: runner.info,
+            return: runner.episodeReturn,
+            turns: runner.steps,
           };
     const unsavable = describeUnsavable({ info: episode?.info, observation: episode?.observation }, MAX_STATE_DEPTH);
     if (unsavable !== undefined)
-      throw invalidEnv(`The episode of ${this.location} cannot be saved: ${unsavable}. Return another value.`);
+      throw invalidEnv(`The episode of ${runner.location} cannot be saved: ${unsavable}. Return another value.`);
     return { env, hasStarted, random: this.options.random.getState(), episode };
   }
 
@@ -179,50 +169,18 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     if (!Number.isFinite(episode.return) || !Number.isInteger(episode.turns))
       throw new LlamaGymError(
         "FILE_CORRUPT",
-        `The saved episode of ${this.location} has the return ${String(episode.return)} after ${String(episode.turns)} turns, not numbers.`,
+        `The saved episode of ${this.runner.location} has the return ${String(episode.return)} after ${String(episode.turns)} turns, not numbers.`,
       );
-    this.observation = this.env.observationSpace.decode(episode.observation);
-    this.info = episode.info;
-    this.episodeReturn = episode.return;
-    this.episodeTurns = episode.turns;
+    const observation = this.env.observationSpace.decode(episode.observation);
+    const { info, return: episodeReturn, turns: steps } = episode;
+    this.runner.restore({ observation, info, episodeReturn, steps });
     this.currentEpisode = this.options.newEpisode();
-    this.currentEpisode.setState(episode.promptBuilder, this.observation, episode.info);
+    this.currentEpisode.setState(episode.promptBuilder, observation, info);
   }
 
-  /** Renders the state as text where the environment can. An environment that fails to render still trains. */
+  /** An environment that fails to render still trains. */
   private async renderFrame(): Promise<void> {
-    this.frame = undefined;
-    if (!this.env.metadata.renderModes.includes("ansi")) return;
-    const frame = await this.callEnv("render", () => this.env.render("ansi")).catch(() => undefined);
-    if (typeof frame === "string") this.frame = frame;
-  }
-
-  /** Names the environment and the slot in messages. */
-  private get location(): string {
-    return `${this.env.toString()} (environment ${this.options.index})`;
-  }
-
-  /** Calls the environment and wraps errors of its code in ENV_FAILED. */
-  private async callEnv<Result>(
-    method: "reset" | "step" | "render",
-    call: () => MaybePromise<Result>,
-  ): Promise<Result> {
-    const { callTimeoutSeconds: seconds } = this.options.settings;
-    try {
-      return await withTimeout(call, seconds, () => envTimeoutError(`\`${method}\` of ${this.location}`, seconds));
-    } catch (error) {
-      if (error instanceof LlamaGymError) throw error;
-      throw new LlamaGymError("ENV_FAILED", `${this.env.toString()} threw in ${method}: ${errorMessage(error)}`, {
-        cause: error,
-      });
-    }
-  }
-
-  private observe(observation: Observation, info: Info = {}): void {
-    checkObservation(observation, this.env.toString());
-    this.observation = observation;
-    this.info = info;
-    this.currentEpisode!.observe(observation, info);
+    this.frame = await this.runner.render().catch(() => undefined);
   }
 }
 

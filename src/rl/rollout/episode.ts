@@ -34,6 +34,8 @@ export interface ActOptions {
   readonly location?: string;
   /** Adds a recording to the turn. */
   readonly record?: boolean;
+  /** Text of the completion, written by hand; by default it is sampled. */
+  readonly completion?: string | undefined;
 }
 
 /** An agent in one episode: builds prompts from observations, samples completions and extracts actions. */
@@ -104,12 +106,15 @@ export class Episode<Observation = unknown, Action = unknown> {
    * @throws AGENT_NO_ACTION for a completion without an action, unless there is a fallback; AGENT_FAILED if the agent's code throws
    * or does not return in time; the signal's reason if it is aborted.
    */
-  async act({ signal, location = "", record = false }: ActOptions = {}): Promise<EpisodeStep<Action>> {
+  async act({ signal, location = "", record = false, completion: given }: ActOptions = {}): Promise<
+    EpisodeStep<Action>
+  > {
     const { pending, settings } = this;
     if (pending === undefined)
       throw new LlamaGymError("INVALID_STATE", "The agent has no observation to act on; call `observe` first.");
     const { constraint } = pending;
     const prompt = this.buildPrompt();
+    const maxAttempts = given === undefined ? 1 + settings.invalidAction.retries : 1;
     let attempts = 0;
     let completion: TurnCompletion;
     let extraction: Extraction<Action>;
@@ -119,11 +124,14 @@ export class Episode<Observation = unknown, Action = unknown> {
       const onDistribution: TurnRequest["onDistribution"] = record
         ? (distribution, _value, index) => (current[index] = distribution)
         : undefined;
-      completion = await this.sampler.sample({ prompt, constraint, random: this.random, onDistribution, signal });
+      completion =
+        given === undefined
+          ? await this.sampler.sample({ prompt, constraint, random: this.random, onDistribution, signal })
+          : await this.sampler.score(prompt, given);
       signal?.throwIfAborted();
       attempts++;
       extraction = await this.parseAction(completion.text, pending, location);
-    } while (extraction.kind === "failure" && attempts <= settings.invalidAction.retries);
+    } while (extraction.kind === "failure" && attempts < maxAttempts);
     const { tokens, logProbs, values, allowedTokens, hasKeptTokens, actionCandidates, text, finishReason } = completion;
     const isValid = extraction.kind !== "failure";
     const action =
@@ -172,19 +180,17 @@ export class Episode<Observation = unknown, Action = unknown> {
   ): Promise<Extraction<Action>> {
     const extract = () => this.agent.extractAction(text, observation, info);
     const context = ` for the completion ${JSON.stringify(text)}`;
-    const { callTimeoutSeconds } = this.settings;
-    return toExtraction(await awaitAgent("extractAction", extract, callTimeoutSeconds, { context, location }));
+    return toExtraction(await awaitAgent("extractAction", extract, this.settings, { context, location }));
   }
 
   private async chooseFallback(
     { observation, info }: PendingObservation<Observation>,
     { text, reason, location }: { readonly text: string; readonly reason: string; readonly location: string },
   ): Promise<Action> {
-    const { invalidAction, callTimeoutSeconds } = this.settings;
-    const { fallback } = invalidAction;
+    const { fallback } = this.settings.invalidAction;
     if (fallback !== "error") {
       const choose = () => fallback(observation, this.random, info);
-      return awaitAgent("invalidAction.fallback", choose, callTimeoutSeconds, { location });
+      return awaitAgent("invalidAction.fallback", choose, this.settings, { location });
     }
     throw new LlamaGymError(
       "AGENT_NO_ACTION",

@@ -1,7 +1,7 @@
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
-import { withTimeout } from "./with-timeout.js";
+import { describeTimeout, limitCall, withTimeout, type CallLimit } from "./with-timeout.js";
 
 /** Limit of `close`: an environment that does not answer any more must not delay the end of a run for long. */
 const CLOSE_TIMEOUT_SECONDS = 10;
@@ -10,17 +10,14 @@ const CLOSE_TIMEOUT_SECONDS = 10;
  * Creates environments one after another; if one fails, those created before are closed.
  * @throws ENV_FAILED for a factory that returns no environment or does not return in time, and what it throws.
  */
-export async function openEnvs(
-  createEnv: () => MaybePromise<Env>,
-  count: number,
-  timeoutSeconds: number,
-): Promise<Env[]> {
+export async function openEnvs(createEnv: () => MaybePromise<Env>, count: number, settings: CallLimit): Promise<Env[]> {
   const envs: Env[] = [];
   try {
     for (let i = 0; i < count; i++) {
-      const env = await withTimeout(createEnv, timeoutSeconds, () =>
-        envTimeoutError("The function that creates environments", timeoutSeconds),
-      );
+      const env = await limitCall(settings, createEnv, {
+        subject: () => "The function that creates environments",
+        code: "ENV_FAILED",
+      });
       checkEnvMethods(env);
       envs.push(env);
     }
@@ -35,24 +32,14 @@ export async function openEnvs(
 export async function closeEnvs(envs: Env[], onWarning: (message: string) => void): Promise<void> {
   const closing = envs.splice(0).map(async (env) => {
     const close = async () => env.close();
-    return withTimeout(close, CLOSE_TIMEOUT_SECONDS, () =>
-      envTimeoutError(`\`close\` of ${env.toString()}`, CLOSE_TIMEOUT_SECONDS),
-    );
+    const describe = () => describeTimeout(`\`close\` of ${env.toString()}`, CLOSE_TIMEOUT_SECONDS);
+    return withTimeout(close, CLOSE_TIMEOUT_SECONDS, () => new LlamaGymError("ENV_FAILED", describe()));
   });
   for (const result of await Promise.allSettled(closing)) {
     if (result.status === "fulfilled") continue;
     const { reason }: { readonly reason: unknown } = result;
     onWarning(`An environment was not closed: ${errorMessage(reason)}`);
   }
-}
-
-/** Creates the error of the user's code that did not return; `subject` names the call. */
-export function envTimeoutError(subject: string, seconds: number): LlamaGymError {
-  return new LlamaGymError("ENV_FAILED", describeTimeout(subject, seconds));
-}
-
-export function describeTimeout(subject: string, seconds: number): string {
-  return `${subject} did not settle within ${seconds} s. Resolve its promise, or raise callTimeoutSeconds (0: no limit).`;
 }
 
 function checkEnvMethods(env: unknown): void {

@@ -59,6 +59,7 @@ export class PromptBuilder {
     reserveTokens: (promptTokens: readonly number[]) => number,
     onOverflow: ContextOverflow = this.settings.contextOverflow,
   ): readonly number[] {
+    this.checkObservationLength();
     let ids = this.renderPrompt();
     for (
       let newTokens = reserveTokens(ids);
@@ -87,6 +88,12 @@ export class PromptBuilder {
     if (conversation !== null) this.conversation?.setState(conversation);
   }
 
+  /** Refuses an observation that certainly exceeds the context before it is tokenized, which takes seconds for megabytes. */
+  private checkObservationLength(): void {
+    const minTokens = this.renderer.tokenizer.minTokenCount(this.observationText ?? "");
+    if (minTokens > this.settings.maxContextLength) throw this.overflowError(`at least ${minTokens}`, 0);
+  }
+
   private renderPrompt(): readonly number[] {
     if (this.observationText === null)
       throw new LlamaGymError(
@@ -109,7 +116,7 @@ export class PromptBuilder {
     return true;
   }
 
-  private overflowError(promptTokens: number, newTokens: number): LlamaGymError {
+  private overflowError(promptTokens: number | string, newTokens: number): LlamaGymError {
     const { maxContextLength, contextOverflow } = this.settings;
     const advice =
       contextOverflow === "error"

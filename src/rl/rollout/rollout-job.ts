@@ -6,7 +6,6 @@ import { EnvSlot, type EnvSlotOptions, type EnvSlotState } from "./env-slot.js";
 import type { Episode } from "./episode.js";
 import { closeEnvs, openEnvs } from "./open-envs.js";
 import { RolloutCollector, type EpisodeSpec, type Rollout } from "./rollout-collector.js";
-import type { RolloutSettings } from "./rollout-settings.js";
 
 /** An environment slot at the start of a job. */
 export interface JobSlot {
@@ -61,7 +60,7 @@ export interface JobRunnerOptions {
   /** Creates an episode of the agent that uses `random`. */
   readonly newEpisode: (random: RandomStream) => Episode;
   readonly createEnv: () => MaybePromise<Env>;
-  readonly settings: EnvSlotOptions["settings"] & Pick<RolloutSettings, "callTimeoutSeconds">;
+  readonly settings: EnvSlotOptions["settings"];
   readonly onWarning: (message: string) => void;
 }
 
@@ -90,7 +89,7 @@ export class JobRunner {
   private async runAlone({ slots, firstSlot, work }: RolloutJob): Promise<RolloutJobResult> {
     const { newEpisode, settings, model, onWarning } = this.options;
     // Cached results may come from other batches.
-    model.markParametersChanged();
+    model.clearCaches();
     const envs = await this.takeEnvs(slots);
     try {
       const envSlots = slots.map(({ state, firstSeed, record }, i) => {
@@ -122,7 +121,7 @@ export class JobRunner {
     const { createEnv, settings } = this.options;
     const reused = slots.map(({ state }) => (state.hasStarted ? this.idleEnvs.pop() : undefined));
     const missing = reused.filter((env) => env === undefined).length;
-    const created = await openEnvs(createEnv, missing, settings.callTimeoutSeconds);
+    const created = await openEnvs(createEnv, missing, settings);
     return reused.map((env) => env ?? created.pop()!);
   }
 }

@@ -1,9 +1,113 @@
-import { choice } from "../../core/settings.js";
+import { boolean, choice, defineSettings, integer, number, text, type Settings } from "../../core/settings.js";
 import type { Info } from "../../envs/info.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import type { ContextOverflow } from "../../generation/generation-options.js";
-import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
+import { MAX_REWARD } from "../../envs/reward-limit.js";
+import { generationSettings } from "../../generation/generation-options.js";
+import { filtersTokens, type SamplingParams } from "../../engine/runtime/kernels/sampling.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
+
+/** Settings of sampling, in addition to those of generation. */
+export const completionSettings = defineSettings({
+  /**
+   * Distribution that is trained if a filter of `generation` excludes tokens: "sampled" renormalizes over the tokens that were kept, "full"
+   * takes completions as if all tokens had been sampled from. With a repetition penalty always "full". Default "sampled".
+   */
+  trainedDistribution: choice({
+    default: "sampled",
+    choices: ["sampled", "full"],
+    description:
+      "Distribution that is trained where filters such as topP truncate sampling: the one sampled from, or the model's full one, which is biased.",
+  }),
+  /**
+   * Samples one of `getChoices` by its score: the softmax of summed log-probabilities ("sum", as GLAM), divided by the
+   * number of tokens or words ("token", "word", as TWOSOME). By default the choice is sampled token by token.
+   */
+  actionScoring: choice({
+    choices: ["sum", "token", "word"],
+    description: "Score of a choice: the sum of its token log-probabilities, or the mean per token or word.",
+    source: "TWOSOME",
+  }),
+});
+
+/** Settings of prompts. */
+export const promptSettings = defineSettings({
+  /**
+   * Number of earlier turns in a prompt, Infinity for as many as the context allows. Default 0; for a TextAgent the number that its
+   * environment declares.
+   */
+  historyTurns: integer({
+    default: 0,
+    min: 0,
+    allowsInfinity: true,
+    description:
+      "Number of earlier turns in a prompt. Default: what the environment declares (text.historyTurns), else 0.",
+    source: "ORLLLaM: one message a step",
+  }),
+  /** Whether to drop the oldest turns (default) or throw CONTEXT_OVERFLOW when the context is full. */
+  contextOverflow: choice({
+    ...generationSettings.contextOverflow,
+    default: "drop-oldest",
+    description: "What to do when the context is full: drop the oldest turns, or fail.",
+  }),
+  /** Maximum number of tokens of a prompt and its completion. Default: the model's context. */
+  maxContextLength: integer({
+    min: 1,
+    description: "Maximum number of tokens of a prompt and its completion. Default: the model's context.",
+  }),
+  /** Prefix of every completion, such as "Action:"; part of the prompt, not sampled, not passed to extractAction. */
+  completionPrefix: text({
+    default: "",
+    allowsEmpty: true,
+    description: "Text that every completion begins with (for example Action:).",
+  }),
+});
+
+/** Settings of the rewards that turns are trained with. */
+export const rewardSettings = defineSettings({
+  /**
+   * Spreads the reward evenly over the turns of an episode whose rewards are 0 except for the last. Default false. With
+   * a Trainer, an episode that continues after an update is spread over its turns since then.
+   */
+  spreadSparseRewards: boolean({
+    description: "Spread a reward that comes only at the end evenly over the turns.",
+    source: "off; LlamaGym 0.1.1 always does",
+  }),
+});
+
+/** Settings of calls of the user's code. */
+export const callSettings = defineSettings({
+  /**
+   * Seconds after which a pending promise of `extractAction`, of `invalidAction.fallback` or, with a Trainer, of an environment is
+   * an error. Default 300; 0 waits forever, and nothing expires while a debugger is attached.
+   */
+  callTimeoutSeconds: number({
+    // Far above a slow environment's step, and short enough to notice.
+    default: 300,
+    min: 0,
+    changeable: "resume",
+    description: "Time limit of a call of the environment. 0 disables it; an attached debugger suspends it.",
+  }),
+});
+
+/** Settings of an agent's rollouts. */
+export const rolloutSettings = { ...completionSettings, ...promptSettings, ...rewardSettings, ...callSettings };
+
+/** Handling of completions without an action. */
+export const invalidActionSettings = defineSettings({
+  /** Number of times a completion is resampled; rejected ones enter neither prompts nor training. Default 0. */
+  retries: integer({
+    default: 0,
+    min: 0,
+    description: "Number of times a completion without an action is resampled before a random action is taken.",
+  }),
+  /** Subtracted from the reward of a turn without a valid action. Default 0. */
+  penalty: number({
+    default: 0,
+    min: 0,
+    max: MAX_REWARD,
+    description: "Penalty subtracted from the reward of a completion without an action.",
+  }),
+});
 
 interface FallbackMethod<Observation, Action> {
   // As a method, so that an agent for one kind of observation is also an agent for unknown ones.
@@ -11,78 +115,46 @@ interface FallbackMethod<Observation, Action> {
 }
 
 /** How completions without an action are handled. */
-export interface InvalidActionPolicy<Observation = unknown, Action = unknown> {
-  /** Number of times a completion is resampled; rejected ones enter neither prompts nor training. */
-  readonly retries: number;
+export interface InvalidActionPolicy<Observation = unknown, Action = unknown> extends Settings<
+  typeof invalidActionSettings
+> {
   /** "error" throws AGENT_NO_ACTION; a function chooses the action. */
   readonly fallback: "error" | FallbackMethod<Observation, Action>["fallback"];
-  /** Subtracted from the reward of a turn without a valid action. */
-  readonly penalty: number;
 }
-
-/** Normalization of an action's score: none, by the number of tokens, or by the number of words. */
-export const ACTION_SCORINGS = ["sum", "token", "word"] as const;
-export type ActionScoring = (typeof ACTION_SCORINGS)[number];
-
-/** Distribution that is trained where top-k, top-p or min-p truncate the one that tokens are sampled from. */
-const TRAINED_DISTRIBUTIONS = ["sampled", "full"] as const;
-export type TrainedDistribution = (typeof TRAINED_DISTRIBUTIONS)[number];
-
-export const trainedDistribution = choice({
-  default: "sampled",
-  choices: TRAINED_DISTRIBUTIONS,
-  description:
-    "Distribution that is trained where topK, topP or minP truncate sampling: the one sampled from, or the model's full one, which is biased.",
-});
 
 /** Whether completions come with the tokens that filters kept. A repetition penalty changes probabilities, too. */
 export function recordsKeptTokens({ sampling, trainedDistribution: trained }: SampledDistribution): boolean {
-  const { temperature, topK, topP, minP, repetitionPenalty } = sampling;
-  const isTruncated = temperature > 0 && (topK > 0 || topP < 1 || minP > 0);
-  return isTruncated && repetitionPenalty === 1 && trained === "sampled";
+  const isTruncated = sampling.temperature > 0 && filtersTokens(sampling);
+  return isTruncated && sampling.repetitionPenalty === 1 && trained === "sampled";
 }
 
 /** Whether log-probabilities of sampled tokens are not those of the trained distribution, and are computed again. */
 export function isTruncatedSampling(settings: SampledDistribution): boolean {
-  const { topK, topP, minP, repetitionPenalty } = settings.sampling;
-  return (topK > 0 || topP < 1 || minP > 0 || repetitionPenalty !== 1) && !recordsKeptTokens(settings);
+  const { sampling } = settings;
+  return (filtersTokens(sampling) || sampling.repetitionPenalty !== 1) && !recordsKeptTokens(settings);
 }
 
 type SampledDistribution = Pick<CompletionSettings, "sampling" | "trainedDistribution">;
 
 /** How completions are sampled. */
-export interface CompletionSettings {
+export interface CompletionSettings extends Settings<typeof completionSettings> {
   readonly sampling: SamplingParams;
-  readonly trainedDistribution: TrainedDistribution;
   readonly maxNewTokens: number;
   /** Strings that end a completion. */
   readonly stop: readonly string[];
-  /**
-   * Samples one of known choices by its score: a softmax over the sums of their log-probabilities, unnormalized (GLAM) or divided by
-   * the number of tokens or words (TWOSOME). Undefined samples token by token.
-   */
-  readonly scoring: ActionScoring | undefined;
   /** Whether the model's end tokens do not end a completion. */
   readonly ignoreEos: boolean;
 }
 
 /** How prompts are built. */
-export interface PromptSettings {
-  /** Maximum number of earlier turns in a prompt; Infinity for all that fit. */
-  readonly historyTurns: number;
-  readonly contextOverflow: ContextOverflow;
+export interface PromptSettings extends Settings<typeof promptSettings> {
   /** Maximum number of tokens of a prompt and its completion. */
   readonly maxContextLength: number;
-  /** Text that every completion starts with, as part of the prompt. */
-  readonly completionPrefix: string;
 }
 
-export interface RolloutSettings<Observation = unknown, Action = unknown> {
+export interface RolloutSettings<Observation = unknown, Action = unknown>
+  extends Settings<typeof rewardSettings>, Settings<typeof callSettings> {
   readonly completion: CompletionSettings;
   readonly prompt: PromptSettings;
   readonly invalidAction: InvalidActionPolicy<Observation, Action>;
-  /** Whether a reward at the end of an episode is spread evenly over its turns. */
-  readonly spreadSparseRewards: boolean;
-  /** Limit of a call of the agent's or environment's code that returns a promise; 0 waits forever. */
-  readonly callTimeoutSeconds: number;
 }

@@ -1,6 +1,4 @@
 export { combineTrackers, type CombineTrackersOptions, type TrackerSource } from "./combine-trackers.js";
 export { readMetrics } from "./jsonl/read-metrics.js";
-export { openJsonlTracker } from "./jsonl/jsonl-tracker.js";
 export { openRunTrackers, type RunTrackersOptions } from "./open-run-trackers.js";
-export { openTensorBoardTracker, type TensorBoardOptions } from "./tensorboard/tensorboard-tracker.js";
 export type { MetricRecord, ResumePoint, RunOutcome, CompletionRow, Tracker } from "./tracker.js";

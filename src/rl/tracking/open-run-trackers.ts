@@ -1,7 +1,6 @@
 import { fs } from "#platform";
 import { combineTrackers, type TrackerSource } from "./combine-trackers.js";
 import { openJsonlTracker } from "./jsonl/jsonl-tracker.js";
-import { openTensorBoardTracker } from "./tensorboard/tensorboard-tracker.js";
 import { openRolloutTracker } from "./rollouts/rollout-file.js";
 import type { ResumePoint, Tracker } from "./tracker.js";
 
@@ -24,7 +23,11 @@ export interface RunTrackersOptions extends ResumePoint {
 export function openRunTrackers(folder: string, options: RunTrackersOptions): Required<Tracker> {
   const { tensorboard = true, trackers = [], maxRolloutBytes, onWarning, resumeFromStep } = options;
   const sources: TrackerSource[] = [async () => openJsonlTracker(folder, { resumeFromStep })];
-  if (tensorboard) sources.push(() => openTensorBoardTracker(fs.join(folder, "tensorboard"), { resumeFromStep }));
+  if (tensorboard)
+    sources.push(async () => {
+      const { openTensorBoardTracker } = await import("./tensorboard/tensorboard-tracker.js");
+      return openTensorBoardTracker(fs.join(folder, "tensorboard"), { resumeFromStep });
+    });
   if (maxRolloutBytes !== undefined)
     sources.push(async () => openRolloutTracker(folder, { maxBytes: maxRolloutBytes, resumeFromStep }));
   return combineTrackers([...sources, ...trackers], { onWarning });

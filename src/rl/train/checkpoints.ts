@@ -1,8 +1,10 @@
 import { fs } from "#platform";
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { describeUnsavable } from "../../core/describe-unsavable.js";
 import { isAllFinite } from "../../core/finite.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
+import { describeIssue } from "../../core/schema-issue.js";
 import {
   addAllChecksums,
   CHECKSUMS_NAME,
@@ -104,8 +106,8 @@ export async function saveCheckpoint(
 }
 
 /**
- * Restores a task from the newest checkpoint whose files are as they were written; a warning names each damaged one. Returns
- * undefined if there are no checkpoints.
+ * Restores a task from the newest checkpoint whose files are as they were written and whose state can be restored; a warning
+ * names each damaged one. Returns undefined if there are no checkpoints.
  * @throws FILE_CORRUPT if all checkpoints are damaged, WEIGHTS_MISMATCH, RUN_INCOMPATIBLE for another format version.
  */
 export async function restoreLatestCheckpoint(
@@ -115,20 +117,30 @@ export async function restoreLatestCheckpoint(
 ): Promise<ResumedRun | undefined> {
   const names = dir === undefined ? [] : await listCheckpoints(dir);
   let damage: unknown;
+  let task: CheckpointedTask | undefined;
   for (const name of names.reverse()) {
     const folder = fs.join(dir!, name);
+    const skip = (error: unknown) => {
+      damage ??= error;
+      onWarning(`The checkpoint ${folder} is not used: ${errorMessage(error)}`);
+    };
     let checkpoint: ReadCheckpoint;
     try {
       checkpoint = await readCheckpoint(folder);
     } catch (error) {
       if (!isDamage(error)) throw error;
-      damage ??= error;
-      onWarning(`The checkpoint ${folder} is not used: ${errorMessage(error)}`);
+      skip(error);
+      continue;
+    }
+    task ??= await openTask();
+    try {
+      await task.setState(checkpoint.state, folder);
+    } catch (error) {
+      if (!isInvalidState(error)) throw error;
+      skip(error);
       continue;
     }
     if (damage !== undefined) onWarning(`The run resumes from the earlier checkpoint ${folder}.`);
-    const task = await openTask();
-    await task.setState(checkpoint.state, folder);
     return { state: checkpoint.trainer, folder };
   }
   if (damage === undefined) return undefined;
@@ -142,6 +154,10 @@ export async function restoreLatestCheckpoint(
 const isDamage = (error: unknown): boolean =>
   error instanceof LlamaGymError && ["FILE_CORRUPT", "FILE_NOT_FOUND", "FORMAT_UNSUPPORTED"].includes(error.code);
 
+/** Whether a task found values in its saved state that it does not write. */
+const isInvalidState = (error: unknown): boolean =>
+  error instanceof LlamaGymError && ["FILE_CORRUPT", "INVALID_ARGUMENT"].includes(error.code);
+
 /** Reads and checks a checkpoint, except for its trained parameters, whose numbers the task checks. */
 async function readCheckpoint(folder: string): Promise<ReadCheckpoint> {
   const path = fs.join(folder, STATE_FILE);
@@ -153,15 +169,16 @@ async function readCheckpoint(folder: string): Promise<ReadCheckpoint> {
   if (!hasChecksums) await verifyAllChecksums(folder);
   const { data, error } = savedState.safeParse(content);
   if (error !== undefined) throw corruptStateError(path, error);
+  // JSON has numbers that are read as Infinity, such as 1e999.
+  const problem = describeUnsavable(content);
+  if (problem !== undefined) throw new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${problem}.`);
   const optimizer = { ...data.optimizer, moments: await readMoments(folder) };
   const frozenStates = await readFrozenStates(fs.join(folder, FROZEN_STATES_FILE));
   return { trainer: data.trainer, state: { optimizer, frozenStates, state: data.task } };
 }
 
-const corruptStateError = (path: string, error: z.ZodError): LlamaGymError => {
-  const [{ path: location, message }] = error.issues;
-  return new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${location.join(".")} is invalid (${message}).`);
-};
+const corruptStateError = (path: string, error: z.ZodError): LlamaGymError =>
+  new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${describeIssue(error.issues)}.`);
 
 /** Returns the newest complete checkpoint of a run. */
 export async function findLatestCheckpoint(dir: string): Promise<string | undefined> {

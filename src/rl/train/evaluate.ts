@@ -1,3 +1,4 @@
+import { mean } from "../../core/mean.js";
 import { printWarning } from "../../core/terminal-text.js";
 import type { Agent } from "../agent/agent.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
@@ -5,7 +6,7 @@ import type { Env } from "../../envs/env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { checkSettings } from "../../core/settings.js";
 import { MAX_EVAL_EPISODES, trainerSettings } from "./trainer-settings.js";
-import { RolloutCollector, type CollectOptions } from "../rollout/rollout-collector.js";
+import { RolloutCollector, type CollectOptions, type Rollout } from "../rollout/rollout-collector.js";
 import { EnvSlot } from "../rollout/env-slot.js";
 import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
 import { stream } from "../../core/random/streams.js";
@@ -48,8 +49,8 @@ export async function evaluate(
   const episodeSetting = { ...trainerSettings.episodes, max: MAX_EVAL_EPISODES };
   checkSettings({ ...trainerSettings, episodes: episodeSetting }, { episodes, numEnvs, seed });
   const episodeStarts = stream(seed, "evaluationStarts");
-  const { settings } = agent;
-  const envs = await openEnvs(makeEnv, Math.min(numEnvs, episodes), settings.callTimeoutSeconds);
+  const { settings, model } = agent;
+  const envs = await openEnvs(makeEnv, Math.min(numEnvs, episodes), settings);
   try {
     const envSlots = envs.map((env, index) => {
       const random = stream(seed, "evaluation", index);
@@ -57,29 +58,29 @@ export async function evaluate(
     });
     // The start of an episode does not depend on the environment slot that runs it.
     const episodeSpecs = Array.from({ length: episodes }, () => ({ seed: episodeStarts.integers(0, 2 ** 31) }));
-    const { finishedEpisodes: finished, trajectories } = await new RolloutCollector(envSlots).collectEpisodes(
-      episodeSpecs,
-      options,
-    );
-    const turns = trajectories.flatMap((trajectory) => trajectory.turns);
-    return {
-      ...computeMeanAndError(finished.map((episode) => episode.return)),
-      episodes: finished.length,
-      meanLength: turns.length / Math.max(1, finished.length),
-      invalidRatio: turns.filter(({ isValid }) => !isValid).length / Math.max(1, turns.length),
-      extraction: computeExtractionShares(turns),
-    };
+    const collector = new RolloutCollector(envSlots);
+    // Training continues with the same numbers as without an evaluation.
+    return summarize(await model.runIsolated(() => collector.collectEpisodes(episodeSpecs, options)));
   } finally {
-    // Clears caches, so training continues with the same numbers as without an evaluation.
-    agent.model.causalLM.markParametersChanged();
     await closeEnvs(envs, onWarning);
   }
+}
+
+function summarize({ finishedEpisodes, trajectories }: Rollout): EvalResult {
+  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  return {
+    ...computeMeanAndError(finishedEpisodes.map((episode) => episode.return)),
+    episodes: finishedEpisodes.length,
+    meanLength: turns.length / Math.max(1, finishedEpisodes.length),
+    invalidRatio: turns.filter(({ isValid }) => !isValid).length / Math.max(1, turns.length),
+    extraction: computeExtractionShares(turns),
+  };
 }
 
 /** Computes the mean and its standard error, which is NaN for one number. */
 export function computeMeanAndError(returns: readonly number[]): { meanReturn: number; standardError: number } {
   const n = returns.length;
-  const meanReturn = returns.reduce((sum, value) => sum + value, 0) / n;
+  const meanReturn = mean(returns);
   const squaredErrors = returns.reduce((sum, value) => sum + (value - meanReturn) ** 2, 0);
   return { meanReturn, standardError: n < 2 ? Number.NaN : Math.sqrt(squaredErrors / (n - 1) / n) };
 }

@@ -1,3 +1,4 @@
+import { mean } from "../../core/mean.js";
 import type { ChatMessage, Tokenizer } from "../../models/text/index.js";
 import type { Learner, TurnInsight } from "../algorithms/learner.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
@@ -221,8 +222,4 @@ function spreadOverTokens(
 
 function firstFinite(values: ArrayLike<number> | undefined): number | null {
   return round(Array.from(values ?? []).find(Number.isFinite) ?? NaN);
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

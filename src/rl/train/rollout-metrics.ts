@@ -1,3 +1,4 @@
+import { mean } from "../../core/mean.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
 import type { Metrics } from "../algorithms/learner.js";
 import type { Tokenizer } from "../../models/text/index.js";
@@ -75,8 +76,4 @@ export function computeCompletionMetrics(turns: readonly Pick<Turn, "tokens" | "
     "completions/max_length": lengths.reduce((a, b) => Math.max(a, b), 0),
     "completions/clipped_ratio": mean(turns.map(({ finishReason }) => (finishReason === "length" ? 1 : 0))),
   };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

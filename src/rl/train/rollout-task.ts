@@ -4,67 +4,59 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
 import type { Agent } from "../agent/agent.js";
-import type { LearnerState, Metrics } from "../algorithms/learner.js";
+import type { Metrics } from "../algorithms/learner.js";
 import { EnvSlot } from "../rollout/env-slot.js";
 import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
 import { JobCollector } from "../rollout/job-collector.js";
 import { RolloutCollector, type Rollout, type RolloutSource } from "../rollout/rollout-collector.js";
 import type { RolloutTransport } from "../rollout/rollout-job.js";
 import type { CompletionRow } from "../tracking/index.js";
-import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
+import type { Settings } from "../../core/settings.js";
 import type { BestModel } from "./best-model.js";
 import { collectGroups } from "./collect-groups.js";
 import { describeFirstRollout } from "./describe-first-rollout.js";
 import { evaluate } from "./evaluate.js";
-import { recordedGroups, recordRollout, SAMPLED_ENV_SLOTS, type RolloutMode } from "./record-rollout.js";
+import { LearnerTask } from "./learner-task.js";
+import { recordedGroups, SAMPLED_ENV_SLOTS, type RolloutMode } from "./record-rollout.js";
 import { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
 import { RolloutPipeline, type RolloutState } from "./rollout-pipeline.js";
-import { addCounts, type RolloutCounts, type TrainerState, type TrainTask } from "./train-task.js";
+import type { trainerSettings } from "./trainer-settings.js";
+import { addCounts, type RolloutCounts, type TrainerState } from "./train-task.js";
 
-export interface RolloutTaskOptions {
+export interface RolloutTaskOptions extends Omit<Settings<typeof trainerSettings>, "episodes"> {
   readonly agent: Agent;
   readonly createEnv: () => MaybePromise<Env>;
-  readonly numEnvs: number;
   /** Returns the episodes of the run; if undefined, turns limit it. */
   readonly episodes: () => number | undefined;
-  readonly seed: number;
   /** Which episodes are recorded. */
   readonly rollouts: RolloutMode;
   readonly progress: (state: TrainerState) => number;
   readonly onWarning: (message: string) => void;
   /** Collects on workers instead of in this process. */
   readonly transport?: RolloutTransport;
-  /** Rollouts that workers collect ahead of the updates. */
-  readonly maxStaleness: number;
-  /** Environments that a worker steps together. */
-  readonly envsPerJob: number;
-  /** Episodes of an evaluation; 0 for no evaluations. */
-  readonly evalEpisodes: number;
   /** Saves the parameters of the best evaluation. */
   readonly bestModel?: BestModel;
 }
 
-/** State of a checkpoint apart from the optimizer; JSON. */
-interface RolloutTaskState extends RolloutState {
-  readonly learner: unknown;
-}
-
 /** Online reinforcement learning in environments. */
-export class RolloutTask implements TrainTask<Rollout, unknown> {
+export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
   private constructor(
     private readonly options: RolloutTaskOptions,
     private readonly envs: Env[],
     private readonly source: RolloutSource,
     private readonly episodeStarts: RandomStream,
     private readonly pipeline: RolloutPipeline | undefined,
-  ) {}
+  ) {
+    const { agent, rollouts } = options;
+    super(agent.model, rollouts, () => agent.getLearner());
+  }
 
   /** Opens the environments, unless workers do. */
   static async open(options: RolloutTaskOptions): Promise<RolloutTask> {
     const { agent, createEnv, numEnvs, seed, rollouts, transport } = options;
     const recordedSlots = { none: 0, samples: SAMPLED_ENV_SLOTS, all: numEnvs }[rollouts];
     const { settings } = agent;
-    const envs = transport === undefined ? await openEnvs(createEnv, numEnvs, settings.callTimeoutSeconds) : [];
+    const envs = transport === undefined ? await openEnvs(createEnv, numEnvs, settings) : [];
     const episodeStarts = stream(seed, "episodeStarts");
     const starts = Array.from({ length: numEnvs }, (_, index) => ({
       random: stream(seed, "rollout", index),
@@ -141,7 +133,7 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
     state: TrainerState,
     onProgress: (current: TrainerState) => void,
   ): Promise<Rollout> {
-    const { rolloutSpec } = await this.options.agent.getLearner();
+    const { rolloutSpec } = await this.getLearner();
     let { episodes } = state;
     const reportProgress = (turns: number, finished: readonly unknown[]) => {
       episodes += finished.length;
@@ -152,23 +144,9 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
     return collectGroups(source, rolloutSpec, {
       nextSeed: () => this.episodeStarts.integers(0, 2 ** 31),
       maxEpisodes: totalEpisodes === undefined ? undefined : totalEpisodes - state.episodes,
-      recordedGroups: recordedGroups(this.options.rollouts),
+      recordedGroups: recordedGroups(this.rolloutMode),
       onProgress: reportProgress,
     });
-  }
-
-  async recordRollout({ trajectories }: Rollout, batch: unknown, step: number): Promise<RolloutRecord | undefined> {
-    const { agent, rollouts: mode } = this.options;
-    const learner = await agent.getLearner();
-    return recordRollout(trajectories, { step, mode, tokenizer: agent.model.tokenizer, learner, batch });
-  }
-
-  async prepare({ trajectories }: Rollout): Promise<unknown> {
-    return (await this.options.agent.getLearner()).prepare(trajectories);
-  }
-
-  async update(batch: unknown, progress: number): Promise<Metrics> {
-    return (await this.options.agent.getLearner()).update(batch, { progress });
   }
 
   count(rollout: Rollout): RolloutCounts {
@@ -180,7 +158,7 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
   }
 
   sampleCompletions(rollout: Rollout, count: number): readonly CompletionRow[] {
-    return sampleCompletionRows(rollout, count, this.options.agent.model.tokenizer);
+    return sampleCompletionRows(rollout, count, this.model.tokenizer);
   }
 
   async evaluate({ updates }: TrainerState): Promise<Metrics | undefined> {
@@ -198,36 +176,37 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
     };
   }
 
-  async getState({ dropRollout = false } = {}): Promise<LearnerState> {
-    const { state: learner, ...tensors } = await (await this.options.agent.getLearner()).getState();
+  protected override getRolloutState(dropRollout: boolean): RolloutState {
     // Workers may be ahead of the last update; a resumed run repeats what they collected since.
-    const rollout = this.pipeline?.state ?? {
-      envSlots: this.source.getState({ dropEpisodes: dropRollout }),
-      episodeStarts: this.episodeStarts.getState(),
-    };
-    const state: RolloutTaskState = { ...rollout, learner };
-    return { ...tensors, state };
-  }
-
-  async saveModel(folder: string): Promise<void> {
-    await this.options.agent.save(folder);
+    return (
+      this.pipeline?.state ?? {
+        envSlots: this.source.getState({ dropEpisodes: dropRollout }),
+        episodeStarts: this.episodeStarts.getState(),
+      }
+    );
   }
 
   /** @throws RUN_INCOMPATIBLE for a checkpoint with another number of environments. */
-  async setState({ state, ...tensors }: LearnerState, folder: string): Promise<void> {
-    const { agent, numEnvs, onWarning } = this.options;
-    const { envSlots, episodeStarts, learner } = state as RolloutTaskState;
-    await agent.load(folder);
-    if (envSlots.length !== numEnvs)
-      throw new LlamaGymError(
-        "RUN_INCOMPATIBLE",
-        `The checkpoint ${folder} has ${envSlots.length} environments, this run has ${numEnvs}. Set numEnvs to ${envSlots.length}.`,
-      );
-    await (await agent.getLearner()).setState({ ...tensors, state: learner });
+  protected override checkRolloutState({ envSlots }: RolloutState, folder: string): void {
+    const { numEnvs } = this.options;
+    if (envSlots.length === numEnvs) return;
+    throw new LlamaGymError(
+      "RUN_INCOMPATIBLE",
+      `The checkpoint ${folder} has ${envSlots.length} environments, this run has ${numEnvs}. Set numEnvs to ${envSlots.length}.`,
+    );
+  }
+
+  protected override setRolloutState({ envSlots, episodeStarts }: RolloutState): void {
     this.episodeStarts.setState(episodeStarts);
     this.source.setState(envSlots);
     if (envSlots.some(({ env, hasStarted }) => hasStarted && env === null))
-      onWarning("This environment does not support saving its state, so the run continues with new episodes.");
+      this.options.onWarning(
+        "This environment does not support saving its state, so the run continues with new episodes.",
+      );
+  }
+
+  protected override async loadModel(folder: string): Promise<void> {
+    await this.options.agent.load(folder);
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,9 @@
 import { system, yieldToEventLoop } from "#platform";
+import { resolveSettings, selectSettings, type Settings } from "../../core/settings.js";
 import type { FolderLock } from "../../models/files/index.js";
 import type { Metrics } from "../algorithms/learner.js";
 import type { Tracker } from "../tracking/index.js";
+import { loopSettings } from "./trainer-settings.js";
 import type { BestEvaluation } from "./best-model.js";
 import { saveCheckpoint } from "./checkpoints.js";
 import { addCounts, INITIAL_STATE, type ResumedRun, type TrainerState, type TrainTask } from "./train-task.js";
@@ -23,22 +25,16 @@ export interface TrainRequests {
   /** End the run with a checkpoint, as `signal` does. */
   readonly stop?: boolean;
   /** Options that replace the earlier ones. */
-  readonly options?: Partial<Pick<TrainLoopOptions, "saveSteps" | "completionLogSteps" | "numLoggedCompletions">>;
+  readonly options?: Partial<Settings<typeof loopSettings>>;
 }
 
-export interface TrainLoopOptions {
+export interface TrainLoopOptions extends Partial<Settings<typeof loopSettings>> {
   /** The checkpoint that the task was restored from. */
   readonly resumed?: ResumedRun;
   /** Folder for checkpoints; without it, nothing is saved. */
   readonly checkpointDir?: string;
-  /** Updates between checkpoints. Default 10. */
-  readonly saveSteps?: number;
   /** Updates between evaluations. Default: once per epoch. The last update is always evaluated. */
   readonly evalSteps?: number;
-  /** Updates between logged completions. Default 10. */
-  readonly completionLogSteps?: number;
-  /** Completions logged at a time. Default 3. */
-  readonly numLoggedCompletions?: number;
   /** Lock on the folder of the run, which the loop checks before it logs or saves. */
   readonly lock?: FolderLock;
   readonly tracker?: Tracker;
@@ -83,6 +79,7 @@ export async function runTrainLoop<Rollout, Batch>(
 }
 
 class TrainLoop<Rollout, Batch> {
+  private settings: Settings<typeof loopSettings>;
   private state: TrainerState;
   private metrics: Metrics = {};
   private latestCheckpoint: string | undefined;
@@ -97,9 +94,10 @@ class TrainLoop<Rollout, Batch> {
 
   constructor(
     private readonly task: TrainTask<Rollout, Batch>,
-    private options: TrainLoopOptions,
+    private readonly options: TrainLoopOptions,
   ) {
     const { resumed } = options;
+    this.settings = resolveSettings("A training loop", loopSettings, selectSettings(loopSettings, options));
     this.state = resumed?.state ?? INITIAL_STATE;
     this.savedUpdates = this.state.updates;
     this.latestCheckpoint = resumed?.folder;
@@ -110,7 +108,7 @@ class TrainLoop<Rollout, Batch> {
     const isAborted = () => signal?.aborted === true || this.isStopped;
     while (this.progress < 1 && !isAborted()) {
       await this.update();
-      if (this.state.updates % (this.options.saveSteps ?? 10) === 0 || this.isSaveRequested) await this.save();
+      if (this.state.updates % this.settings.saveSteps === 0 || this.isSaveRequested) await this.save();
     }
     await this.save();
     const { state, metrics, latestCheckpoint } = this;
@@ -170,7 +168,8 @@ class TrainLoop<Rollout, Batch> {
   }
 
   private async log(rollout: Rollout, batch: Batch): Promise<void> {
-    const { monitor, tracker, completionLogSteps = 10, numLoggedCompletions = 3, onProgress, onUpdate } = this.options;
+    const { monitor, tracker, onProgress, onUpdate } = this.options;
+    const { completionLogSteps, numLoggedCompletions } = this.settings;
     const { updates } = this.state;
     monitor?.check(this.metrics);
     this.stage = "logging";
@@ -205,7 +204,7 @@ class TrainLoop<Rollout, Batch> {
   private takeRequests({ checkpoint = false, stop = false, options = {} }: TrainRequests): void {
     this.isSaveRequested = checkpoint;
     this.isStopped ||= stop;
-    this.options = { ...this.options, ...options };
+    this.settings = { ...this.settings, ...options };
   }
 
   /** Adds an evaluation to the update's metrics. */

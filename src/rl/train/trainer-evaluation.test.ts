@@ -33,6 +33,14 @@ it("evaluates at its steps and after the last update, without a change to the tr
   expect(withoutEvaluation).toEqual(plain.logs);
 });
 
+it("evaluates without a change to the training of a model with frozen layers, whose states the evaluation reads", async () => {
+  const frozen = { peft: { layersToTransform: [1] }, env: { length: 5 } };
+  const plain = await recordRun(await runs.setUp({}, frozen));
+  const { logs, values } = await recordRun(await runs.setUp({ evalSteps: 1, evalEpisodes: 6 }, frozen));
+  expect(logs.every((metrics) => "eval/mean_return" in metrics)).toBe(true);
+  expect(values).toEqual(plain.values);
+});
+
 it("ends with the parameters of the best evaluation, also when resumed", async () => {
   const folders = [await runs.createFolder(), await runs.createFolder()];
   const setup = await setUp({ checkpointDir: folders[0], loadBestModelAtEnd: true });

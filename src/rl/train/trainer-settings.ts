@@ -6,45 +6,109 @@ import { ENTROPY_FLOOR } from "./training-monitor.js";
 /** More evaluation episodes would fill the memory with their turns; the standard error of a million is small enough. */
 export const MAX_EVAL_EPISODES = 1_000_000;
 
-/** Episodes of an evaluation during training, unless set. */
-export const DEFAULT_EVAL_EPISODES = 100;
+/** Settings of the training loop. */
+export const loopSettings = defineSettings(
+  {
+    /** Updates between checkpoints. Default 10. */
+    saveSteps: integer({ default: 10, min: 1, description: "Number of updates between checkpoints." }),
+    /** Updates between logged completions. Default 10. */
+    completionLogSteps: integer({ default: 10, min: 1, description: "Number of updates between logged completions." }),
+    /** Completions logged at a time. Default 3. */
+    numLoggedCompletions: integer({
+      default: 3,
+      min: 0,
+      description: "Number of completions logged at a time.",
+      source: "TRL 1.16",
+    }),
+  },
+  { group: "Logging and checkpoints", scope: "run", changeable: "live" },
+);
+
+/** Settings of evaluations during training. */
+export const evaluationSettings = defineSettings(
+  {
+    /** Episodes of an evaluation with `evalSteps`. Default 100. */
+    evalEpisodes: integer({
+      default: 100,
+      min: 0,
+      max: MAX_EVAL_EPISODES,
+      changeable: "live",
+      common: true,
+      description: "Number of greedy evaluation episodes before and after training, and with evalSteps.",
+    }),
+    /** Updates between greedy evaluations, which also follow the last update. Default: none. */
+    evalSteps: integer({ min: 1, description: "Number of updates between greedy evaluations. Default: none." }),
+    /** Whether the agent ends with the parameters of the best evaluation; needs `evalSteps` and `checkpointDir`. Default false. */
+    loadBestModelAtEnd: boolean({
+      description: "End with the parameters of the best evaluation (evalSteps) instead of the last ones.",
+      source: "Transformers",
+    }),
+  },
+  { group: "Run", scope: "evaluation" },
+);
 
 /** Options of a `Trainer` that are numbers and switches. */
 export const trainerSettings = defineSettings({
-  episodes: integer({ min: 1, description: "Number of training episodes." }),
-  turns: integer({ min: 0, description: "Number of training turns. 0 trains on demonstrations only." }),
-  numEnvs: integer({ default: 16, min: 1, description: "Number of environments stepped in parallel." }),
-  maxStaleness: integer({
-    default: 1,
-    min: 0,
-    max: 4,
-    description: "Number of rollouts that workers collect while earlier ones are trained. 0 waits for each update.",
-    source: "AReaL",
-  }),
-  envsPerJob: integer({
-    default: 8,
+  ...defineSettings(
+    {
+      /**
+       * Training ends with the update in which this many episodes have ended. Algorithms that compare groups shorten the last batch,
+       * so that less than a group exceeds the number; PPO completes its batch of turns.
+       */
+      episodes: integer({ min: 1, changeable: "live", description: "Number of training episodes." }),
+      /** Training ends after this many turns; 0 trains on the agent's demonstrations only. */
+      turns: integer({
+        min: 0,
+        changeable: "live",
+        description: "Number of training turns. 0 trains on demonstrations only.",
+      }),
+      /** Seeds environments and sampling; equal seeds give equal runs. Default 0. */
+      seed: integer({ default: 0, min: 0, description: "Random seed; the same seed gives the same run." }),
+    },
+    { group: "Run", scope: "run", common: true },
+  ),
+  ...evaluationSettings,
+  /** Number of environments stepped in parallel. Default 16. */
+  numEnvs: integer({
+    default: 16,
     min: 1,
-    description: "Number of environments that a worker steps together. numEnvs / envsPerJob workers are busy at once.",
+    group: "Environment",
+    scope: "rollouts",
+    common: true,
+    description: "Number of environments stepped in parallel.",
   }),
-  seed: integer({ default: 0, min: 0, description: "Random seed; the same seed gives the same run." }),
-  saveSteps: integer({ default: 10, min: 1, description: "Number of updates between checkpoints." }),
-  evalSteps: integer({ min: 1, description: "Number of updates between greedy evaluations. Default: none." }),
-  loadBestModelAtEnd: boolean({
-    description: "End with the parameters of the best evaluation (evalSteps) instead of the last ones.",
-    source: "Transformers",
-  }),
-  entropyFloor: number({
-    default: ENTROPY_FLOOR,
-    min: 0,
-    description: "Warn when the entropy falls below this, in nats. 0 disables it.",
-  }),
-  completionLogSteps: integer({ default: 10, min: 1, description: "Number of updates between logged completions." }),
-  numLoggedCompletions: integer({
-    default: 3,
-    min: 0,
-    description: "Number of completions logged at a time.",
-    source: "TRL 1.16",
-  }),
+  ...defineSettings(
+    {
+      /** Rollouts that workers collect while earlier ones are trained, 0 to 4. Default 1; 0 waits for each update. */
+      maxStaleness: integer({
+        default: 1,
+        min: 0,
+        max: 4,
+        description: "Number of rollouts that workers collect while earlier ones are trained. 0 waits for each update.",
+        source: "AReaL",
+      }),
+      /** Environments that a worker steps together. Default 8. */
+      envsPerJob: integer({
+        default: 8,
+        min: 1,
+        description:
+          "Number of environments that a worker steps together. numEnvs / envsPerJob workers are busy at once.",
+      }),
+    },
+    { group: "Workers", scope: "rollouts" },
+  ),
+  ...defineSettings(
+    {
+      /** Warns when the policy's entropy falls below this many nats; 0 disables the warning. Default 0.01. */
+      entropyFloor: number({
+        default: ENTROPY_FLOOR,
+        min: 0,
+        description: "Warn when the entropy falls below this, in nats. 0 disables it.",
+      }),
+    },
+    { group: "Logging and checkpoints", scope: "run" },
+  ),
+  ...loopSettings,
 });
 
 /** @throws INVALID_ARGUMENT for evaluations without episodes, and for a best model without evaluations. */
@@ -52,11 +116,7 @@ export function checkEvaluationSettings({
   evalSteps,
   evalEpisodes,
   loadBestModelAtEnd = false,
-}: {
-  readonly evalSteps?: number;
-  readonly evalEpisodes?: number;
-  readonly loadBestModelAtEnd?: boolean;
-}): void {
+}: Partial<Settings<typeof evaluationSettings>>): void {
   if (evalSteps !== undefined && evalEpisodes === 0)
     throw invalidArgument("`evalSteps` needs episodes to evaluate: set `evalEpisodes`.");
   if (loadBestModelAtEnd && evalSteps === undefined)
@@ -64,20 +124,23 @@ export function checkEvaluationSettings({
 }
 
 /** Settings of the recording in a run's folder. */
-export const recordingSettings = defineSettings({
-  rollouts: choice({
-    default: "samples",
-    choices: ROLLOUT_MODES,
-    description:
-      "Which episodes are recorded with their tokens for the dashboard (docs/rollouts.md): none, some of each update, or all.",
-  }),
-  maxRolloutMegabytes: integer({
-    default: 100,
-    min: 1,
-    max: 100_000,
-    description: "Size at which older recorded episodes are thinned out.",
-  }),
-});
+export const recordingSettings = defineSettings(
+  {
+    rollouts: choice({
+      default: "samples",
+      choices: ROLLOUT_MODES,
+      description:
+        "Which episodes are recorded with their tokens for the dashboard (docs/rollouts.md): none, some of each update, or all.",
+    }),
+    maxRolloutMegabytes: integer({
+      default: 100,
+      min: 1,
+      max: 100_000,
+      description: "Size at which older recorded episodes are thinned out.",
+    }),
+  },
+  { group: "Logging and checkpoints", scope: "run", changeable: "resume" },
+);
 
 /** Returns the bytes that a run's recording may have; undefined where nothing is recorded. */
 export function maxRolloutBytes({

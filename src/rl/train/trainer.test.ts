@@ -125,6 +125,7 @@ describe("Trainer", () => {
     const trainer = new Trainer({
       agent: new EvenOddAgent(wide),
       env: () => new CountingEnv(),
+      numEnvs: 4,
       turns: 1,
       checkpointDir: checkpoints,
     });
@@ -149,7 +150,7 @@ describe("Trainer", () => {
   it("reports progress during rollouts, and logs completions", async () => {
     const events: TrainProgress[] = [];
     const samples: [number, readonly CompletionRow[]][] = [];
-    const setup = await runs.setUp({ turns: 36 });
+    const setup = await runs.setUp({ turns: 36, completionLogSteps: 2, numLoggedCompletions: 2 });
     const tracker = {
       log: () => {},
       logCompletions: (step: number, rows: readonly CompletionRow[]) => void samples.push([step, rows]),
@@ -157,8 +158,6 @@ describe("Trainer", () => {
     await recordRun(setup, {
       onProgress: (event) => events.push(event),
       tracker,
-      completionLogSteps: 2,
-      numLoggedCompletions: 2,
     });
     expect(events.map(({ state }) => state.turns)).toEqual([4, 8, 12, 12, 16, 20, 24, 24, 28, 32, 36, 36]);
     expect(events.map(({ progress: done }) => done)).toEqual(events.map(({ state }) => state.turns / 36));

@@ -1,4 +1,4 @@
-import { checkSettings } from "../../core/settings.js";
+import { resolveSettings, selectSettings, type Settings } from "../../core/settings.js";
 import { printWarning } from "../../core/terminal-text.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -16,58 +16,30 @@ import type { RolloutMode } from "./record-rollout.js";
 import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
 import { INITIAL_STATE, type ResumedRun, type TrainerState } from "./train-task.js";
-import { checkEvaluationSettings, DEFAULT_EVAL_EPISODES, trainerSettings } from "./trainer-settings.js";
-import { ENTROPY_FLOOR, TrainingMonitor } from "./training-monitor.js";
+import { checkEvaluationSettings, trainerSettings } from "./trainer-settings.js";
+import { TrainingMonitor } from "./training-monitor.js";
 
 /** Options of a `Trainer`. */
-export interface TrainerOptions {
+export interface TrainerOptions extends Partial<Settings<typeof trainerSettings>> {
   readonly agent: Agent;
   /** An environment id, or a function that makes an environment. */
   readonly env: string | (() => MaybePromise<Env>);
-  /** Number of environments stepped in parallel. Default 16. */
-  readonly numEnvs?: number;
-  /**
-   * Training ends with the update in which this many episodes have ended. Algorithms that compare groups shorten the last batch,
-   * so that less than a group exceeds the number; PPO completes its batch of turns.
-   */
-  readonly episodes?: number;
-  /** Training ends after this many turns; 0 trains on the agent's demonstrations only. */
-  readonly turns?: number;
-  /** Seeds environments and sampling; equal seeds give equal runs. Default 0. */
-  readonly seed?: number;
   /** Folder for checkpoints; without it, nothing is saved. */
   readonly checkpointDir?: string;
   /** Lock that the program holds on the run folder; without it, `train` locks `checkpointDir`. */
   readonly lock?: FolderLock;
-  /** Updates between checkpoints. Default 10. */
-  readonly saveSteps?: number;
-  /** Updates between greedy evaluations, which also follow the last update. Default: none. */
-  readonly evalSteps?: number;
-  /** Episodes of an evaluation with `evalSteps`. Default 100. */
-  readonly evalEpisodes?: number;
-  /** Whether the agent ends with the parameters of the best evaluation; needs `evalSteps` and `checkpointDir`. Default false. */
-  readonly loadBestModelAtEnd?: boolean;
   /** Which episodes a tracker with `logRollout` receives. Default "none". */
   readonly rollouts?: RolloutMode;
   /** Receives warnings that do not stop the run; by default they are printed. */
   readonly onWarning?: (message: string) => void;
-  /** Warns when the policy's entropy falls below this many nats; 0 disables the warning. Default 0.01. */
-  readonly entropyFloor?: number;
   /** Collects rollouts on workers instead of in this process (docs/scale.md). */
   readonly transport?: RolloutTransport;
   /** Computes the gradients of updates on workers instead of in this process. */
   readonly gradientTransport?: GradientTransport;
-  /** Rollouts that workers collect while earlier ones are trained, 0 to 4. Default 1; 0 waits for each update. */
-  readonly maxStaleness?: number;
-  /** Environments that a worker steps together. Default 8. */
-  readonly envsPerJob?: number;
 }
 
 /** Callbacks and tracker of a training run. */
-export interface TrainCallbacks extends Pick<
-  TrainLoopOptions,
-  "tracker" | "completionLogSteps" | "numLoggedCompletions" | "onProgress" | "onUpdate" | "signal"
-> {
+export interface TrainCallbacks extends Pick<TrainLoopOptions, "tracker" | "onProgress" | "onUpdate" | "signal"> {
   /** Called after each update of the warm start. */
   readonly onWarmStart?: (metrics: SftMetrics) => void;
 }
@@ -92,22 +64,23 @@ export class Trainer {
   private task: RolloutTask | undefined;
   private resumed: ResumedRun | undefined;
   private isClosed = false;
+  private settings: Settings<typeof trainerSettings>;
   private readonly onWarning: (message: string) => void;
   private readonly monitor: TrainingMonitor;
   private readonly bestModel: BestModel | undefined;
 
   /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
-  constructor(private options: TrainerOptions) {
-    checkSettings(trainerSettings, options);
+  constructor(private readonly options: TrainerOptions) {
+    this.settings = resolveSettings("A Trainer", trainerSettings, selectSettings(trainerSettings, options));
     if (options.episodes === undefined && options.turns === undefined)
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         "The Trainer needs the length of the run: set `episodes` or `turns`.",
       );
-    const { entropyFloor = ENTROPY_FLOOR, onWarning = printWarning } = options;
+    const { agent, checkpointDir, onWarning = printWarning } = options;
     this.onWarning = onWarning;
-    checkEvaluationSettings(options);
-    const { agent, checkpointDir, loadBestModelAtEnd = false } = options;
+    checkEvaluationSettings(this.settings);
+    const { entropyFloor, loadBestModelAtEnd } = this.settings;
     if (loadBestModelAtEnd && checkpointDir === undefined)
       throw invalidArgument("`loadBestModelAtEnd` saves the best model next to the checkpoints: set `checkpointDir`.");
     this.bestModel = loadBestModelAtEnd ? new BestModel(agent, checkpointDir!) : undefined;
@@ -144,8 +117,8 @@ export class Trainer {
     { onWarmStart, ...callbacks }: TrainCallbacks,
     lock: FolderLock | undefined,
   ): Promise<TrainResult> {
-    const { agent, checkpointDir, saveSteps, evalSteps, gradientTransport } = this.options;
-    const { resumed, monitor } = this;
+    const { agent, checkpointDir, gradientTransport } = this.options;
+    const { resumed, monitor, settings } = this;
     if (resumed === undefined)
       await checkNoCheckpoints(checkpointDir, "Call resume() before train(), or choose another folder.");
     agent.train();
@@ -154,7 +127,7 @@ export class Trainer {
     if (gradientTransport !== undefined) learner.useGradientTransport?.(gradientTransport);
     const task = await this.openTask();
     this.isClosed = true;
-    const options = { resumed: this.resumed, monitor, checkpointDir, lock, saveSteps, evalSteps };
+    const options = { ...settings, resumed: this.resumed, monitor, checkpointDir, lock };
     const result = await runTrainLoop(task, { ...callbacks, ...options });
     const bestEvaluation = result.isInterrupted ? undefined : await this.bestModel?.load();
     return { ...result, bestEvaluation, isInterrupted: result.isInterrupted || !isWarmedUp };
@@ -171,9 +144,8 @@ export class Trainer {
   }
 
   /** Changes where training ends; also while it runs. @throws INVALID_ARGUMENT for values out of range. */
-  setLength({ episodes = this.options.episodes, turns = this.options.turns }: TrainLength): void {
-    checkSettings(trainerSettings, { episodes, turns });
-    this.options = { ...this.options, episodes, turns };
+  setLength({ episodes = this.settings.episodes, turns = this.settings.turns }: TrainLength): void {
+    this.settings = resolveSettings("A Trainer", trainerSettings, { ...this.settings, episodes, turns });
   }
 
   /** Folder of the last checkpoint restored by `resume`; undefined if there was none. */
@@ -216,30 +188,17 @@ export class Trainer {
         "INVALID_STATE",
         "This Trainer has already trained. Create a new one; its resume() continues from the last checkpoint.",
       );
-    const {
-      agent,
-      env,
-      numEnvs = trainerSettings.numEnvs.default,
-      seed = 0,
-      rollouts = "none",
-      transport,
-      maxStaleness = trainerSettings.maxStaleness.default,
-      envsPerJob = trainerSettings.envsPerJob.default,
-      evalSteps,
-      evalEpisodes = DEFAULT_EVAL_EPISODES,
-    } = this.options;
+    const { agent, env, rollouts = "none", transport } = this.options;
+    const { evalSteps, evalEpisodes } = this.settings;
     return (this.task ??= await RolloutTask.open({
+      ...this.settings,
       agent,
       createEnv: typeof env === "string" ? async () => openEnv(env) : env,
-      numEnvs,
-      episodes: () => this.options.episodes,
-      seed,
+      episodes: () => this.settings.episodes,
       rollouts,
-      progress: (state) => progressFraction(this.options, state),
+      progress: (state) => progressFraction(this.settings, state),
       onWarning: this.onWarning,
       transport,
-      maxStaleness,
-      envsPerJob,
       evalEpisodes: evalSteps === undefined ? 0 : evalEpisodes,
       bestModel: this.bestModel,
     }));

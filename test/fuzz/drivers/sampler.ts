@@ -55,11 +55,12 @@ async function openWorld(folder: string, withAdapter: boolean, maxStates?: numbe
     return withAdapter ? getPeftModel(model, { r: 2, layersToTransform: [top] }) : model;
   };
   const [tested, expected] = [await open(), await open()];
-  const states = maxStates === undefined ? undefined : await FrozenStates.create(tested, { maxStates });
+  const states = maxStates === undefined ? undefined : FrozenStates.create(tested, { maxStates });
+  await states?.open();
   return {
     tested,
     expected,
-    testedSampler: await Sampler.create(tested),
+    testedSampler: await Sampler.create(tested, { frozenStates: states }),
     expectedSampler: await Sampler.create(expected),
     states,
     maxLength: Math.min(MAX_LENGTH, tested.config.maxPositions - 40),

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { HttpEnv, OpenEnvClient } from "../../../src/envs/index.js";
+import { HttpEnv, OpenEnvClient } from "../../../src/envs/bridges/index.js";
 import type { RandomStream } from "../../../src/index.js";
 import type { Driver } from "../driver.js";
 import { mutateJson } from "../mutate.js";

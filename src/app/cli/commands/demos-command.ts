@@ -1,5 +1,7 @@
+import { describeUnsavable } from "../../../core/describe-unsavable.js";
+import { LlamaGymError } from "../../../core/errors.js";
 import { choice, defineSettings, integer, number, text, type GivenSettings } from "../../../core/settings.js";
-import { openEnv, type Env } from "../../../envs/index.js";
+import type { Env } from "../../../envs/index.js";
 import type { Info } from "../../../envs/info.js";
 import { writeFileAtomic } from "../../../models/files/index.js";
 import { MAX_EVAL_EPISODES } from "../../../rl/train/trainer-settings.js";
@@ -12,11 +14,12 @@ import {
   type RecordedEpisode,
 } from "../../runs/record-demonstrations.js";
 import { readTextEnv } from "../../runs/make-text-agent.js";
+import type { RunEnv } from "../../runs/run-env.js";
 import { formatTable } from "../display/format-table.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { toFileName } from "../options/default-output.js";
 import { defineCommand } from "../options/define-command.js";
-import { envOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { envOptions, resolveRunEnv } from "../options/env-options.js";
 import { generationSettings } from "../../../generation/generation-options.js";
 import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
@@ -39,18 +42,19 @@ const commandOptions = defineSettings(
     minReturn: number({ description: "Leave out episodes with a lower return." }),
     seed: integer({ min: 0, default: 0, description: "Seed; the same seed gives the same file." }),
   },
-  "Demonstrations",
+  { group: "Demonstrations", common: true },
 );
 
 /** Options of --policy agent. */
 const agentOnlyOptions = {
+  ...agentOptions,
   temperature: number({
     ...generationSettings.temperature,
     group: "With --policy agent",
+    common: true,
     default: 1,
     description: "Sampling temperature of the agent's completions; 0 is greedy.",
   }),
-  ...agentOptions,
 };
 
 const options = { ...commandOptions, ...envOptions, ...agentOnlyOptions };
@@ -69,7 +73,7 @@ export const demosCommand = defineCommand({
   ],
   positionals: [{ name: "ENV", description: "Environment, such as blackjack or FrozenLake-v1.", required: true }],
   options,
-  commonOptions: [...Object.keys(commandOptions), ...Object.keys(envOptions), "model", "adapter", "temperature"],
+  showsCommonOptions: true,
   describeDefaults: (table, values) => describeAgentDefaults(table, values),
   run: async (args, reporter, [name]) => recordToFile(args, name, reporter),
 });
@@ -77,39 +81,35 @@ export const demosCommand = defineCommand({
 async function recordToFile(args: Args, name: string, reporter: Reporter): Promise<number> {
   checkPolicyOptions(args);
   const { output = `demos-${toFileName(name)}.jsonl`, minReturn = -Infinity } = args;
-  const { env, recorded } = await record(args, await resolveEnvId(name, args), reporter);
+  const { env, recorded } = await record(args, await resolveRunEnv(name, args), reporter);
   const kept = recorded.filter((episode) => episode.return >= minReturn);
   if (kept.length === 0) {
     reporter.warn(`No file written: none of the ${recorded.length} episodes has a return >= ${minReturn}.`);
     return 1;
   }
-  await writeFileAtomic(
-    output,
-    kept.map((episode) => `${JSON.stringify(toDemonstrationLine(env, episode))}\n`).join(""),
-  );
+  const lines = kept.map((episode) => toDemonstrationLine(env, episode));
+  for (const line of lines) checkInfos(env, line);
+  await writeFileAtomic(output, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
   reporter.print(formatReport(recorded, kept, output));
   return 0;
 }
 
 async function record(
   args: Args,
-  id: string,
+  runEnv: RunEnv,
   reporter: Reporter,
 ): Promise<{ readonly env: Env; readonly recorded: readonly RecordedEpisode[] }> {
-  const { policy = "expert", episodes = 100, seed = 0, maxEpisodeSteps } = args;
-  const makeOptions = {
-    ...readEnvOptions(args),
-    ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
-  };
-  const makeEnv = async () => openEnv(id, makeOptions);
+  const { policy = "expert", episodes = 100, seed = 0 } = args;
+  const { id } = runEnv;
+  const makeEnv = async () => runEnv.open();
   const env = await makeEnv();
   const textEnv = await readTextEnv(env, id).finally(async () => env.close());
   const run = async (policyFactory: PolicyFactory, numEnvs: number) =>
-    recordDemonstrations(makeEnv, policyFactory, { episodes, seed, numEnvs });
+    recordDemonstrations(makeEnv, policyFactory, { episodes, seed, numEnvs, onWarning: reporter.warn });
   if (policy !== "agent") return { env, recorded: await run(policy === "expert" ? expertPolicy : randomPolicy, 1) };
   const { temperature = 1 } = args;
   const isGreedy = temperature === 0;
-  const { agent } = await openAgent(args, id, textEnv, reporter, { seed, temperature: isGreedy ? 1 : temperature });
+  const { agent } = await openAgent({ ...args, temperature }, id, textEnv, reporter);
   try {
     return { env, recorded: await run(agentPolicy(agent, isGreedy ? "eval" : "train"), AGENT_NUM_ENVS) };
   } finally {
@@ -139,6 +139,16 @@ function toDemonstrationLine(
   const infos = turns.map(({ info = {} }) => withoutSolution(info));
   const hasInfo = typeof env.text?.choices === "function" && infos.some((info) => Object.keys(info).length > 0);
   return { env: env.spec?.id, return: value, messages, ...(hasInfo ? { infos } : {}) };
+}
+
+/** @throws ENV_INVALID for infos that would be read differently than they were written. */
+function checkInfos(env: Env, { infos }: Record<string, unknown>): void {
+  const problem = describeUnsavable({ infos });
+  if (problem === undefined) return;
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `No file written: of ${env.spec?.id ?? "the environment"}, ${problem}. Return finite numbers, or null, in infos.`,
+  );
 }
 
 /** Removes the info that only the expert may read. */

@@ -1,8 +1,10 @@
+import { EpisodeRunner } from "../../../rl/rollout/episode-runner.js";
 import { boolean, integer, list, text, type GivenSettings } from "../../../core/settings.js";
 import { Console } from "node:console";
 import { once } from "node:events";
-import { getChoices, make, registry, serveEnv, serveMcp, spaceToJson, type Env } from "../../../envs/index.js";
-import { envOptions, openNamedEnv, resolveEnvId } from "../options/env-options.js";
+import { getChoices, make, registry, spaceToJson, type Env } from "../../../envs/index.js";
+import { serveEnv, serveMcp } from "../../../envs/bridges/index.js";
+import { envOptions, resolveRunEnv } from "../options/env-options.js";
 import { formatCommandLine } from "../command-line.js";
 import { formatTable } from "../display/format-table.js";
 import { defineCommand } from "../options/define-command.js";
@@ -83,9 +85,11 @@ function listEnvs(json: boolean): string {
 }
 
 async function describeEnv(name: string, args: Args): Promise<string> {
-  const env = await openNamedEnv(name, args);
+  const env = await (await resolveRunEnv(name, args)).open();
   try {
-    const { observation, info } = await env.reset({ seed: 1 });
+    const runner = new EpisodeRunner(env);
+    await runner.reset(1);
+    const { observation, info } = runner;
     const { text, spec } = env;
     const id = spec?.id ?? name;
     const { summary = "", knownReturns: { random, best } = {} } = spec ?? {};
@@ -125,9 +129,10 @@ async function runEnvServer(name: string | undefined, args: Args, reporter: Repo
   if (name === undefined) throw new UsageError("ID is missing: envs serve ID.");
   if (args.mcp === true) return runMcpServer(name, args, reporter);
   const { port: requestedPort, host, allowedHosts } = args;
-  const server = await serveEnv(() => openNamedEnv(name, args), { port: requestedPort, host, allowedHosts });
+  const env = await resolveRunEnv(name, args);
+  const server = await serveEnv(async () => env.open(), { port: requestedPort, host, allowedHosts });
   const { url, port } = server;
-  const id = await resolveEnvId(name, args);
+  const { id } = env;
   const { signal } = reporter.handleInterrupts();
   reporter.print(
     args.json === true
@@ -144,7 +149,8 @@ async function runMcpServer(name: string, args: Args, reporter: Reporter): Promi
     throw new UsageError("--mcp is over standard input and output; without it, --port serves /mcp over HTTP.");
   // Standard output is for messages of the protocol, so what an environment prints goes to standard error.
   globalThis.console = new Console(process.stderr, process.stderr);
-  await serveMcp(await openNamedEnv(name, args), { signal: reporter.handleInterrupts().signal });
+  const env = await resolveRunEnv(name, args);
+  await serveMcp(await env.open(), { signal: reporter.handleInterrupts().signal });
   return 0;
 }
 

@@ -3,16 +3,19 @@ import { EXTRACTION_KINDS } from "../../../rl/rollout/extraction.js";
 import { evaluate, type EvalResult } from "../../../rl/train/evaluate.js";
 import { MAX_EVAL_EPISODES } from "../../../rl/train/trainer-settings.js";
 import { EpisodeJudge } from "../../judge/episode-judge.js";
+import { withJudge } from "../../judge/judged-env.js";
 import { judgeSettings } from "../../judge/judge-settings.js";
-import { createEnvFactory, requireTextEnv } from "../../runs/make-text-agent.js";
+import { requireTextEnv } from "../../runs/make-text-agent.js";
+import type { RunEnv } from "../../runs/run-env.js";
 import type { TrainConfig } from "../../runs/run-settings.js";
 import { reportEpisodes } from "../display/report-episodes.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { defineCommand } from "../options/define-command.js";
-import { envOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { envOptions, resolveRunEnv } from "../options/env-options.js";
 import { readRubric } from "../options/read-rubric.js";
 import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
+import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
 const DEFAULT_EPISODES = 1000;
@@ -31,7 +34,7 @@ const commandOptions = defineSettings(
     sample: boolean({ description: "Sample completions as in training instead of decoding greedily." }),
     json: boolean({ description: "Print one JSON object." }),
   },
-  "Evaluation",
+  { group: "Evaluation", common: true },
 );
 
 const options = { ...commandOptions, ...envOptions, ...agentOptions, ...judgeSettings };
@@ -47,24 +50,18 @@ export const evalCommand = defineCommand({
   ],
   positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: true }],
   options,
-  commonOptions: [
-    ...Object.keys(commandOptions),
-    ...Object.keys(envOptions),
-    "model",
-    "adapter",
-    "device",
-    "actionMode",
-  ],
+  showsCommonOptions: true,
   describeDefaults: (table, values) => describeAgentDefaults(table, values),
   run: async (args, reporter, [name]) =>
-    evaluateModel({ ...args, ...(await readRubric(args.judgeRubric)) }, await resolveEnvId(name, args), reporter),
+    evaluateModel({ ...args, ...(await readRubric(args.judgeRubric)) }, await resolveRunEnv(name, args), reporter),
 });
 
-async function evaluateModel(args: Args, env: string, reporter: Reporter): Promise<number> {
+async function evaluateModel(args: Args, env: RunEnv, reporter: Reporter): Promise<number> {
+  if (args.temperature !== undefined && args.sample !== true)
+    throw new UsageError("--temperature requires --sample; without it, the evaluation is greedy.");
   const judge = EpisodeJudge.create(args, reporter.warn);
-  const { maxEpisodeSteps } = args;
-  const makeEnv = createEnvFactory({ env, envOptions: readEnvOptions(args), maxEpisodeSteps }, judge);
-  const { agent, config } = await openAgent(args, env, await requireTextEnv(makeEnv, env), reporter);
+  const makeEnv = async () => withJudge(await env.open(), judge);
+  const { agent, config } = await openAgent(args, env.id, await requireTextEnv(makeEnv, env.id), reporter);
   reporter.handleInterrupts("Stopping; the finished episodes are evaluated. Press Ctrl-C again to quit now.");
   const { signal } = reporter;
   const { episodes = DEFAULT_EPISODES, numEnvs, seed, sample = false } = args;
@@ -81,11 +78,11 @@ async function evaluateModel(args: Args, env: string, reporter: Reporter): Promi
     });
     progress.end();
     const judgeMetrics = judge?.takeMetrics() ?? {};
-    const references = listReferencePolicies(env, readEnvOptions(args), args.maxEpisodeSteps);
+    const references = listReferencePolicies(env);
     const policy = `${args.adapter ?? config.model}, ${sample ? "sampled" : "greedy"}`;
     reporter.print(
       args.json === true
-        ? JSON.stringify({ env, ...describePolicy(args, config), ...result, ...judgeMetrics, references })
+        ? JSON.stringify({ env: env.id, ...describePolicy(args, config), ...result, ...judgeMetrics, references })
         : formatReport(result, policy, references) + describeJudge(judgeMetrics),
     );
   } finally {

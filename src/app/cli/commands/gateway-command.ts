@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { defineSettings, number, pick, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
+import { defineSettings, number, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { gatewaySettings } from "../../gateway/gateway-settings.js";
 import { gatewayRunSettingsOf, resumeGatewayRun, startGatewayRun, type GatewayRun } from "../../runs/gateway-run.js";
 import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
@@ -28,13 +28,14 @@ const commandOptions = {
       }),
       resume: text({ valueName: "folder", description: "Resume the run in this folder." }),
     },
-    "Run",
+    { group: "Run", common: true },
   ),
   ...listenOptions,
   sessionTimeout: number({
-    ...pick(gatewaySettings.sessionTimeoutSeconds, ["default", "above", "description"]),
+    ...gatewaySettings.sessionTimeoutSeconds,
     valueName: "seconds",
     group: "Server",
+    common: true,
   }),
 };
 
@@ -64,10 +65,7 @@ async function createCommand(args: readonly string[]): Promise<Command> {
       { description: "Continue an interrupted run", args: "gateway --resume runs/agent" },
     ],
     options: { ...commandOptions, ...settings },
-    commonOptions: [
-      ..."model adapter algorithm episodes turns batchSize learningRate maxCompletionLength seed device".split(" "),
-      ..."output resume host port apiKey sessionTimeout".split(" "),
-    ],
+    showsCommonOptions: true,
     notes: ["The batch size counts turns for PPO and episodes for the other algorithms."],
     describeDefaults: (table, values) =>
       describeRunDefaults(table, Object.keys(settings), { model: values.model as string | undefined, algorithm }),

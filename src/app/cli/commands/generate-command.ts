@@ -19,7 +19,7 @@ export const generateCommand = defineCommand({
     { description: "Chat with a Hugging Face model", args: "generate -m Qwen/Qwen2.5-0.5B-Instruct" },
   ],
   options: generateOptions,
-  commonOptions: ["model", "adapter", "prompt", "system", "maxNewTokens", "temperature", "seed", "device", "json"],
+  showsCommonOptions: true,
   run: generate,
 });
 

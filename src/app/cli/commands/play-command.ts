@@ -6,10 +6,11 @@ import { AgentEpisodePlayer } from "../interactive/agent-episode-player.js";
 import { InteractiveEpisode } from "../interactive/interactive-episode.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { defineCommand } from "../options/define-command.js";
-import { envOptions, openNamedEnv, resolveEnvId } from "../options/env-options.js";
+import { envOptions, resolveRunEnv } from "../options/env-options.js";
 import { generationSettings } from "../../../generation/generation-options.js";
 import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
+import { closeEnvs } from "../../../rl/rollout/open-envs.js";
 import type { Reporter } from "../reporter.js";
 
 /** Step limit of an agent's episode in an environment without one. */
@@ -21,10 +22,11 @@ const commandOptions = defineSettings(
     text: boolean({ description: "Show the text that a language model reads instead of the rendered state." }),
     agent: boolean({ description: "Let a language model play." }),
   },
-  "Play",
+  { group: "Play", common: true },
 );
 
 const agentOnlyOptions = {
+  ...agentOptions,
   ...defineSettings(
     {
       episodes: integer({ min: 1, default: 1, description: "Number of episodes." }),
@@ -34,9 +36,8 @@ const agentOnlyOptions = {
         description: "Sampling temperature of the completions; 0 is greedy.",
       }),
     },
-    "With --agent",
+    { group: "With --agent", common: true },
   ),
-  ...agentOptions,
 };
 
 const options = { ...commandOptions, ...envOptions, ...agentOnlyOptions };
@@ -64,24 +65,17 @@ export const playCommand = defineCommand({
     },
   ],
   options,
-  commonOptions: [
-    ...Object.keys(commandOptions),
-    ...Object.keys(envOptions),
-    "episodes",
-    "temperature",
-    "model",
-    "adapter",
-    "actionMode",
-  ],
+  showsCommonOptions: true,
   describeDefaults: (table, values) => describeAgentDefaults(table, values),
   run: async (args, reporter, [name]) => {
     checkAgentOptions(args);
-    const env = await openNamedEnv(name, args);
+    const runEnv = await resolveRunEnv(name, args);
+    const env = await runEnv.open();
     try {
-      if (args.agent === true) await playWithAgent(env, await resolveEnvId(name, args), args, reporter);
+      if (args.agent === true) await playWithAgent(env, runEnv.id, args, reporter);
       else await playAtKeyboard(env, args, reporter);
     } finally {
-      await env.close();
+      await closeEnvs([env], reporter.warn);
     }
     return 0;
   },
@@ -108,13 +102,7 @@ async function playWithAgent(env: Env, name: string, args: Args, reporter: Repor
   const limitedEnv = hasLimit ? env : new TimeLimit(env, { maxEpisodeSteps: DEFAULT_MAX_STEPS });
   const { episodes = 1, temperature, seed, text = false } = args;
   const isGreedy = temperature === 0;
-  const { agent } = await openAgent(
-    args,
-    name,
-    await readTextEnv(env, name),
-    reporter,
-    isGreedy ? {} : { temperature },
-  );
+  const { agent } = await openAgent(args, name, await readTextEnv(env, name), reporter);
   try {
     reporter.print(`${env.text?.systemPrompt}\n`);
     const player = new AgentEpisodePlayer(limitedEnv, agent, {

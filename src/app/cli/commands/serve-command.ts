@@ -1,7 +1,7 @@
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { invalidArgument } from "../../../core/errors.js";
-import { defineSettings, integer, list, pick, text, type GivenSettings } from "../../../core/settings.js";
+import { defineSettings, integer, list, text, type GivenSettings } from "../../../core/settings.js";
 import { PeftModel } from "../../../generation/auto-model.js";
 import type { OutputFunctions } from "../../server/score-engine.js";
 import { openModel } from "../open-model.js";
@@ -13,6 +13,7 @@ import type { Reporter } from "../reporter.js";
 
 const serveOptions = {
   model: generateOptions.model,
+  ...modelOptions,
   ...defineSettings(
     {
       modelName: text({ valueName: "name", description: "Name of the model in requests. Default: its id or folder." }),
@@ -21,7 +22,7 @@ const serveOptions = {
         description: "LoRA adapter of the model, served under its own name. May be repeated.",
       }),
     },
-    "Model",
+    { group: "Model" },
   ),
   ...defineSettings(
     {
@@ -30,9 +31,8 @@ const serveOptions = {
         description: "JavaScript module whose exported functions are the custom outputs of /v1/score.",
       }),
     },
-    "Model",
+    { group: "Model" },
   ),
-  ...pick(modelOptions, ["revision", "device", "threads", "quantize", "splitSpecialTokens"]),
   ...listenOptions,
   ...defineSettings(
     {
@@ -43,7 +43,7 @@ const serveOptions = {
       }),
       timeout: integer({ default: 600, min: 1, valueName: "seconds", description: "Maximum time of a request." }),
     },
-    "Server",
+    { group: "Server" },
   ),
 };
 

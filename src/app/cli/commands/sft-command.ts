@@ -1,12 +1,7 @@
-import { defineSettings, pick, text, type GivenSettings } from "../../../core/settings.js";
-import {
-  resumeSftRun,
-  SFT_CHANGEABLE_ON_RESUME,
-  startSftRun,
-  type SftRun,
-  type SftRunHooks,
-} from "../../runs/sft-run.js";
-import { allSftRunSettings, type SftRunOptions } from "../../runs/sft-run-settings.js";
+import { defineSettings, selectSettings, text, type GivenSettings } from "../../../core/settings.js";
+import { listChangeable } from "../../runs/run.js";
+import { resumeSftRun, startSftRun, type SftRun, type SftRunHooks } from "../../runs/sft-run.js";
+import { allSftRunSettings, dataSettings, type SftRunOptions } from "../../runs/sft-run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { reportDownloads } from "../display/report-downloads.js";
 import { SftProgress } from "../display/report-training.js";
@@ -18,13 +13,10 @@ import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
+const settings = { ...dataSettings, ...allSftRunSettings };
+
 const commandOptions = defineSettings(
   {
-    data: text({
-      short: "d",
-      valueName: "file",
-      description: "JSONL file of examples: messages, or prompt and completion.",
-    }),
     output: text({
       short: "o",
       valueName: "folder",
@@ -33,13 +25,14 @@ const commandOptions = defineSettings(
     }),
     resume: text({
       valueName: "folder",
-      description: `Resume the run in this folder. Only these settings may change: ${SFT_CHANGEABLE_ON_RESUME.map(toOptionName).join(", ")}; the files of data and evalData may have moved, but not changed.`,
+      changeable: "resume",
+      description: `Resume the run in this folder. Only these settings may change: ${listChangeable(settings).map(toOptionName).join(", ")}; the files of data and evalData may have moved, but not changed.`,
     }),
   },
-  "Run",
+  { group: "Run", common: true },
 );
 
-const options = { ...commandOptions, ...allSftRunSettings };
+const options = { ...dataSettings, ...commandOptions, ...allSftRunSettings };
 
 type Args = GivenSettings<typeof options>;
 
@@ -51,10 +44,7 @@ export const sftCommand = defineCommand({
     { description: "Continue an interrupted run", args: "sft --resume runs/sft" },
   ],
   options,
-  commonOptions: [
-    ..."data output resume model numTrainEpochs maxSteps batchSize learningRate maxLength".split(" "),
-    ..."evalData device seed".split(" "),
-  ],
+  showsCommonOptions: true,
   run: async (args, reporter) => fineTune(args, reporter),
 });
 
@@ -76,15 +66,14 @@ async function fineTune(args: Args, reporter: Reporter): Promise<number> {
 }
 
 async function resumeExistingRun(args: Args, folder: string, hooks: SftRunHooks): Promise<SftRun> {
-  const { resume: _, ...changes } = args;
-  checkResumeOptions(changes, SFT_CHANGEABLE_ON_RESUME);
-  return resumeSftRun(folder, changes, hooks);
+  checkResumeOptions(args, commandOptions, settings);
+  return resumeSftRun(folder, selectSettings(settings, args), hooks);
 }
 
 function explicitOptions(args: Args): SftRunOptions {
   const { data } = args;
-  if (data === undefined) throw new UsageError(`--data is missing: ${commandOptions.data.description}`);
-  return { data, ...pick(args, Object.keys(allSftRunSettings) as (keyof typeof allSftRunSettings)[]) };
+  if (data === undefined) throw new UsageError(`--data is missing: ${dataSettings.data.description}`);
+  return { data, ...selectSettings(allSftRunSettings, args) };
 }
 
 async function runTraining(run: SftRun, reporter: Reporter): Promise<number> {
@@ -109,11 +98,11 @@ async function runTraining(run: SftRun, reporter: Reporter): Promise<number> {
 }
 
 function describeStart({ folder, trainer, resumedAt }: SftRun): string {
-  const { examples, truncated, skipped } = trainer.dataset!;
+  const { examples, truncated, skipped, lossTokens, answers } = trainer.dataset!;
   const truncatedNote = truncated === 0 ? "" : `, ${truncated} truncated`;
   const skippedNote = skipped === 0 ? "" : `, ${skipped} skipped (too long or without tokens to train on)`;
   return [
-    `${examples.length} examples${truncatedNote}${skippedNote}; ${trainer.totalSteps} updates.`,
+    `${examples.length} examples${truncatedNote}${skippedNote}: ${lossTokens} tokens of ${answers} answers are trained in ${trainer.totalSteps} updates.`,
     resumedAt > 0 ? `Resuming ${folder} from update ${resumedAt}.` : `Run folder: ${folder}`,
   ].join("\n");
 }

@@ -1,4 +1,11 @@
-import { defineSettings, list, pick, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
+import {
+  defineSettings,
+  list,
+  selectSettings,
+  text,
+  type GivenSettings,
+  type SettingTable,
+} from "../../../core/settings.js";
 import { resolve } from "node:path";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
 import { trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
@@ -12,7 +19,7 @@ import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { toFileName } from "../options/default-output.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
-import { envOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { envSourceOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
@@ -42,13 +49,10 @@ const commandOptions = defineSettings(
       description: "Seeds of each trial: a number of seeds (3), or a list (1,2,5).",
     }),
   },
-  "Sweep",
+  { group: "Sweep", common: true },
 );
 
-type Args = GivenSettings<
-  typeof commandOptions & Pick<typeof envOptions, "option" | "envModule" | "tasks" | "reward">
-> &
-  Readonly<Record<string, unknown>>;
+type Args = GivenSettings<typeof commandOptions & typeof envSourceOptions> & Readonly<Record<string, unknown>>;
 
 export const sweepCommand: Command = {
   help: async (args) => (await createCommand(args)).help(args),
@@ -60,7 +64,6 @@ async function createCommand(args: readonly string[]): Promise<Command> {
   const algorithm = await loadArgAlgorithm(args, readSavedAlgorithm);
   // Settings that all trials share: those of a run except the ones that the sweep sets.
   const { seed: _seed, evalEpisodes: _evalEpisodes, ...fixedSettings } = trainSettingsOf(algorithm);
-  const fixedNames = Object.keys(fixedSettings);
   return defineCommand<SettingTable>({
     name: "sweep",
     description:
@@ -75,20 +78,18 @@ async function createCommand(args: readonly string[]): Promise<Command> {
     positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: false }],
     options: {
       ...commandOptions,
-      ...defineSettings(sweepSettings, "Sweep"),
+      ...defineSettings(sweepSettings, { group: "Sweep" }),
       ...fixedSettings,
-      ...pick(envOptions, ["option", "envModule", "tasks", "reward"]),
+      ...envSourceOptions,
     },
-    commonOptions: "search seeds method trials metric config output option model algorithm episodes turns device".split(
-      " ",
-    ),
+    showsCommonOptions: true,
     notes: ["All options of llamagym train except --seed and --eval-episodes apply to every trial."],
     describeDefaults: (table, values) =>
-      describeRunDefaults(table, fixedNames, {
+      describeRunDefaults(table, Object.keys(fixedSettings), {
         ...(values as Partial<TrainOptions>),
         ...(algorithm === undefined ? {} : { algorithm }),
       }),
-    run: async (values, reporter, [name]) => sweep(values as Args, name, fixedNames, reporter),
+    run: async (values, reporter, [name]) => sweep(values as Args, name, fixedSettings, reporter),
   });
 }
 
@@ -101,10 +102,10 @@ async function readSavedAlgorithm({ config }: FileArgs): Promise<unknown> {
 async function sweep(
   args: Args,
   name: string | undefined,
-  fixedNames: readonly string[],
+  fixedSettings: SettingTable,
   reporter: Reporter,
 ): Promise<number> {
-  const sweepOptions = await explicitOptions(args, name, fixedNames);
+  const sweepOptions = await explicitOptions(args, name, fixedSettings);
   const folder = args.output ?? `runs/sweep-${toFileName(sweepOptions.env)}`;
   const report = new SweepReport(reporter, folder);
   const resumeCommand = formatCommandLine(`sweep --output ${quoteArg(folder)}`);
@@ -129,7 +130,7 @@ async function sweep(
 async function explicitOptions(
   args: Args,
   name: string | undefined,
-  fixedNames: readonly string[],
+  fixedSettings: SettingTable,
 ): Promise<SweepOptions> {
   const { version: _, ...file } = normalizeKeys("the sweep", await loadBaseConfig(args, name));
   const { env: fileEnv, envOptions: fileEnvOptions, train, search, ...rest } = file;
@@ -140,11 +141,11 @@ async function explicitOptions(
     );
   return {
     ...rest,
-    ...pick(args, Object.keys(sweepSettings)),
+    ...(selectSettings(sweepSettings, args) as Partial<SweepOptions>),
     ...(args.seeds === undefined ? {} : { seeds: parseSeeds(args.seeds) }),
     env: await resolveEnvId(env, args),
     envOptions: { ...(fileEnvOptions as object | undefined), ...readEnvOptions(args) },
-    train: { ...normalizeKeysIfObject("train", train), ...pick(args, fixedNames) },
+    train: { ...normalizeKeysIfObject("train", train), ...selectSettings(fixedSettings, args) },
     search: { ...normalizeKeysIfObject("search", search), ...parseSearch(args.search) },
   };
 }

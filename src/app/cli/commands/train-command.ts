@@ -1,13 +1,21 @@
 import { existsSync } from "node:fs";
-import { boolean, defineSettings, pick, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
+import {
+  boolean,
+  defineSettings,
+  selectSettings,
+  text,
+  type GivenSettings,
+  type SettingTable,
+} from "../../../core/settings.js";
 import { formatNumber } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
 import { resolveWorkers } from "../../distributed/open-transport.js";
-import { CHANGEABLE_ON_RESUME, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
+import { listChangeable, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
 import { findAlgorithm } from "../../runs/load-algorithm.js";
+import { RunEnv } from "../../runs/run-env.js";
 import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
-import { trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
+import { runSettings, trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { dashboardRoot, startDashboardProcess } from "../dashboard-process.js";
 import { describeStart } from "../display/describe-start.js";
@@ -19,7 +27,7 @@ import { checkResumeOptions } from "../options/check-resume-options.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { timestampedFolder } from "../options/default-output.js";
-import { envOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { envSourceOptions, formatEnvArgs, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
 import { readRubric } from "../options/read-rubric.js";
 import { toOptionName } from "../options/option-names.js";
@@ -44,20 +52,23 @@ const commandOptions = {
       }),
       resume: text({
         valueName: "folder",
-        description: `Resume the run in this folder. Only these settings may change: ${CHANGEABLE_ON_RESUME.map(toOptionName).join(", ")}.`,
+        changeable: "resume",
+        description: `Resume the run in this folder. Only these settings may change: ${listChangeable(runSettings).map(toOptionName).join(", ")}.`,
       }),
     },
-    "Run",
+    { group: "Run", common: true },
   ),
   dashboard: boolean({
     description: "Show the run in the browser while it trains (llamagym dashboard).",
     group: "Run",
+    changeable: "resume",
+    common: true,
   }),
   ...workersOptions,
-  ...pick(envOptions, ["option", "envModule", "tasks", "reward"]),
+  ...envSourceOptions,
 };
 
-type Args = GivenSettings<typeof commandOptions> & Readonly<Record<string, unknown>>;
+type Args = Partial<GivenSettings<typeof commandOptions> & TrainOptions>;
 
 export const trainCommand: Command = {
   help: async (args) => (await createCommand(args)).help(args),
@@ -96,17 +107,14 @@ async function createCommand(args: readonly string[]): Promise<Command> {
       { name: "ENV", description: "Environment, such as blackjack, CartPole-v1 or python:ID.", required: false },
     ],
     options: { ...commandOptions, ...settings },
-    commonOptions: [
-      ..."model algorithm episodes turns batchSize learningRate actionMode maxCompletionLength numEnvs seed".split(" "),
-      ..."evalEpisodes device option config output resume dashboard".split(" "),
-    ],
+    showsCommonOptions: true,
     notes: [
       `Defaults are those of ${findAlgorithm(algorithm ?? "ppo").title}; add --algorithm NAME and --model ID to see others.`,
       "The batch size counts turns for PPO and episodes for the other algorithms.",
     ],
     describeDefaults: (table, values) =>
       describeRunDefaults(table, Object.keys(settings), { model: values.model as string | undefined, algorithm }),
-    run: async (args, reporter, [name]) => train(args as Args, name, reporter),
+    run: async (args, reporter, [name]) => train(args, settings, name, reporter),
   });
 }
 
@@ -116,7 +124,12 @@ async function readSavedAlgorithm({ config, resume }: FileArgs): Promise<unknown
   return resume === undefined ? undefined : (await readRunConfig(resume))?.algorithm;
 }
 
-async function train(args: Args, name: string | undefined, reporter: Reporter): Promise<number> {
+async function train(
+  args: Args,
+  settings: SettingTable,
+  name: string | undefined,
+  reporter: Reporter,
+): Promise<number> {
   const downloads = reportDownloads(reporter);
   const report = new TrainingReport(reporter);
   const runOptions = {
@@ -128,7 +141,7 @@ async function train(args: Args, name: string | undefined, reporter: Reporter): 
   };
   const run =
     args.resume === undefined
-      ? await startNewRun(args, name, runOptions)
+      ? await startNewRun(args, settings, name, runOptions)
       : await resumeExistingRun(args, name, args.resume, runOptions);
   downloads.end();
   const dashboard = args.dashboard === true ? startDashboardProcess(run.folder, reporter) : undefined;
@@ -154,8 +167,13 @@ async function train(args: Args, name: string | undefined, reporter: Reporter): 
   return reporter.signal.aborted ? SIGINT_EXIT_CODE : 0;
 }
 
-async function startNewRun(args: Args, name: string | undefined, runOptions: RunOptions): Promise<Run> {
-  const trainOptions = await explicitOptions(args, name);
+async function startNewRun(
+  args: Args,
+  settings: SettingTable,
+  name: string | undefined,
+  runOptions: RunOptions,
+): Promise<Run> {
+  const trainOptions = await explicitOptions(args, settings, name);
   const folder = args.output ?? timestampedFolder(name ?? trainOptions.env);
   return withModelAdvice(trainOptions.model ?? "", () => startRun(trainOptions, folder, runOptions));
 }
@@ -166,9 +184,8 @@ async function resumeExistingRun(
   folder: string,
   runOptions: RunOptions,
 ): Promise<Run> {
-  const { resume: _, dashboard: _dashboard, redis: _redis, workersFolder: _folder, ...changes } = args;
-  checkResumeOptions(changes, CHANGEABLE_ON_RESUME, name);
-  return resumeRun(folder, changes as Partial<TrainOptions>, runOptions);
+  checkResumeOptions(args, commandOptions, runSettings, name);
+  return resumeRun(folder, selectSettings(runSettings, args), runOptions);
 }
 
 /** Evaluates, trains, saves, evaluates again and prints the comparison. */
@@ -207,18 +224,13 @@ async function runTraining(run: Run, reporter: Reporter, report: TrainingReport,
 async function printComparison(run: Run, before: readonly PolicyReturn[], reporter: Reporter): Promise<void> {
   const evaluated = [...before, ...(await evaluateAgent(run, "after training", "eval", reporter))];
   if (evaluated.length === 0) return;
-  const { env, envOptions: envOptionValues, maxEpisodeSteps } = run.config;
-  reporter.print(formatReturnsTable([...listReferencePolicies(env, envOptionValues, maxEpisodeSteps), ...evaluated]));
+  reporter.print(formatReturnsTable([...listReferencePolicies(new RunEnv(run.config)), ...evaluated]));
 }
 
 /** Names the commands that play and evaluate the result. */
 function describeResult({ config }: Run, adapter: string): string {
-  const envArgs = Object.entries(config.envOptions).map(
-    ([name, value]) => ` -o ${quoteArg(`${name}=${JSON.stringify(value)}`)}`,
-  );
-  const limitArg = config.maxEpisodeSteps === undefined ? "" : ` --max-episode-steps ${config.maxEpisodeSteps}`;
   const checkpointArg = ` --${config.tuning === "lora" ? "adapter" : "model"} ${quoteArg(adapter)}`;
-  const target = `${quoteArg(config.env)}${envArgs.join("")}${limitArg}${checkpointArg}`;
+  const target = `${formatEnvArgs(new RunEnv(config))}${checkpointArg}`;
   return [
     `Saved ${adapter}.`,
     `Watch it play: ${formatCommandLine(`play ${target} --agent`)}`,
@@ -250,28 +262,18 @@ async function evaluateAgent(
   }
 }
 
-async function explicitOptions(args: Args, name: string | undefined): Promise<TrainOptions> {
-  const {
-    config,
-    output: _output,
-    resume: _resume,
-    dashboard: _dashboard,
-    option,
-    envModule,
-    tasks,
-    reward,
-    ...others
-  } = args;
-  const { redis: _redis, workersFolder: _folder, ...settings } = others;
+async function explicitOptions(args: Args, table: SettingTable, name: string | undefined): Promise<TrainOptions> {
+  const { config, envModule } = args;
+  const settings: Partial<TrainOptions> = selectSettings(table, args);
   const { version: _, ...fromFile } = config === undefined ? {} : await readJson(config);
   const env = name ?? fromFile.env;
   if (typeof env !== "string")
     throw new UsageError("ENV is missing: name an environment, such as blackjack, or a --config FILE that has one.");
   const envOptionValues = {
     ...(fromFile.envOptions as object | undefined),
-    ...readEnvOptions({ option, tasks, reward }),
+    ...readEnvOptions(args),
   };
-  const base = typeof settings.adapter === "string" ? (await findRunOfAdapter(settings.adapter))?.model : undefined;
+  const base = settings.adapter !== undefined ? (await findRunOfAdapter(settings.adapter))?.model : undefined;
   const model = base === undefined ? {} : { model: base };
   return {
     ...model,

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { defineSettings, text } from "../../../core/settings.js";
-import { loadEnvModule, resolveReference } from "../../../envs/index.js";
+import { loadEnvModule, resolveReference } from "../../../envs/bridges/index.js";
 import { modelSettings } from "../../../models/model-settings.js";
 import { openWorkerQueue, requireWorkers } from "../../distributed/open-transport.js";
 import { defineCommand } from "../options/define-command.js";

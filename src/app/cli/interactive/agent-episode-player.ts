@@ -42,6 +42,7 @@ export class AgentEpisodePlayer {
       text.startsWith(`${this.lastCompletion}\n`) ? text.slice(this.lastCompletion.length + 1) : text;
     this.currentEpisode = new InteractiveEpisode(env, {
       ...options,
+      settings: agent.settings,
       print: (text) => options.print(withoutCommand(text)),
       printRendering: (text) => options.printRendering(withoutCommand(text)),
     });
@@ -59,8 +60,8 @@ export class AgentEpisodePlayer {
       // Later episodes follow from the first seed.
       await currentEpisode.reset(episode === 0 ? seed : undefined);
       await this.playEpisode();
-      totalReturn += currentEpisode.episodeReturn;
-      totalSteps += currentEpisode.steps;
+      totalReturn += currentEpisode.runner.episodeReturn;
+      totalSteps += currentEpisode.runner.steps;
     }
     if (episodes > 1) {
       print(
@@ -72,12 +73,12 @@ export class AgentEpisodePlayer {
   }
 
   private async playEpisode(): Promise<void> {
-    const { agent, currentEpisode, random, options } = this;
+    const { agent, random, options } = this;
+    const { runner } = this.currentEpisode;
     const agentEpisode = agent.newEpisode(random, options.mode);
     let droppedTurns = 0;
-    while (!currentEpisode.isDone) {
-      const { observation, info } = currentEpisode.pendingObservation;
-      agentEpisode.observe(observation, info);
+    while (!runner.isDone) {
+      agentEpisode.observe(runner.observation, runner.info);
       const { action, turn } = await agentEpisode.act();
       if (agentEpisode.droppedTurns > droppedTurns) {
         const count = agentEpisode.droppedTurns - droppedTurns;

@@ -1,8 +1,9 @@
-import { getChoices, Text, type Env, type Info } from "../../../envs/index.js";
+import { getChoices, Text, type Env } from "../../../envs/index.js";
 import { findNearestName } from "../../../core/suggest.js";
 import { LlamaGymError } from "../../../core/errors.js";
+import { EpisodeRunner, type EpisodeRunnerOptions } from "../../../rl/rollout/episode-runner.js";
 
-interface InteractiveEpisodeOptions {
+interface InteractiveEpisodeOptions extends EpisodeRunnerOptions {
   /** Show the text interface even if the environment renders text art. */
   readonly showText: boolean;
   readonly print: (line: string) => void;
@@ -15,31 +16,26 @@ const MAX_LISTED_CHOICES = 30;
 
 /** An episode driven by typed lines or by actions, with every observation printed. */
 export class InteractiveEpisode {
-  /** Sum of the rewards so far. */
-  episodeReturn = 0;
-  steps = 0;
-  isDone = false;
-  private observation: unknown;
-  private info: Info = {};
+  /** The episode; `reset` starts it. */
+  readonly runner: EpisodeRunner;
 
   constructor(
     private readonly env: Env,
     private readonly options: InteractiveEpisodeOptions,
-  ) {}
+  ) {
+    this.runner = new EpisodeRunner(env, options);
+  }
 
   /** Starts an episode and prints its first observation. */
   async reset(seed?: number): Promise<void> {
-    ({ observation: this.observation, info: this.info } = await this.env.reset({ seed }));
-    this.episodeReturn = 0;
-    this.steps = 0;
-    this.isDone = false;
+    await this.runner.reset(seed);
     await this.printObservation();
   }
 
   /** Takes the action that a line names, or prints why it names none. */
   async handleLine(line: string): Promise<void> {
     const { print } = this.options;
-    if (this.isDone) return print("The episode has ended. /reset starts another one, /quit quits.");
+    if (this.runner.isDone) return print("The episode has ended. /reset starts another one, /quit quits.");
     const action = this.resolveAction(line);
     const rejection = action === undefined ? this.describeRejection(line) : await this.step(action);
     if (rejection !== undefined) print(rejection);
@@ -47,26 +43,22 @@ export class InteractiveEpisode {
 
   /** Takes an action and prints the result. Returns the reason if the environment rejects the action. */
   async step(action: unknown): Promise<string | undefined> {
+    const { runner } = this;
     const { print } = this.options;
-    let result;
+    let reward: number;
     try {
-      result = await this.env.step(action);
+      ({ reward } = await runner.step(action));
     } catch (error) {
       if (!(error instanceof LlamaGymError) || error.code !== "ENV_ACTION_INVALID") throw error;
       return error.message;
     }
-    const { reward, terminated, truncated } = result;
-    this.observation = result.observation;
-    this.info = result.info;
-    this.episodeReturn += reward;
-    this.steps++;
-    this.isDone = terminated || truncated;
     await this.printObservation();
     if (reward !== 0) print(`Reward ${formatReturn(reward)}.`);
-    if (!this.isDone) return undefined;
-    const ending = terminated ? "ended" : "stopped at the step limit";
+    const { end, steps, episodeReturn } = runner;
+    if (end === undefined) return undefined;
+    const ending = end === "terminated" ? "ended" : "stopped at the step limit";
     print(
-      `The episode ${ending} after ${this.steps} ${this.steps === 1 ? "step" : "steps"}: return ${formatReturn(this.episodeReturn)}.`,
+      `The episode ${ending} after ${steps} ${steps === 1 ? "step" : "steps"}: return ${formatReturn(episodeReturn)}.`,
     );
     return undefined;
   }
@@ -81,23 +73,20 @@ export class InteractiveEpisode {
   /** Returns the choices; empty if the environment does not list them. */
   private choices(): readonly string[] {
     const { text } = this.env;
-    return (text === undefined ? undefined : getChoices(text, this.observation, this.info)) ?? [];
-  }
-
-  /** The last observation. */
-  get pendingObservation(): { readonly observation: unknown; readonly info: Info } {
-    const { observation, info } = this;
-    return { observation, info };
+    const { observation, info } = this.runner;
+    return (text === undefined ? undefined : getChoices(text, observation, info)) ?? [];
   }
 
   private parseText(text: string): unknown {
-    return this.env.text?.parseAction(text, this.observation, this.info);
+    const { observation, info } = this.runner;
+    return this.env.text?.parseAction(text, observation, info);
   }
 
   /** Returns the observation as a language model reads it. */
   private observationText(): string {
-    const observationText = this.env.text?.formatObservation(this.observation, this.info);
-    return observationText ?? JSON.stringify(this.env.observationSpace.encode(this.observation));
+    const { observation, info } = this.runner;
+    const observationText = this.env.text?.formatObservation(observation, info);
+    return observationText ?? JSON.stringify(this.env.observationSpace.encode(observation));
   }
 
   private resolveAction(line: string): unknown {
@@ -122,10 +111,9 @@ export class InteractiveEpisode {
   }
 
   private async printObservation(): Promise<void> {
-    const { env, options } = this;
-    const rendering =
-      env.metadata.renderModes.includes("ansi") && !options.showText ? await env.render("ansi") : undefined;
-    if (typeof rendering === "string") return options.printRendering(rendering.trimEnd());
+    const { runner, options } = this;
+    const rendering = options.showText ? undefined : await runner.render();
+    if (rendering !== undefined) return options.printRendering(rendering.trimEnd());
     options.print(this.observationText());
   }
 }

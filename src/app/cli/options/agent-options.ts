@@ -1,14 +1,9 @@
-import { pick, type GivenSettings, type SettingTable } from "../../../core/settings.js";
+import { selectSettings, type GivenSettings, type SettingTable } from "../../../core/settings.js";
+import { baseModelSettings } from "../../../models/model-settings.js";
 import type { TextAgent } from "../../../rl/agent/text-agent.js";
 import { makeTextAgent, type TextEnv } from "../../runs/make-text-agent.js";
 import { findRunOfAdapter } from "../../runs/run-folder.js";
-import {
-  completionSettings,
-  resolveTrainConfig,
-  runSettings,
-  type TrainConfig,
-  type TrainOptions,
-} from "../../runs/run-settings.js";
+import { agentRunSettings, resolveTrainConfig, type TrainConfig, type TrainOptions } from "../../runs/run-settings.js";
 import { openModel } from "../open-model.js";
 import type { Reporter } from "../reporter.js";
 import { withModelAdvice } from "../with-model-advice.js";
@@ -17,25 +12,30 @@ import { modelOptions } from "./generation-options.js";
 
 /** The model of an agent and its completions, for commands that do not train. */
 export const agentOptions = {
-  model: runSettings.model,
+  model: baseModelSettings.model,
   ...modelOptions,
   adapter: {
     ...modelOptions.adapter,
     description: "LoRA adapter to load. An adapter of a run also brings that run's model and completion settings.",
   },
-  ...completionSettings,
+  ...agentRunSettings,
+};
+
+/** What an agent brings along from the run of its adapter. */
+const agentSettings = {
+  model: baseModelSettings.model,
+  quantize: baseModelSettings.quantize,
+  ...agentRunSettings,
 };
 
 export type AgentArgs = GivenSettings<typeof agentOptions>;
 
-const COMPLETION_SETTINGS = Object.keys(completionSettings) as (keyof typeof completionSettings)[];
-
-/** Adds the defaults of completion settings to options that include `agentOptions`. */
+/** Adds the defaults of the agent's settings to options that include `agentOptions`. */
 export function describeAgentDefaults<Table extends SettingTable>(
   options: Table,
   { model }: Pick<AgentArgs, "model">,
 ): Table {
-  return describeRunDefaults(options, COMPLETION_SETTINGS, { model });
+  return describeRunDefaults(options, Object.keys(agentRunSettings), { model });
 }
 
 export interface LoadedAgent {
@@ -45,22 +45,21 @@ export interface LoadedAgent {
 
 /**
  * Opens the agent that options describe. Settings that were not given come from the run of the adapter, else from the
- * defaults of training. The caller closes the agent's model. Throws what opening a model throws.
+ * defaults of training; so does the temperature where it is 0, which only `mode` "eval" samples at. The caller closes the agent's model. Throws what opening a model throws.
  */
 export async function openAgent(
   args: AgentArgs,
   env: string,
   textEnv: TextEnv,
   reporter: Reporter,
-  overrides: Pick<TrainOptions, "temperature" | "seed"> = {},
 ): Promise<LoadedAgent> {
+  const { temperature, ...others } = args;
   const checkpoint = args.adapter ?? args.model;
   const run = checkpoint === undefined ? undefined : await findRunOfAdapter(checkpoint);
   const given = {
     env,
-    ...selectCompletionSettings(run, args),
-    ...withoutUndefined({ model: args.model, ...overrides }),
-    ...withoutUndefined(pick(args, ["quantize", ...COMPLETION_SETTINGS])),
+    ...selectAgentSettings(run, args),
+    ...selectSettings(agentSettings, temperature === 0 ? others : args),
   };
   const config = resolveTrainConfig(given, { envTraits: textEnv });
   const { quantize } = config;
@@ -68,17 +67,11 @@ export async function openAgent(
   return { agent: makeTextAgent(model, textEnv, config), config };
 }
 
-/** Selects a run's model with its quantization, and its completion settings; its pattern only if completions are still constrained to it. */
-function selectCompletionSettings(
+/** Selects a run's model and the settings of its agent; its pattern only if completions are still constrained to it. */
+function selectAgentSettings(
   run: Partial<TrainOptions> | undefined,
   { actionMode = "regex" }: AgentArgs,
 ): Partial<TrainOptions> {
-  if (run === undefined) return {};
-  const selected = COMPLETION_SETTINGS.filter((name) => name !== "actionRegex" || actionMode === "regex");
-  const names: readonly string[] = ["model", "quantize", "temperature", ...selected];
-  return Object.fromEntries(Object.entries(run).filter(([name]) => names.includes(name)));
-}
-
-function withoutUndefined<Values extends object>(values: Values): Partial<Values> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<Values>;
+  const { actionRegex, ...selected } = selectSettings(agentSettings, run ?? {}) as Partial<TrainOptions>;
+  return actionMode === "regex" ? { ...selected, actionRegex } : selected;
 }

@@ -11,8 +11,8 @@ interface CommandDefinition<Table extends SettingTable> {
   readonly examples?: readonly Example[];
   readonly positionals?: readonly Positional[];
   readonly options: Table;
-  /** Options that the short help shows; all by default. */
-  readonly commonOptions?: readonly string[];
+  /** Whether the short help shows only the options that are common. Default false. */
+  readonly showsCommonOptions?: boolean;
   readonly notes?: readonly string[];
   /** Returns the options with the defaults that a run with the given options would use, for the help. */
   readonly describeDefaults?: (options: Table, values: GivenSettings<Table>) => Table;

@@ -62,5 +62,5 @@ function resolveDefaults(algorithm: string, model: string): Readonly<Record<stri
 function formatDefault(value: unknown): string | undefined {
   if (typeof value === "number") return Number.isInteger(value) ? String(value) : formatNumber(value);
   if (typeof value === "boolean") return String(value);
-  return typeof value === "string" ? value : undefined;
+  return typeof value === "string" && value !== "" ? value : undefined;
 }

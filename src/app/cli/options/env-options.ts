@@ -1,14 +1,18 @@
 import { resolve } from "node:path";
-import { defineSettings, integer, list, text, type GivenSettings } from "../../../core/settings.js";
-import { loadEnvModule, openEnv, registry, resolveReference, type Env, type EnvOptions } from "../../../envs/index.js";
-import "../../../text-world/index.js";
+import { defineSettings, list, text, type GivenSettings } from "../../../core/settings.js";
+import { registry, type EnvOptions } from "../../../envs/index.js";
+import { loadEnvModule, resolveReference } from "../../../envs/bridges/index.js";
+import { envSettings, RunEnv } from "../../runs/run-env.js";
+import { quoteArg } from "../command-line.js";
+import { toOptionName } from "./option-names.js";
 import { UsageError } from "./usage-error.js";
 
-/** Options of all commands that create an environment. */
-export const envOptions = defineSettings(
+/** Options that name an environment and its own options. */
+export const envSourceOptions = defineSettings(
   {
     option: list({
       short: "o",
+      common: true,
       valueName: "name=value",
       description: "Option of the environment, such as isSlippery=false. May be repeated.",
     }),
@@ -25,20 +29,27 @@ export const envOptions = defineSettings(
       description:
         "Reward function of an mcp: environment, exported by a JavaScript file; result for that of the server; none for 0.",
     }),
-    maxEpisodeSteps: integer({ min: 1, description: "Step limit of an episode, in place of the registered one." }),
   },
-  "Environment",
+  { group: "Environment" },
 );
+
+/** Options of all commands that create an environment. */
+export const envOptions = { ...envSourceOptions, ...envSettings };
 
 type EnvArgs = Partial<GivenSettings<typeof envOptions>>;
 
-/** Opens the environment that a command's arguments name. */
-export async function openNamedEnv(name: string, args: EnvArgs): Promise<Env> {
-  const { maxEpisodeSteps } = args;
-  return openEnv(await resolveEnvId(name, args), {
-    ...readEnvOptions(args),
-    ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
-  });
+/** Returns the environment that a command's arguments name. */
+export async function resolveRunEnv(name: string, args: EnvArgs): Promise<RunEnv> {
+  return new RunEnv({ ...args, env: await resolveEnvId(name, args), envOptions: readEnvOptions(args) });
+}
+
+/** Formats an environment as the arguments that name it, for a command line to copy. */
+export function formatEnvArgs({ id, options, settings }: RunEnv): string {
+  const optionArgs = Object.entries(options).map(
+    ([name, value]) => `-o ${quoteArg(`${name}=${JSON.stringify(value)}`)}`,
+  );
+  const settingArgs = Object.entries(settings).map(([name, value]) => `--${toOptionName(name)} ${value}`);
+  return [quoteArg(id), ...optionArgs, ...settingArgs].join(" ");
 }
 
 /**

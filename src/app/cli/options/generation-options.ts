@@ -1,4 +1,12 @@
-import { boolean, defineSettings, integer, list, pick, text, type GivenSettings } from "../../../core/settings.js";
+import {
+  boolean,
+  defineSettings,
+  integer,
+  list,
+  selectSettings,
+  text,
+  type GivenSettings,
+} from "../../../core/settings.js";
 import { generationSettings, type GenerationOptions } from "../../../generation/generation-options.js";
 import type { JsonSchema } from "../../../generation/index.js";
 import { readJson } from "../../../models/files/index.js";
@@ -18,19 +26,19 @@ export const modelOptions = defineSettings(
     quantize: modelSettings.quantize,
     splitSpecialTokens: modelSettings.splitSpecialTokens,
   },
-  "Model",
+  { group: "Model" },
 );
 
 const { stop, seed, contextOverflow, ...samplingSettings } = generationSettings;
 
 const promptOptions = defineSettings(
   {
-    prompt: text({ short: "p", description: "Prompt; - reads it from standard input." }),
-    system: text({ description: "System message." }),
+    prompt: text({ short: "p", common: true, description: "Prompt; - reads it from standard input." }),
+    system: text({ common: true, description: "System message." }),
     raw: boolean({ description: "Continue the prompt as plain text, without the chat template." }),
     contextOverflow,
   },
-  "Prompt",
+  { group: "Prompt" },
 );
 
 const constraintOptions = defineSettings(
@@ -42,27 +50,28 @@ const constraintOptions = defineSettings(
       description: "File with a JSON schema; the completion is a JSON value that it allows.",
     }),
   },
-  "Constraints",
+  { group: "Constraints" },
 );
 
 export const generateOptions = {
   model: text({
     group: "Model",
     short: "m",
+    common: true,
     valueName: "path or id",
     required: true,
     description: "Model folder, GGUF file or Hugging Face id (owner/name, owner/name:file.gguf).",
   }),
   ...modelOptions,
   ...promptOptions,
-  ...defineSettings({ ...samplingSettings, seed, stop }, "Sampling"),
+  ...defineSettings({ ...samplingSettings, seed, stop }, { group: "Sampling" }),
   ...constraintOptions,
   ...defineSettings(
     {
-      json: boolean({ description: "Print each completion as one line of JSON." }),
+      json: boolean({ common: true, description: "Print each completion as one line of JSON." }),
       stats: boolean({ description: "Print times and token counts on standard error." }),
     },
-    "Output",
+    { group: "Output" },
   ),
 };
 
@@ -75,7 +84,7 @@ export type GenerateArgs = GivenSettings<typeof generateOptions>;
 export async function toGenerationOptions(args: GenerateArgs): Promise<GenerationOptions> {
   const { choice: choices, jsonSchema, regex } = args;
   const options = {
-    ...pick(args, Object.keys(generationSettings) as (keyof typeof generationSettings)[]),
+    ...selectSettings(generationSettings, args),
     choices,
     regex,
     // Validated with the other options.

@@ -15,5 +15,5 @@ export const listenOptions = defineSettings(
       description: "Key that clients must send. An environment variable hides it from other users of the machine.",
     }),
   },
-  "Server",
+  { group: "Server", common: true },
 );

@@ -24,8 +24,8 @@ export interface HelpPage {
   readonly examples?: readonly Example[];
   readonly positionals?: readonly Positional[];
   readonly options: SettingTable;
-  /** Names of the options that the short help shows; all by default. */
-  readonly commonOptions?: readonly string[];
+  /** Whether the short help shows only the options that are common. */
+  readonly showsCommonOptions?: boolean;
   /** Printed below the options. */
   readonly notes?: readonly string[];
 }
@@ -37,7 +37,8 @@ const MAX_WIDTH = 110;
 /** Renders usage, examples, and either the most used options or all of them under headings. */
 export function renderHelp(page: HelpPage, showAll: boolean, columns = 80): string {
   const width = clampWidth(columns);
-  const { name, description, examples = [], positionals = [], options, commonOptions = Object.keys(options) } = page;
+  const { name, description, examples = [], positionals = [], options, showsCommonOptions = false } = page;
+  const commonOptions = Object.keys(options).filter((option) => !showsCommonOptions || options[option].common === true);
   const hiddenCount = Object.keys(options).length - commonOptions.length;
   const sections = showAll || hiddenCount === 0 ? groupOptions(options) : new Map([["Options", commonOptions]]);
   const usage = positionals.map(({ name: label, required, repeated = false }) => {
@@ -96,7 +97,8 @@ function formatExamples(examples: readonly Example[]): string[] {
 }
 
 function describeOption({ description, default: value, defaultText, aliases = [] }: Setting): string {
-  const shownDefault = defaultText ?? (value === undefined || value === false ? undefined : String(value));
+  const shownDefault =
+    defaultText ?? (value === undefined || value === false || value === "" ? undefined : String(value));
   const otherNames = aliases.map((alias) =>
     typeof alias === "string" ? `--${toOptionName(alias)}` : `--${toOptionName(alias.name)} (${alias.value})`,
   );

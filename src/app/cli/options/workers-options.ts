@@ -14,5 +14,5 @@ export const workersOptions = defineSettings(
         "Directory that all machines share, instead of Redis. With Redis, it carries the trained values only.",
     }),
   },
-  "Workers",
+  { group: "Workers", changeable: "resume" },
 );

@@ -11,9 +11,6 @@ const chart: DotChart = {
   ],
 };
 
-/** Where the plot lies. */
-const PLOT = { left: 72, right: 696, top: 72, bottom: 340 };
-
 function attributesOf(svg: string, kind: string): Record<string, string>[] {
   const lines = svg.split("\n").filter((line) => line.includes(`class="${kind}"`));
   return lines.map((line) =>
@@ -24,19 +21,24 @@ function attributesOf(svg: string, kind: string): Record<string, string>[] {
 describe("renderDotChart", () => {
   it("places dots side by side with error bars and values", () => {
     const svg = renderDotChart(chart);
-    const [first, second] = [PLOT.left + (PLOT.right - PLOT.left) / 4, PLOT.left + (3 * (PLOT.right - PLOT.left)) / 4];
-    // The axis goes from -0.4 to -0.1.
-    const at = (value: number) =>
-      String(Math.round(10 * (PLOT.bottom - ((value + 0.4) / 0.3) * (PLOT.bottom - PLOT.top))) / 10);
-    expect(attributesOf(svg, "dot")).toMatchObject([
-      { cx: String(first), cy: at(-0.2), fill: "#0a7cc1" },
-      { cx: String(second), cy: at(-0.4), fill: "#e07b00" },
-    ]);
-    expect(attributesOf(svg, "error")).toMatchObject([
-      { x1: String(first), x2: String(first), y1: at(-0.3), y2: at(-0.1) },
-    ]);
-    expect(attributesOf(svg, "value")).toMatchObject([{ cy: at(-0.3) }, { cy: at(-0.1) }]);
-    expect(svg).toContain(`<text class="soft" x="${first}" y="358" text-anchor="middle">4</text>`);
+    const [dot, other] = attributesOf(svg, "dot");
+    const [error] = attributesOf(svg, "error");
+    const [low, high] = attributesOf(svg, "value");
+    const [bottom] = attributesOf(svg, "axis");
+    const top = Math.min(...attributesOf(svg, "grid").map(({ y1 }) => Number(y1)));
+    // The axis goes from -0.4, the lowest dot, to -0.1, the end of the error bar.
+    expect(other.cy).toBe(bottom.y1);
+    expect(Number(high.cy)).toBe(top);
+    const unit = (Number(bottom.y1) - top) / 0.3;
+    expect(Number(dot.cy)).toBeCloseTo(top + 0.1 * unit, 1);
+    expect(Number(low.cy)).toBeCloseTo(top + 0.2 * unit, 1);
+    expect(error).toMatchObject({ x1: dot.cx, x2: dot.cx, y1: low.cy, y2: high.cy });
+    // Two dots, each in the middle of its half.
+    const width = Number(bottom.x2) - Number(bottom.x1);
+    expect(Number(dot.cx) - Number(bottom.x1)).toBe(width / 4);
+    expect(Number(other.cx) - Number(bottom.x1)).toBe((3 * width) / 4);
+    expect([dot.fill, other.fill]).toEqual(["#0a7cc1", "#e07b00"]);
+    expect(svg).toMatch(new RegExp(`<text class="soft" x="${dot.cx}" y="\\d+" text-anchor="middle">4</text>`));
     expect(svg).toContain("<title>rate &lt; 0.1</title>");
     expect(svg).toContain(">stopped</text>");
   });

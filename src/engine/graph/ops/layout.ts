@@ -12,7 +12,7 @@ import {
 import { LlamaGymError } from "../../../core/errors.js";
 import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { scalar } from "./leaves.js";
-import { output } from "./norm.js";
+import { output } from "./output.js";
 import { sumToShape } from "./reduce.js";
 
 export const reshapeOperation = defineOperation<{ readonly shape: Shape }>({

@@ -1,7 +1,8 @@
 import { sameDim } from "../dim.js";
 import type { Emitter } from "../emitter.js";
-import { apply, defineOperation, noGradient, shapeError, type Node } from "../node.js";
+import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { dimValue } from "./leaves.js";
+import { output } from "./output.js";
 import { add, div, exp, mul, sub } from "./elementwise.js";
 import { reduceMean, reduceSum, sumToShape } from "./reduce.js";
 import { ifNonEmpty } from "./if-non-empty.js";
@@ -113,19 +114,6 @@ export const layerNormOperation = defineOperation<NormAttributes>({
   onnx: ({ inputs, attributes: { epsilon }, emitter }) =>
     emitter.emitAll("LayerNormalization", inputs, 3, { axis: -1, epsilon: { float: epsilon } }),
 });
-
-/** Output `index` of an operation with several; its gradient reaches that operation's rule as one of `upstreams`. */
-export const outputOperation = defineOperation<{ readonly index: number }>({
-  name: "output",
-  infer: ([x], { index }) => x.outputs[index],
-  gradient: noGradient,
-  onnx: ({ inputs, attributes: { index } }) => inputs[index],
-});
-
-/** Returns output `index` of an operation with several outputs. */
-export function output(node: Node, index: number): Node {
-  return apply(outputOperation, [node], { index });
-}
 
 /** exp(x) / sum(exp(x)) along the last axis. */
 export function softmax(x: Node): Node {

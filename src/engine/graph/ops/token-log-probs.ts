@@ -2,7 +2,8 @@ import { sameShape, dim } from "../dim.js";
 import { Emitter, createValueInfo } from "../emitter.js";
 import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { add, mul } from "./elementwise.js";
-import { emitLogSoftmax, output } from "./norm.js";
+import { emitLogSoftmax } from "./norm.js";
+import { output } from "./output.js";
 import { reshape } from "./layout.js";
 
 export interface LmHeadAttributes {

@@ -83,6 +83,8 @@ export type KernelCall =
       readonly logits: BufferView;
       readonly rawProbabilities: BufferView;
       readonly tokens: Int32Array;
+      /** Number of most probable tokens to return for each row. */
+      readonly topLogProbs: readonly number[];
     };
 
 /**
@@ -103,7 +105,14 @@ export interface SampleResult {
   readonly topLogProbs: SampledToken[][];
 }
 
-export type KernelResult = number | SampleResult | Float64Array | undefined;
+/** Scores by row. */
+export interface ScoreResult {
+  readonly logProbs: Float64Array;
+  /** Most probable tokens of the rows that requested them. */
+  readonly topLogProbs: SampledToken[][];
+}
+
+export type KernelResult = number | SampleResult | ScoreResult | undefined;
 
 /** Runs a kernel. @throws Error when views differ in size or a block exceeds its view. */
 export function runKernel(call: KernelCall, floats: (view: BufferView) => Float32Array): KernelResult {
@@ -130,13 +139,22 @@ export function runKernel(call: KernelCall, floats: (view: BufferView) => Float3
       return undefined;
     case "sample":
       return sample(call, floats);
-    case "gatherLogProbs": {
-      const { logits, rawProbabilities, tokens } = call;
-      return Float64Array.from(tokens, (token, row) =>
-        rawLogProb(rowView(logits, row, floats), rowView(rawProbabilities, row, floats), token),
-      );
-    }
+    case "gatherLogProbs":
+      return gatherLogProbs(call, floats);
   }
+}
+
+function gatherLogProbs(
+  { logits, rawProbabilities, tokens, topLogProbs: counts }: Extract<KernelCall, { name: "gatherLogProbs" }>,
+  floats: (view: BufferView) => Float32Array,
+): ScoreResult {
+  const topLogProbs: SampledToken[][] = [];
+  const logProbs = Float64Array.from(tokens, (token, i) => {
+    const [scores, raw] = [rowView(logits, i, floats), rowView(rawProbabilities, i, floats)];
+    if (counts[i] > 0) topLogProbs[i] = mostProbable(scores, raw, counts[i]);
+    return rawLogProb(scores, raw, token);
+  });
+  return { logProbs, topLogProbs };
 }
 
 function checkSameSize(first: BufferView, ...others: readonly BufferView[]): void {

@@ -55,6 +55,11 @@ export function sampleToken(
   return sampleFromDistribution(tokenDistribution(row, params, seenTokens, allowedTokens), uniform);
 }
 
+/** Whether parameters exclude tokens from the distribution. */
+export function filtersTokens({ topK, topP, minP }: SamplingParams): boolean {
+  return topK > 0 || topP < 1 || minP > 0;
+}
+
 /** Returns what `sampleToken` draws from at a temperature above 0. */
 export function tokenDistribution(
   row: RowLogits,
@@ -62,8 +67,8 @@ export function tokenDistribution(
   seenTokens: ArrayLike<number>,
   allowedTokens?: Int32Array,
 ): TokenDistribution {
-  const isUnfiltered = params.topK === 0 && params.topP >= 1 && params.minP === 0 && params.repetitionPenalty === 1;
-  return isUnfiltered && allowedTokens === undefined
+  const isUnchanged = !filtersTokens(params) && params.repetitionPenalty === 1;
+  return isUnchanged && allowedTokens === undefined
     ? row.probabilities
     : filterCandidates(row, params, seenTokens, allowedTokens);
 }

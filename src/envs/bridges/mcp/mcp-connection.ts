@@ -4,8 +4,9 @@ import type { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/cl
 import type * as McpTypes from "@modelcontextprotocol/sdk/types.js";
 import { errorMessage, invalidArgument, invalidEnv, LlamaGymError } from "../../../core/errors.js";
 import { excerpt } from "../../../core/format.js";
-import { asJsonObject, isNestedDeeper, type JsonObject } from "../../../core/json.js";
-import { bridgeError } from "../channel.js";
+import { asJsonObject, isJsonObject, isNestedDeeper, type JsonObject } from "../../../core/json.js";
+import { printWarning } from "../../../core/terminal-text.js";
+import { bridgeError, formatJson } from "../channel.js";
 import { MAX_MESSAGE_BYTES, MAX_MESSAGE_DEPTH, MAX_SCHEMA_LENGTH } from "../limits.js";
 import { loadMcpSdk } from "./load-mcp-sdk.js";
 import * as limits from "./mcp-limits.js";
@@ -144,36 +145,33 @@ export class McpConnection {
 
   private async listTools(): Promise<void> {
     const tools: McpTool[] = [];
+    const problems: string[] = [];
+    let numListed = 0;
     let cursor: string | undefined;
     this.areToolsStale = false;
     for (let page = 0; page === 0 || cursor !== undefined; page++) {
       if (page === limits.MAX_TOOL_PAGES) throw this.invalid(`lists its tools on more than ${page} pages.`);
       const params = cursor === undefined ? {} : { cursor };
-      const schema = this.types.ListToolsResultSchema;
+      // The SDK's schema of a list refuses all tools for a fault of one.
+      const schema = this.types.ResultSchema;
       const list = await this.request({ method: "tools/list", params }, schema, this.options.startTimeout);
-      tools.push(
-        ...list.tools.map(({ name, description = "", inputSchema }) => this.readTool(name, description, inputSchema)),
-      );
-      if (tools.length > limits.MAX_TOOLS) throw this.invalid(`has more than ${limits.MAX_TOOLS} tools.`);
-      cursor = list.nextCursor;
+      if (!Array.isArray(list.tools)) throw this.invalid("answers tools/list without a list of tools.");
+      numListed += list.tools.length;
+      if (numListed > limits.MAX_TOOLS) throw this.invalid(`has more than ${limits.MAX_TOOLS} tools.`);
+      for (const json of list.tools as readonly unknown[]) {
+        const tool = readTool(json);
+        if (typeof tool === "string") problems.push(tool);
+        else tools.push(tool);
+      }
+      cursor = typeof list.nextCursor === "string" ? list.nextCursor : undefined;
     }
+    if (problems.length > 0 && tools.length === 0) throw this.invalid(`has no usable tool: ${problems[0]}`);
+    for (const problem of problems) printWarning(`${this.options.name} has a tool that is left out: ${problem}`);
     const { length } = JSON.stringify(tools.map(({ parameters }) => parameters));
     if (length > MAX_SCHEMA_LENGTH)
       throw this.invalid(`has schemas of ${length} characters, at most ${MAX_SCHEMA_LENGTH} are allowed.`);
     if (new Set(tools.map(({ name }) => name)).size < tools.length) throw this.invalid("has two tools of one name.");
     this.tools = tools;
-  }
-
-  private readTool(name: string, description: string, inputSchema: unknown): McpTool {
-    if (name === "" || name.length > limits.MAX_TOOL_NAME_LENGTH)
-      throw this.invalid(
-        `has a tool with a name of ${name.length} characters, 1 to ${limits.MAX_TOOL_NAME_LENGTH} are allowed.`,
-      );
-    if (isNestedDeeper(inputSchema, MAX_MESSAGE_DEPTH))
-      throw this.invalid(`has a schema of more than ${MAX_MESSAGE_DEPTH} levels for its tool ${name}.`);
-    const { $schema: _dialect, ...parameters } = asJsonObject(inputSchema) ?? {};
-    const withProperties = { properties: {}, ...parameters };
-    return { name, description: excerpt(description, limits.MAX_DESCRIPTION_LENGTH), parameters: withProperties };
   }
 
   private request<Schema extends Parameters<Client["request"]>[1]>(
@@ -198,6 +196,25 @@ export class McpConnection {
     const details = stderr.trim() === "" ? "" : ` The end of its output: ${stderr.trim()}`;
     return bridgeError(this.options.name, `${problem}: ${excerpt(errorMessage(cause), 500)}.${details}`, cause);
   }
+}
+
+/** Reads a tool of a list; returns what is wrong with one that cannot be called. */
+function readTool(json: unknown): McpTool | string {
+  const { name, description, inputSchema = { type: "object" } } = asJsonObject(json) ?? {};
+  if (typeof name !== "string") return `its name is ${formatJson(name, 60)}, expected text.`;
+  const shown = JSON.stringify(excerpt(name, 60));
+  if (name === "" || name.length > limits.MAX_TOOL_NAME_LENGTH)
+    return `the name ${shown} has ${name.length} characters, 1 to ${limits.MAX_TOOL_NAME_LENGTH} are allowed.`;
+  if (!isJsonObject(inputSchema))
+    return `the inputSchema of ${shown} is ${formatJson(inputSchema, 60)}, expected an object.`;
+  if (isNestedDeeper(inputSchema, MAX_MESSAGE_DEPTH))
+    return `the inputSchema of ${shown} has more than ${MAX_MESSAGE_DEPTH} levels.`;
+  const { $schema: _dialect, ...parameters } = inputSchema;
+  return {
+    name,
+    description: excerpt(typeof description === "string" ? description : "", limits.MAX_DESCRIPTION_LENGTH),
+    parameters: { type: "object", properties: {}, ...parameters },
+  };
 }
 
 /** Processes that have not ended, which this process kills when it exits. */

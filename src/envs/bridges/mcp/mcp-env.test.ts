@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { listen } from "../../../../test/support/http-server.js";
 import { openEnv } from "../../registry/open-env.js";
@@ -150,10 +150,32 @@ describe("an MCP server over stdio as an environment", () => {
   });
 
   it.each([
+    [
+      "malformed",
+      [
+        /its name is nothing, expected text/,
+        /its name is 5, expected text/,
+        /the inputSchema of "text" is none, expected an object/,
+        /the name "xxx.* has 500 characters/,
+      ],
+      ["open", "bare"],
+    ],
+    ["deep-schema", [/the inputSchema of "deep" has more than 64 levels/], []],
+  ])("leaves out tools that cannot be called, with a warning: %s", async (mode, problems, added) => {
+    const warn = vi.spyOn(console, "warn").mockReturnValue();
+    const whole = (await open()).text.systemPrompt;
+    const { systemPrompt } = (await open({}, mode)).text;
+    expect(warn.mock.calls.map(String)).toEqual(problems.map((problem) => expect.stringMatching(problem) as unknown));
+    const namesOf = (prompt: string) => Array.from(prompt.matchAll(/^{"name":"(\w+)"/gm), ([, name]) => name);
+    expect(namesOf(systemPrompt)).toEqual([...added, ...namesOf(whole)]);
+    warn.mockRestore();
+  });
+
+  it.each([
     ["exit", "ENV_FAILED", /no database/],
     ["many-tools", "ENV_INVALID", /more than 128 tools/],
     ["large-schema", "ENV_INVALID", /schemas of \d+ characters/],
-    ["deep-schema", "ENV_INVALID", /more than 64 levels/],
+    ["only-malformed", "ENV_INVALID", /no usable tool: the inputSchema of "text" is none, expected an object/],
     ["endless-pages", "ENV_INVALID", /more than 128 pages/],
     ["twins", "ENV_INVALID", /two tools of one name/],
   ])("rejects a server that starts with %s", async (mode, code, message) => {

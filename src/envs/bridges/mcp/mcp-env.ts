@@ -2,6 +2,7 @@ import { errorMessage, invalidArgument, invalidEnv, LlamaGymError } from "../../
 import { asJsonObject, type JsonObject, type JsonValue } from "../../../core/json.js";
 import { unknownSetting } from "../../../core/settings.js";
 import { Env, type ResetOptions, type ResetResult, type StepResult } from "../../env.js";
+import { formatMember } from "../../spaces/format-member.js";
 import type { TextInterface } from "../../text-interface.js";
 import { checkTimeoutMs } from "../channel.js";
 import { parseServerUrl } from "../http/http-client.js";
@@ -266,7 +267,7 @@ function createToolText(
       const call: JsonValue | undefined = parseLastObject(completion);
       return space.contains(call) ? (call as unknown as McpCall) : undefined;
     },
-    formatAction: (call) => JSON.stringify(call),
+    formatAction: (call) => formatMember(call as unknown as JsonValue, space.schema),
     jsonSchema: space.schema,
   };
 }

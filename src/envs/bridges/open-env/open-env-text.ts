@@ -2,7 +2,9 @@ import type { Space } from "../../spaces/space.js";
 import type { TextInterface } from "../../text-interface.js";
 import { type JsonObject, type JsonValue, asJsonObject } from "../../../core/json.js";
 import { checkText, createTextInterface, type TextInterfaceOptions } from "../create-text-interface.js";
-import { resolveReferences, type JsonSpace } from "../json-space.js";
+import { formatMember } from "../../spaces/format-member.js";
+import { resolveReferences } from "../../spaces/schema-references.js";
+import type { JsonSpace } from "../json-space.js";
 import { MAX_ACTION_NAMES, MAX_ACTION_NAME_LENGTH } from "../limits.js";
 
 /** Creates the text interface of an environment on a llamagym server, which formats the observations. */
@@ -50,7 +52,7 @@ export function createJsonTextInterface(
     },
     formatAction: (action) => {
       const value = textField === undefined ? action : (action as JsonObject)[textField];
-      return typeof value === "string" ? value : JSON.stringify(value);
+      return typeof value === "string" ? value : formatMember(value as JsonValue, space.schema);
     },
   };
 }

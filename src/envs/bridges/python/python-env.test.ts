@@ -7,7 +7,8 @@ import "../register-openers.js";
 import { PythonEnv, type PythonEnvOptions } from "./python-env.js";
 
 /** A script with the protocol of the Python bridge, so that these tests need no Python. */
-const fake = fileURLToPath(new URL("../../../../test/fixtures/envs/fake-python.sh", import.meta.url));
+const fixtures = fileURLToPath(new URL("../../../../test/fixtures/envs/", import.meta.url));
+const fake = `${fixtures}fake-python.sh`;
 /** A Python with gymnasium, if available. */
 const real = [process.env.LLAMAGYM_TEST_PYTHON, "bench/peers/.venv/bin/python", "python3"].find(
   (python) => python !== undefined && spawnSync(python, ["-c", "import gymnasium"]).status === 0,
@@ -124,6 +125,49 @@ describe.skipIf(real === undefined)("Python's Gymnasium (skipped without a Pytho
     expect(await env.step(2)).toMatchObject({ observation: 1, truncated: false });
     expect(await env.step(2)).toMatchObject({ observation: 2, truncated: true });
     await env.close();
+  });
+
+  describe("with spaces and infos that JSON does not know", () => {
+    const odd = { ...options, modules: ["odd_envs"], environment: { PYTHONPATH: fixtures } };
+    const kinds = ["flags", "int64", "uint64", "boxs", "discretes", "dicts", "tuples"];
+
+    it.each([...kinds, ...kinds.slice(3).map((kind) => `stacked-${kind}`)])(
+      "observes what it did: %s",
+      async (kind) => {
+        const env = await open("Echo-v0", { ...odd, options: { kind } });
+        await env.reset({ seed: 1 });
+        env.actionSpace.seed(1);
+        for (let i = 0; i < 10; i++) {
+          const action = env.actionSpace.sample();
+          expect((await env.step(action)).observation).toEqual(action);
+        }
+      },
+    );
+
+    it("reads infos as JSON, and as text what JSON cannot say", async () => {
+      const env = await open("Echo-v0", odd);
+      expect((await env.reset({ seed: 1 })).info).toEqual({
+        bytes: "b'abc'",
+        date: "2026-01-02",
+        dates: ["2026-01-02"],
+        today: "2026-01-02",
+        complex: "(1+2j)",
+        long: 0.5,
+        infinite: "Infinity",
+        huge: String(2n ** 60n),
+        flag: true,
+        objects: [1, "a", null],
+        set: [1],
+        3: 0.5,
+      });
+    });
+
+    it("refuses an observation that doubles cannot hold, and continues", async () => {
+      const env = await open("Huge-v0", odd);
+      await env.reset({ seed: 1 });
+      await expect(env.step(env.actionSpace.sample())).rejects.toThrow(/integer 1152921504606846977 is beyond 2\^53/);
+      await env.reset({ seed: 1 });
+    });
   });
 
   it("reports Gymnasium's error for an unknown id", async () => {

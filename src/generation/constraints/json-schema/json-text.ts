@@ -11,14 +11,6 @@ const UNESCAPED_CHARACTERS = difference(ANY_CHARACTER, ESCAPED_CHARACTERS);
 
 const QUOTE = literal('"');
 
-/** Formats a value as JSON on one line: strings and numbers as JSON.stringify does, with ", " and ": " between values. */
-export function formatJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(formatJson).join(", ")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${formatJson(member)}`);
-  return `{${members.join(", ")}}`;
-}
-
 /** Matches the strings of `min` to `max` code points. */
 export function stringWithLength(min: number, max: number): Expression {
   return sequence([QUOTE, repetition(escapeCharacters(ANY_CHARACTER), min, max), QUOTE]);

@@ -2,7 +2,8 @@ import { LlamaGymError } from "../../../core/errors.js";
 import { type Expression, NO_MATCH, alternatives, literal } from "../regex/expression.js";
 import { parseRegex } from "../regex/parse-regex.js";
 import { FORMATS } from "./formats.js";
-import { formatJson, stringWithContent, stringWithLength } from "./json-text.js";
+import { formatJsonLine } from "../../../core/json.js";
+import { stringWithContent, stringWithLength } from "./json-text.js";
 import {
   type JsonSchema,
   type TypeName,
@@ -24,8 +25,8 @@ export function readValues(schema: JsonSchema, path: string): Expression {
   const values: unknown[] = list ?? [constant];
   const texts = values
     .filter((value) => types === undefined || types.some((type) => isOfType(value, type)))
-    .map(formatJson);
-  const allowed = constant === undefined ? texts : texts.filter((text) => text === formatJson(constant));
+    .map(formatJsonLine);
+  const allowed = constant === undefined ? texts : texts.filter((text) => text === formatJsonLine(constant));
   return alternatives([...new Set(allowed)].map(literal));
 }
 

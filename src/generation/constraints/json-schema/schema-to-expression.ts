@@ -8,7 +8,7 @@ import {
   repetition,
   sequence,
 } from "../regex/expression.js";
-import { formatJson } from "./json-text.js";
+import { formatJsonLine } from "../../../core/json.js";
 import {
   type JsonSchema,
   type TypeName,
@@ -243,7 +243,7 @@ function haveDiscriminator(options: readonly JsonSchema[]): boolean {
       const property = isSchema(properties) ? properties[name] : undefined;
       if (!isSchema(property) || !Array.isArray(required) || !required.includes(name)) return [undefined];
       const list = property.const === undefined ? property.enum : [property.const];
-      return Array.isArray(list) ? list.map(formatJson) : [undefined];
+      return Array.isArray(list) ? list.map(formatJsonLine) : [undefined];
     });
     return !values.includes(undefined) && new Set(values).size === values.length;
   });

@@ -24,9 +24,9 @@ export function selectFiles(id: string, paths: readonly string[], file: string |
   const weights = paths.filter((path) => path.endsWith(".safetensors") && !path.includes("/"));
   if (configFiles.includes("adapter_config.json") && !configFiles.includes("config.json"))
     return { kind: "folder", files: [...configFiles, ...weights] };
+  if (weights.includes(WEIGHTS_NAME)) return { kind: "folder", files: [...configFiles, WEIGHTS_NAME] };
   if (paths.includes(WEIGHTS_INDEX_NAME))
     return { kind: "folder", files: [...configFiles, WEIGHTS_INDEX_NAME], index: WEIGHTS_INDEX_NAME };
-  if (weights.includes(WEIGHTS_NAME)) return { kind: "folder", files: [...configFiles, WEIGHTS_NAME] };
   if (weights.length === 1 && configFiles.includes("config.json"))
     return { kind: "folder", files: [...configFiles, ...weights] };
   const groups = groupGgufFiles(paths);

@@ -2,26 +2,10 @@ import type { JsonObject, JsonValue } from "../../../core/json.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { JsonFields } from "../json-fields.js";
 import { formatJson } from "../json-file.js";
+import { LORA_DEFAULTS, type LoraConfig } from "./lora-config.js";
 
 /** PEFT's adapter_config.json of a LoRA adapter with camelCase names. */
-export interface AdapterConfig {
-  readonly r: number;
-  readonly loraAlpha: number;
-  readonly loraDropout: number;
-  /** Module names (full paths or suffixes), a regular expression for full paths, or "all-linear". */
-  readonly targetModules: string | readonly string[];
-  /** Scales by alpha / sqrt(r) instead of alpha / r. */
-  readonly useRslora: boolean;
-  /** Ranks by regular expression for the end of a module's path. */
-  readonly rankPattern: Readonly<Record<string, number>>;
-  /** Alphas by the same rule. */
-  readonly alphaPattern: Readonly<Record<string, number>>;
-  /** Layers whose target modules are adapted, counted from 0; empty for all. */
-  readonly layersToTransform: number | readonly number[];
-  /** Name of the list of layers in module paths; empty for any. */
-  readonly layersPattern: string | readonly string[];
-  /** Modules that are not adapted: names (full paths or suffixes), or a regular expression for full paths. */
-  readonly excludeModules: string | readonly string[];
+export interface AdapterConfig extends LoraConfig {
   /** Whether the adapted weights are stored [in, out] (GPT-2). */
   readonly fanInFanOut: boolean;
   /** Modules that are fully trained and saved. */
@@ -35,16 +19,7 @@ export interface AdapterConfig {
 
 /** PEFT's defaults. */
 export const ADAPTER_DEFAULTS: AdapterConfig = {
-  r: 8,
-  loraAlpha: 8,
-  loraDropout: 0,
-  targetModules: "all-linear",
-  useRslora: false,
-  rankPattern: {},
-  alphaPattern: {},
-  layersToTransform: [],
-  layersPattern: [],
-  excludeModules: [],
+  ...LORA_DEFAULTS,
   fanInFanOut: false,
   modulesToSave: [],
   baseModelNameOrPath: null,

@@ -96,15 +96,16 @@ function noWeightsError(folder: string, names: readonly string[]): LlamaGymError
 }
 
 /**
- * Opens the weights of a Hugging Face model folder: shards by their index, `model.safetensors`, or
+ * Opens the weights of a Hugging Face model folder: `model.safetensors`, shards by their index, or
  * the only safetensors file. @throws FILE_NOT_FOUND, FILE_CORRUPT, FORMAT_UNSUPPORTED.
  */
 export async function openWeightFolder(folder: string): Promise<WeightFile> {
   const names = await fs.list(folder).catch((error: unknown) => {
     throw toReadError(folder, error);
   });
-  if (names.includes(WEIGHTS_INDEX_NAME)) return openShards(folder);
+  // An index next to one file is left from an earlier save: Transformers reads the file.
   if (names.includes(WEIGHTS_NAME)) return SafetensorsFile.open(fs.join(folder, WEIGHTS_NAME));
+  if (names.includes(WEIGHTS_INDEX_NAME)) return openShards(folder);
   const others = names.filter((name) => name.endsWith(".safetensors") && !name.startsWith("adapter_"));
   if (others.length === 1) return SafetensorsFile.open(fs.join(folder, others[0]));
   throw noWeightsError(folder, names);

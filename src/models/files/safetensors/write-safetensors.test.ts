@@ -128,6 +128,17 @@ describe("openWeightFolder", () => {
     await expect(openWeightFolder(join(folder, "none"))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
   });
 
+  it("reads one file rather than the index of an earlier save", async () => {
+    await writeFile(
+      join(folder, "model.safetensors.index.json"),
+      JSON.stringify({ weight_map: { a: "x.safetensors" } }),
+    );
+    await writeSafetensors(join(folder, "model.safetensors"), [{ name: "b", shape: [1], data: numbers(1) }]);
+    const weights = await openWeightFolder(folder);
+    expect([...weights.entries.keys()]).toEqual(["b"]);
+    await weights.close();
+  });
+
   it.each([
     ["a shard outside of the folder", { weight_map: { a: "../x.safetensors" } }, "FILE_CORRUPT"],
     ["a shard that is not there", { weight_map: { a: "x.safetensors" } }, "FILE_NOT_FOUND"],

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { readTextFixture } from "../../../../test/support/text.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { ChatTemplate } from "./chat-template.js";
-import { MAX_SOURCE_LENGTH, MAX_WHITESPACE_RUN } from "./limits.js";
+import { MAX_SOURCE_LENGTH } from "./limits.js";
 import { strftime } from "./strftime.js";
 
 interface RenderedCase {
@@ -61,6 +61,17 @@ describe("templates after published formats", () => {
   });
 });
 
+describe("a construct renders as in jinja2", () => {
+  const { variables, rows } = readTextFixture("constructs.json") as {
+    variables: Record<string, unknown>;
+    rows: { template: string; text?: string }[];
+  };
+  it.each(rows.map((row) => [row.template, row] as const))("%j", (template, { text }) => {
+    const ours = outcome(() => ({ text: new ChatTemplate(template).render({ variables }) }));
+    expect("text" in ours ? ours.text : undefined).toBe(text);
+  });
+});
+
 describe("a failing template", () => {
   it("reports the message of raise_exception", () => {
     const template = new ChatTemplate("{{ raise_exception('Only one user, please.') }}");
@@ -69,7 +80,7 @@ describe("a failing template", () => {
     expect(cause(error)).toBe("Only one user, please.");
   });
 
-  it.each(["{% for x in %}", "{{ a.b", "{% if a %}", "{{ 'open }}", "{% unknown %}", "{{ [1, }}", "{#"])(
+  it.each(["{% for x in %}", "{{ a.b", "{% if a %}", "{{ 'open }}", "{% unknown %}", "{{ [1, }}", "{# x"])(
     "is reported when it is no Jinja: %s",
     (source) => {
       expect(failure(() => new ChatTemplate(source)).code).toBe("TEMPLATE_FAILED");
@@ -99,7 +110,7 @@ const hostile: Record<string, string> = {
     "{% for a in range(99999) %}{% for b in range(99999) %}{% macro m() %}" +
     `${"{{ 1 }}".repeat(10_000)}{% endmacro %}{% endfor %}{% endfor %}`,
   "call blocks in loops":
-    "{% macro m() %}{% endmacro %}{% for a in range(99999) %}{% for b in range(99999) %}{% call m() %}" +
+    "{% macro m() %}{{ caller is none }}{% endmacro %}{% for a in range(99999) %}{% for b in range(99999) %}{% call m() %}" +
     `${"{{ 1 }}".repeat(10_000)}{% endcall %}{% endfor %}{% endfor %}`,
   "doubling lists":
     "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x }}",
@@ -151,7 +162,6 @@ const hostile: Record<string, string> = {
   "dates that amplify": "{{ strftime_now('%c' * 4000000) }}",
   "large ranges":
     "{% set ns = namespace(x=[]) %}{% for i in range(99999) %}{% set ns.x = ns.x + range(99999) | list %}{% endfor %}",
-  "unique items": "{{ range(99999) | unique }}",
   "a membership in loops": "{% set t = range(99999) | list %}{% for i in t %}{% if -1 in t %}{% endif %}{% endfor %}",
   "sorting in loops": "{% set t = range(99999) | list %}{% for i in t %}{% set x = t | sort %}{% endfor %}",
   "summing in loops": "{% set t = range(99999) | list %}{% for i in t %}{% set x = t | sum %}{% endfor %}",
@@ -165,9 +175,7 @@ const hostile: Record<string, string> = {
   "long sums": `{{ ${"1+".repeat(20_000)}1 }}`,
   "long filter chains": `{{ 1${"|string".repeat(10_000)} }}`,
   "deep blocks": `${"{% if 1 %}".repeat(5_000)}${"{% endif %}".repeat(5_000)}`,
-  "deep alternatives": `{% if 0 %}${"{% elif 0 %}".repeat(8_000)}{% endif %}`,
   "a long source": "x".repeat(MAX_SOURCE_LENGTH + 1),
-  "a run of spaces": `a${" ".repeat(MAX_WHITESPACE_RUN + 1)}{% if 1 %}{% endif %}`,
 };
 
 describe("an untrusted template", () => {

@@ -1,12 +1,14 @@
 import { excerpt } from "../../../core/format.js";
-import { parse, tokenize } from "@huggingface/jinja";
 
-import { LlamaGymError } from "../../../core/errors.js";
+import { LlamaGymError, errorMessage } from "../../../core/errors.js";
 import { unusedNoncharacters } from "../rendered-text.js";
+import { type ContentMarks, withContentMarks } from "./content-marks.js";
 import { MAX_DEPTH, checkSource, limitError, withRenderBudget } from "./limits.js";
 import { TemplateError, createGlobalScope } from "./template-scope.js";
+import { type CheckedTemplate, checkTemplate } from "./check-template.js";
 import { TemplateInterpreter } from "./template-interpreter.js";
-import { generationMarks, hasGenerationTags, prepareSource } from "./prepare-source.js";
+import { parseTemplate } from "./template-parser.js";
+import { UnsupportedTemplate } from "./unsupported-template.js";
 
 /** Maximum characters of a template's own message in an error. */
 const MAX_REASON_LENGTH = 500;
@@ -17,6 +19,8 @@ export interface TemplateInput {
   readonly variables: Readonly<Record<string, unknown>>;
   /** Time of strftime_now; default now. */
   readonly now?: Date;
+  /** Marks in the variables' texts; default none. */
+  readonly marks?: ContentMarks;
 }
 
 /** Rendered text with the [start, end) ranges printed by {% generation %} blocks. */
@@ -32,17 +36,17 @@ export interface RenderedTemplate {
 export class ChatTemplate {
   /** Whether the template has {% generation %} blocks. */
   readonly marksGeneration: boolean;
-  private readonly program: ReturnType<typeof parse>;
+  private readonly template: CheckedTemplate;
 
-  /** @throws TEMPLATE_FAILED for an invalid template and TEMPLATE_LIMIT for one beyond the limits of limits.ts. */
+  /** @throws TEMPLATE_FAILED for an invalid or unsupported template and TEMPLATE_LIMIT for one beyond limits.ts. */
   constructor(readonly source: string) {
     checkSource(source);
-    this.marksGeneration = hasGenerationTags(source);
     try {
-      this.program = parse(tokenize(prepareSource(source), { trim_blocks: false, lstrip_blocks: false }));
+      this.template = checkTemplate(parseTemplate(source));
     } catch (cause) {
-      throw toTemplateError(cause, "is not valid Jinja");
+      throw toTemplateError(cause, cause instanceof UnsupportedTemplate ? "cannot be used" : "is not valid Jinja");
     }
+    this.marksGeneration = this.template.marksGeneration;
   }
 
   /** Renders the template. @throws TEMPLATE_FAILED, whose `cause` has the message of raise_exception, and TEMPLATE_LIMIT. */
@@ -71,13 +75,13 @@ export class ChatTemplate {
     return { text, generated };
   }
 
-  private run({ variables, now }: TemplateInput, open: string, close: string): string {
-    const marks = { [generationMarks.open]: open, [generationMarks.close]: close };
+  private run({ variables, now, marks }: TemplateInput, open: string, close: string): string {
     try {
-      return withRenderBudget(() => {
-        const scope = createGlobalScope({ ...variables, ...marks }, () => now ?? new Date());
-        return new TemplateInterpreter().render(this.program.body, scope);
-      });
+      const render = () => {
+        const globals = createGlobalScope(variables, () => now ?? new Date());
+        return new TemplateInterpreter(this.template, globals, { open, close }).render();
+      };
+      return withRenderBudget(() => (marks === undefined ? render() : withContentMarks(marks, render)));
     } catch (cause) {
       throw toTemplateError(cause, cause instanceof TemplateError ? "refused the conversation" : "failed");
     }
@@ -88,9 +92,7 @@ function toTemplateError(cause: unknown, outcome: string): LlamaGymError {
   if (cause instanceof LlamaGymError) return cause;
   // The parser, and printing or comparing nested lists, recurse on the call stack.
   if (cause instanceof RangeError) return limitError(MAX_DEPTH, "nested expressions, blocks and calls", cause);
-  // The parser reads past the last token of an incomplete template.
-  const reason =
-    cause instanceof TypeError ? "a tag is incomplete" : String(cause instanceof Error ? cause.message : cause);
+  const reason = errorMessage(cause);
   const fault = excerpt(reason, MAX_REASON_LENGTH).replace(/\.$/, "");
   return new LlamaGymError("TEMPLATE_FAILED", `The chat template ${outcome}: ${fault}.`, { cause });
 }

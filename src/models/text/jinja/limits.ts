@@ -6,8 +6,6 @@ import { LlamaGymError } from "../../../core/errors.js";
 
 /** Maximum characters of a template's source; published templates have up to 35,000. */
 export const MAX_SOURCE_LENGTH = 131_072;
-/** Maximum whitespace characters in a row; the parser's time is quadratic in them. */
-export const MAX_WHITESPACE_RUN = 4_096;
 /** Maximum evaluated statements, expressions and comparisons. */
 const MAX_STEPS = 3_000_000;
 /** Maximum nesting of evaluated expressions, blocks and macro calls; the call stack allows some thousand. */
@@ -65,6 +63,12 @@ export function checkTextLength(length: number): void {
   if (length > MAX_TEXT_LENGTH) throw limitError(MAX_TEXT_LENGTH, "characters of one string");
 }
 
+/** Concatenates strings in constant time and memory. */
+export function concatenate(left: string, right: string): string {
+  checkTextLength(left.length + right.length);
+  return left + right;
+}
+
 /** Joins texts. @throws TEMPLATE_LIMIT before a string above MAX_TEXT_LENGTH exists. */
 export function joinTexts(parts: readonly string[], separator: string): string {
   let length = separator.length * Math.max(0, parts.length - 1);
@@ -93,7 +97,4 @@ export function limitError(limit: number, unit: string, cause?: unknown): LlamaG
 /** @throws TEMPLATE_LIMIT for a source that is too long to parse. */
 export function checkSource(source: string): void {
   if (source.length > MAX_SOURCE_LENGTH) throw limitError(MAX_SOURCE_LENGTH, "characters of source text");
-  for (const [run] of source.matchAll(/\s+/g)) {
-    if (run.length > MAX_WHITESPACE_RUN) throw limitError(MAX_WHITESPACE_RUN, "whitespace characters in a row");
-  }
 }

@@ -1,88 +1,89 @@
-import { joinTexts, repeatText, spendSteps, spendText } from "./limits.js";
+import { replaceMarked, unmarked } from "./content-marks.js";
+import { Dict, DictView } from "./dict.js";
+import { joinTexts, spendSteps, spendText } from "./limits.js";
+import type { Int } from "./numbers.js";
 import {
+  Bytes,
   Float,
+  Markup,
   Namespace,
+  type PythonObject,
+  Range,
+  Tuple,
   Undefined,
   type Value,
-  asNumber,
-  dictEntries,
-  getPythonType,
   isList,
-  listItems,
 } from "./values.js";
+
+/** Maximum digits that Python prints of an integer. */
+const MAX_INTEGER_DIGITS = 4300;
 
 /** Formats a value as Python's str(), which templates print. */
 export function toPythonString(value: Value): string {
+  if (typeof value === "string") return value;
   if (value instanceof Undefined) return "";
-  return typeof value === "string" ? value : toPythonRepr(value);
+  return value instanceof Markup ? value.text : toPythonRepr(value);
 }
 
 /** Formats a value as Python's repr(), as inside printed lists. */
-function toPythonRepr(value: Value): string {
+export function toPythonRepr(value: Value): string {
   spendSteps(1);
-  if (typeof value === "string") return quote(value);
-  if (value === null) return "None";
-  if (typeof value === "boolean") return value ? "True" : "False";
-  const items = listItems(value);
-  if (items) {
-    const inside = joinTexts(items.map(toPythonRepr), ", ");
-    if (isList(value)) return `[${inside}]`;
-    return items.length === 1 ? `(${inside},)` : `(${inside})`;
+  switch (typeof value) {
+    case "string":
+      return quote(value);
+    case "boolean":
+      return value ? "True" : "False";
+    case "number":
+    case "bigint":
+      return formatInt(value);
+    case "function":
+      throw unprintable("a function");
+    default:
+      return value === null ? "None" : isList(value) ? `[${formatItems(value)}]` : formatObject(value);
   }
-  const entries = dictEntries(value);
-  if (entries) {
-    const parts = Array.from(entries, ([key, item]) => `${quote(key)}: ${toPythonRepr(item)}`);
-    const inside = joinTexts(parts, ", ");
-    return value instanceof Namespace ? `<Namespace {${inside}}>` : `{${inside}}`;
+}
+
+const formatItems = (items: readonly Value[]) => joinTexts(items.map(toPythonRepr), ", ");
+
+function formatEntries(entries: readonly (readonly [Value, Value])[]): string {
+  const parts = entries.map(([key, item]) => `${toPythonRepr(key)}: ${toPythonRepr(item)}`);
+  return `{${joinTexts(parts, ", ")}}`;
+}
+
+function formatObject(value: PythonObject): string {
+  if (value instanceof Float) return formatFloat(value.value);
+  if (value instanceof Tuple)
+    return value.items.length === 1 ? `(${toPythonRepr(value.items[0])},)` : `(${formatItems(value.items)})`;
+  if (value instanceof Dict) return formatEntries(value.entries());
+  if (value instanceof DictView) return `${value.type}([${formatItems(value.toArray())}])`;
+  if (value instanceof Namespace) return `<Namespace ${formatEntries(Array.from(value.entries))}>`;
+  if (value instanceof Markup) return `Markup(${quote(value.text)})`;
+  if (value instanceof Bytes) return formatBytes(value.bytes);
+  if (value instanceof Range) {
+    const step = value.step === 1 ? "" : `, ${value.step}`;
+    return `range(${value.start}, ${value.stop}${step})`;
   }
-  if (typeof value === "number" || value instanceof Float) return formatNumber(value);
-  return value instanceof Undefined ? "Undefined" : `<${getPythonType(value)}>`;
+  if (value instanceof Undefined) return "Undefined";
+  const description = value.getAttribute("__repr__");
+  if (typeof description === "string") return description;
+  throw unprintable(`a ${value.type}`);
 }
 
-/** Options of json.dumps. */
-export interface JsonFormat {
-  readonly indent?: string;
-  readonly separators?: readonly [item: string, key: string];
-  readonly ensureAscii?: boolean;
-  readonly sortKeys?: boolean;
+/** Creates the error for what Python prints with its memory address. */
+function unprintable(name: string): Error {
+  return new Error(`${name} is printed, not its value: call the function, or apply the filter list`);
 }
 
-/** Formats a value as Python's json.dumps. */
-export function toPythonJson(value: Value, style: JsonFormat = {}, depth = 0): string {
-  spendSteps(1);
-  if (value === null || typeof value === "boolean") return String(value);
-  if (typeof value === "number" || value instanceof Float) return formatNumber(value);
-  if (typeof value === "string") return formatJsonString(value, style);
-  const [itemSeparator, keySeparator] = style.separators ?? [style.indent === undefined ? ", " : ",", ": "];
-  const bracket = (open: string, parts: string[], close: string) => {
-    if (parts.length === 0 || style.indent === undefined) return open + joinTexts(parts, itemSeparator) + close;
-    const outer = `\n${repeatText(style.indent, depth)}`;
-    const inner = outer + style.indent;
-    return open + inner + joinTexts(parts, itemSeparator + inner) + outer + close;
-  };
-  const format = (item: Value) => toPythonJson(item, style, depth + 1);
-  const items = listItems(value);
-  if (items) return bracket("[", items.map(format), "]");
-  const entries = dictEntries(value);
-  if (!entries || value instanceof Namespace)
-    throw new Error(`Object of type ${getPythonType(value)} is not JSON serializable`);
-  const keys = Array.from(entries);
-  if (style.sortKeys) keys.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-  const parts = keys.map(([key, item]) => formatJsonString(key, style) + keySeparator + format(item));
-  return bracket("{", parts, "}");
-}
-
-function formatJsonString(text: string, { ensureAscii }: JsonFormat): string {
-  spendText(text.length);
-  const quoted = JSON.stringify(text);
-  if (!ensureAscii) return quoted;
-  return quoted.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+/** Formats an integer. @throws for one that Python does not print. */
+export function formatInt(value: Int): string {
+  const text = String(value);
+  if (text.length > MAX_INTEGER_DIGITS && text.replace("-", "").length > MAX_INTEGER_DIGITS)
+    throw new Error(`Exceeds the limit (${MAX_INTEGER_DIGITS} digits) for integer string conversion`);
+  return text;
 }
 
 /** Formats a float as Python: whole floats with .0, exponents below 1e-4 and from 1e16 on. */
-function formatNumber(value: number | Float): string {
-  const number = asNumber(value) ?? 0;
-  if (!(value instanceof Float)) return Number.isSafeInteger(number) ? String(number) : BigInt(number).toString();
+export function formatFloat(number: number): string {
   if (Number.isNaN(number)) return "nan";
   if (!Number.isFinite(number)) return number > 0 ? "inf" : "-inf";
   const [digits, exponent] = number.toExponential().split("e");
@@ -92,23 +93,38 @@ function formatNumber(value: number | Float): string {
   return Number.isInteger(number) ? `${number}.0` : String(number);
 }
 
+const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
 function quote(text: string): string {
   spendText(text.length);
-  const quoteMark = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const escapes: Record<string, string> = {
-    "\\": "\\\\",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    [quoteMark]: `\\${quoteMark}`,
-  };
-  const inside = text.replace(/[\\'"]|[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, (character) => {
-    const escape = escapes[character];
-    if (escape !== undefined) return escape;
+  const plain = unmarked(text);
+  const quoteMark = plain.includes("'") && !plain.includes('"') ? '"' : "'";
+  const inside = replaceMarked(text, /[\\'"]|[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, (character) => {
+    if (character === quoteMark) return `\\${character}`;
     if (character === "'" || character === '"') return character;
-    const code = character.codePointAt(0) ?? 0;
-    if (code < 0x100) return `\\x${code.toString(16).padStart(2, "0")}`;
-    return code < 0x10000 ? `\\u${code.toString(16).padStart(4, "0")}` : `\\U${code.toString(16).padStart(8, "0")}`;
+    return escapes[character] ?? escapeCodePoint(character.codePointAt(0) ?? 0);
   });
   return quoteMark + inside + quoteMark;
+}
+
+/** Returns Python's escape of a character. */
+export function escapeCodePoint(code: number): string {
+  if (code < 0x100) return `\\x${code.toString(16).padStart(2, "0")}`;
+  return code < 0x10000 ? `\\u${code.toString(16).padStart(4, "0")}` : `\\U${code.toString(16).padStart(8, "0")}`;
+}
+
+function formatBytes(bytes: Uint8Array): string {
+  const text = String.fromCharCode(...bytes);
+  const quoteMark = text.includes("'") && !text.includes('"') ? '"' : "'";
+  const inside = text.replace(/[\\'"]|[^ -~]/g, (character) => {
+    if (character === quoteMark) return `\\${character}`;
+    if (character === "'" || character === '"') return character;
+    return escapes[character] ?? escapeCodePoint(character.charCodeAt(0));
+  });
+  return `b${quoteMark}${inside}${quoteMark}`;
+}
+
+/** Python's ascii(): repr with escapes for all other characters. */
+export function toAscii(value: Value): string {
+  return toPythonRepr(value).replace(/[^\0-\x7f]/gu, (character) => escapeCodePoint(character.codePointAt(0) ?? 0));
 }

@@ -1,16 +1,14 @@
+import { bindArguments } from "./bind-arguments.js";
+import { marked, unmarked } from "./content-marks.js";
+import { Dict } from "./dict.js";
+import { iterate } from "./iteration.js";
 import { spendItems, spendSteps } from "./limits.js";
+import { toNamed } from "./members.js";
+import { asInt } from "./numbers.js";
 import { toPythonString } from "./python-text.js";
 import { strftime } from "./strftime.js";
-import {
-  type CallArguments,
-  Namespace,
-  Undefined,
-  type Value,
-  asNumber,
-  dictEntries,
-  iterate,
-  toValue,
-} from "./values.js";
+import { toValue } from "./to-value.js";
+import { type CallArguments, Namespace, PythonObject, Range, Undefined, type Value } from "./values.js";
 
 /** Thrown by raise_exception(message) in a template. */
 export class TemplateError extends Error {}
@@ -22,7 +20,13 @@ const MAX_RANGE_LENGTH = 100_000;
 export class Scope {
   private readonly variables = new Map<string, Value>();
 
-  constructor(private readonly parent?: Scope) {}
+  /** `hidden` names are undefined until they are set. */
+  constructor(
+    readonly parent?: Scope,
+    hidden: ReadonlySet<string> = new Set(),
+  ) {
+    for (const name of hidden) this.set(name, new Undefined(`'${name}' is undefined`));
+  }
 
   get(name: string): Value {
     let value = this.variables.get(name);
@@ -38,71 +42,113 @@ export class Scope {
   }
 }
 
-/** Creates the global scope of a template: constants, functions and the given variables. */
+/** Creates the scope of functions and the given variables, which enclose a template's own. */
 export function createGlobalScope(variables: Readonly<Record<string, unknown>>, now: () => Date): Scope {
   const scope = new Scope();
   const globals: Record<string, Value> = {
-    true: true,
-    True: true,
-    false: false,
-    False: false,
-    none: null,
-    None: null,
-    raise_exception: ({ positional: [message] }) => {
-      throw new TemplateError(message === undefined ? "" : toPythonString(message));
+    raise_exception: (args) => {
+      const [message = ""] = bindArguments(["message"], 1, args);
+      throw new TemplateError(unmarked(toPythonString(message)));
     },
-    strftime_now: ({ positional: [format = ""] }) => {
-      const text = toPythonString(format);
+    strftime_now: (args) => {
+      const [format = ""] = bindArguments(["format"], 1, args);
+      const text = unmarked(toPythonString(format));
       spendSteps(text.length);
       return strftime(now(), text);
     },
     range: createRange,
     dict: createDict,
-    namespace: (args) => new Namespace(createDict(args)),
+    namespace: (args) => new Namespace(toNamed(createDict(args))),
+    cycler: ({ positional }) => new Cycler(positional),
+    joiner: (args) => {
+      const [separator = ", "] = bindArguments(["sep"], 0, args);
+      return new Joiner(separator);
+    },
   };
   for (const [name, value] of Object.entries(globals)) scope.set(name, value);
-  for (const [name, content] of Object.entries(variables)) scope.set(name, toValue(content));
+  for (const [name, content] of Object.entries(variables)) if (content !== undefined) scope.set(name, toValue(content));
   return scope;
 }
 
-function createRange({ positional }: CallArguments): Value {
-  const numbers = positional.map(asNumber);
-  if (numbers.length === 0 || !numbers.every(Number.isSafeInteger)) throw new Error("range() takes integers");
-  const [start = 0, stop = 0, step = 1] = numbers.length === 1 ? [0, numbers[0]] : numbers;
-  if (step === 0) throw new Error("range() step must not be zero");
-  const count = Math.max(0, Math.ceil((stop - start) / step));
-  if (count > MAX_RANGE_LENGTH)
+function createRange({ positional, named }: CallArguments): Value {
+  const numbers = positional.map(asInt);
+  if (named.size > 0 || numbers.length === 0 || numbers.length > 3 || numbers.includes(undefined))
+    throw new Error("range() takes 1 to 3 integers");
+  const bounds = numbers.map(Number);
+  const [start, stop, step = 1] = bounds.length === 1 ? [0, bounds[0]] : bounds;
+  if (step === 0) throw new Error("range() arg 3 must not be zero");
+  const range = new Range(start, stop, step);
+  if (range.length > MAX_RANGE_LENGTH)
     throw new Error(`Range too big. The sandbox blocks ranges larger than ${MAX_RANGE_LENGTH}.`);
-  spendItems(count);
-  return Array.from({ length: count }, (_, i) => start + i * step);
+  return range;
 }
 
-function createDict({ positional, named }: CallArguments): Map<string, Value> {
-  const entries = new Map<string, Value>();
-  for (const arg of positional) {
-    const pairs = dictEntries(arg) ?? iterate(arg).map(iterate);
-    for (const [key, value] of pairs) {
-      spendItems(1);
-      entries.set(toPythonString(key), value);
+function createDict({ positional, named }: CallArguments): Dict {
+  if (positional.length > 1) throw new Error(`dict expected at most 1 argument, got ${positional.length}`);
+  const [source = []] = positional;
+  const dict = new Dict();
+  if (source instanceof Namespace) throw new Error("'Namespace' object is not iterable");
+  for (const pair of source instanceof Dict ? source.entries() : iterate(source).map(iterate)) {
+    if (pair.length !== 2)
+      throw new Error(`dictionary update sequence element has length ${pair.length}; 2 is required`);
+    spendItems(1);
+    dict.set(pair[0], pair[1]);
+  }
+  named.forEach((value, name) => dict.set(marked(name), value));
+  return dict;
+}
+
+/** `cycler(...)`: values in turn. */
+class Cycler extends PythonObject {
+  readonly type = "Cycler";
+  private position = 0;
+
+  constructor(private readonly items: readonly Value[]) {
+    super();
+    if (items.length === 0) throw new Error("at least one item has to be provided");
+  }
+
+  override getAttribute(name: string): Value | undefined {
+    switch (name) {
+      case "current":
+        return this.items[this.position];
+      case "pos":
+        return this.position;
+      case "items":
+        return [...this.items];
+      case "next":
+        return () => {
+          const current = this.items[this.position];
+          this.position = (this.position + 1) % this.items.length;
+          return current;
+        };
+      case "reset":
+        return () => {
+          this.position = 0;
+          return null;
+        };
+      default:
+        return undefined;
     }
   }
-  named.forEach((value, name) => entries.set(name, value));
-  return entries;
 }
 
-/** Creates the variable `loop` of an iteration. */
-export function createLoopVariables(items: readonly Value[], index: number): Value {
-  const count = items.length;
-  return new Map<string, Value>([
-    ["index", index + 1],
-    ["index0", index],
-    ["revindex", count - index],
-    ["revindex0", count - index - 1],
-    ["first", index === 0],
-    ["last", index === count - 1],
-    ["length", count],
-    ["previtem", items[index - 1] ?? new Undefined("there is no previous item")],
-    ["nextitem", items[index + 1] ?? new Undefined("there is no next item")],
-    ["cycle", ({ positional }) => positional[index % positional.length] ?? new Undefined("no items for cycling given")],
-  ]);
+/** `joiner(sep)`: nothing at the first call, then the separator. */
+class Joiner extends PythonObject {
+  readonly type = "Joiner";
+  private isUsed = false;
+
+  constructor(private readonly separator: Value) {
+    super();
+  }
+
+  override readonly call = (): Value => {
+    const result = this.isUsed ? this.separator : "";
+    this.isUsed = true;
+    return result;
+  };
+
+  override getAttribute(name: string): Value | undefined {
+    return name === "sep" ? this.separator : name === "used" ? this.isUsed : undefined;
+  }
 }

@@ -1,69 +1,162 @@
-import { checkTextLength, spendItems, spendSteps, spendText } from "./limits.js";
+import { unmarked } from "./content-marks.js";
+import { spendItems, spendText } from "./limits.js";
 
-/** A template value: None, booleans, integers and strings are JavaScript's; lists are arrays, dictionaries maps. */
-export type Value =
-  | null
-  | boolean
-  | number
-  | string
-  | Float
-  | readonly Value[]
-  | Tuple
-  | Dict
-  | Namespace
-  | Undefined
-  | TemplateFunction;
-
-export type Dict = ReadonlyMap<string, Value>;
+/**
+ * A template value: None, booleans and strings are JavaScript's; integers are numbers, or bigints beyond 2^53; lists are
+ * arrays; everything else is a PythonObject.
+ */
+export type Value = null | boolean | number | bigint | string | readonly Value[] | PythonObject | TemplateFunction;
 
 /** Arguments of a call in a template. */
 export interface CallArguments {
   readonly positional: readonly Value[];
-  readonly named: Dict;
+  readonly named: ReadonlyMap<string, Value>;
 }
 
 export type TemplateFunction = (args: CallArguments) => Value;
 
-export class Float {
-  constructor(readonly value: number) {}
-}
+/** A value with a Python type of its own. */
+export abstract class PythonObject {
+  /** Python's name of the type. */
+  abstract readonly type: string;
 
-export class Tuple {
-  constructor(readonly items: readonly Value[]) {}
-}
+  isTruthy(): boolean {
+    return true;
+  }
 
-/** Mutable attributes: `namespace()`. */
-export class Namespace {
-  constructor(readonly entries: Map<string, Value>) {}
-}
+  /** Calls the object; undefined for an object that cannot be called. */
+  readonly call?: TemplateFunction;
 
-/** An undefined name or member; using it raises the message. */
-export class Undefined {
-  constructor(readonly message = "a value is undefined") {}
-}
-
-/** Converts a JSON value. */
-export function toValue(content: unknown): Value {
-  switch (typeof content) {
-    case "string":
-    case "boolean":
-      return content;
-    case "number":
-      return toNumber(content, false);
-    case "undefined":
-      return new Undefined();
-    case "object":
-      if (content === null) return null;
-      if (Array.isArray(content)) return content.map(toValue);
-      return new Map(Object.entries(content).map(([name, entry]) => [name, toValue(entry)]));
-    default:
-      throw new Error(`a ${typeof content} is not a JSON value`);
+  /** Returns an attribute, or undefined. */
+  getAttribute(_name: string): Value | undefined {
+    return undefined;
   }
 }
 
-/** Creates a number: an integer unless an operand was a float. */
-export function toNumber(content: number, float: boolean): Value {
-  return float || !Number.isInteger(content) ? new Float(content) : content;
+export class Float extends PythonObject {
+  readonly type = "float";
+
+  constructor(readonly value: number) {
+    super();
+  }
+
+  override isTruthy(): boolean {
+    return this.value !== 0;
+  }
+}
+
+/** A tuple; `names` are those of a named tuple's items. */
+export class Tuple extends PythonObject {
+  readonly type = "tuple";
+
+  constructor(
+    readonly items: readonly Value[],
+    private readonly names: readonly string[] = [],
+  ) {
+    super();
+  }
+
+  override isTruthy(): boolean {
+    return this.items.length > 0;
+  }
+
+  override getAttribute(name: string): Value | undefined {
+    const index = this.names.indexOf(name);
+    return index < 0 ? undefined : this.items[index];
+  }
+}
+
+/** Escaped text, which escapes what is added to it: MarkupSafe's Markup. */
+export class Markup extends PythonObject {
+  readonly type = "Markup";
+
+  constructor(readonly text: string) {
+    super();
+  }
+
+  override isTruthy(): boolean {
+    return this.text !== "";
+  }
+}
+
+export class Bytes extends PythonObject {
+  readonly type = "bytes";
+
+  constructor(readonly bytes: Uint8Array) {
+    super();
+  }
+
+  override isTruthy(): boolean {
+    return this.bytes.length > 0;
+  }
+}
+
+/** Mutable attributes: `namespace()`. */
+export class Namespace extends PythonObject {
+  readonly type = "Namespace";
+
+  constructor(readonly entries: Map<string, Value>) {
+    super();
+  }
+
+  override getAttribute(name: string): Value | undefined {
+    return this.entries.get(name);
+  }
+}
+
+/** The integers of `range()`. */
+export class Range extends PythonObject {
+  readonly type = "range";
+  readonly length: number;
+
+  constructor(
+    readonly start: number,
+    readonly stop: number,
+    readonly step: number,
+  ) {
+    super();
+    this.length = Math.max(0, Math.ceil((stop - start) / step));
+  }
+
+  override isTruthy(): boolean {
+    return this.length > 0;
+  }
+
+  override getAttribute(name: string): Value | undefined {
+    return name === "start" || name === "stop" || name === "step" ? this[name] : undefined;
+  }
+
+  at(index: number): number {
+    return this.start + index * this.step;
+  }
+
+  toArray(): number[] {
+    spendItems(this.length);
+    return Array.from({ length: this.length }, (_, i) => this.at(i));
+  }
+}
+
+/** A generator or another iterator: items are computed as they are read, and once. */
+export class Lazy extends PythonObject {
+  constructor(
+    readonly iterator: Iterator<Value>,
+    readonly type: string = "generator",
+  ) {
+    super();
+  }
+}
+
+/** An undefined name or member; using it raises the message. */
+export class Undefined extends PythonObject {
+  readonly type = "Undefined";
+
+  constructor(readonly message = "a value is undefined") {
+    super();
+  }
+
+  override isTruthy(): boolean {
+    return false;
+  }
 }
 
 /** Throws when a value is undefined. */
@@ -71,14 +164,15 @@ export function requireDefined(value: Value): void {
   if (value instanceof Undefined) throw new Error(value.message);
 }
 
+/** Returns the text of a string or Markup, or undefined. */
 export function asString(value: Value | undefined): string | undefined {
-  return typeof value === "string" ? value : undefined;
+  return typeof value === "string" ? value : value instanceof Markup ? value.text : undefined;
 }
 
-/** Returns the number in an integer, float or boolean, or undefined. */
-export function asNumber(value: Value | undefined): number | undefined {
-  if (typeof value === "boolean") return Number(value);
-  return value instanceof Float ? value.value : typeof value === "number" ? value : undefined;
+/** Returns the text of a string or Markup without content marks, or undefined. */
+export function asPlainString(value: Value | undefined): string | undefined {
+  const text = asString(value);
+  return text === undefined ? undefined : unmarked(text);
 }
 
 /** Returns the items of a list or tuple, or undefined. */
@@ -90,44 +184,39 @@ export function isList(value: Value | undefined): value is readonly Value[] {
   return Array.isArray(value);
 }
 
-export function isDict(value: Value | undefined): value is Dict {
-  return value instanceof Map;
-}
-
-/** Returns the entries of a dictionary or namespace, or undefined. */
-export function dictEntries(value: Value | undefined): Dict | undefined {
-  return value instanceof Namespace ? value.entries : isDict(value) ? value : undefined;
-}
-
 export function isTruthy(value: Value): boolean {
-  if (value instanceof Undefined) return false;
-  if (value instanceof Float) return value.value !== 0;
-  const items = listItems(value);
-  if (items) return items.length > 0;
-  return value instanceof Map ? value.size > 0 : Boolean(value);
+  if (typeof value !== "object" || value === null) return Boolean(value);
+  return isList(value) ? value.length > 0 : value.isTruthy();
 }
 
-/** Returns what loops iterate over: items, keys, characters; nothing for an undefined name. */
-export function iterate(value: Value): readonly Value[] {
-  const items = listItems(value);
-  if (items) return items;
-  const entries = dictEntries(value);
-  if (entries) {
-    spendItems(entries.size);
-    return Array.from(entries.keys());
+/** Returns the first value that is there; unlike ??, None counts as there. */
+export function firstFound(...candidates: readonly (() => Value | undefined)[]): Value | undefined {
+  for (const find of candidates) {
+    const value = find();
+    if (value !== undefined) return value;
   }
-  if (typeof value === "string") {
-    spendItems(value.length);
-    return Array.from(value);
-  }
-  if (value instanceof Undefined) return [];
-  throw new Error(`'${getPythonType(value)}' object is not iterable`);
+  return undefined;
+}
+
+/** Returns a text as Markup where the value that it comes from is Markup. */
+export function mapText(value: Value, text: string): Value {
+  return value instanceof Markup ? new Markup(text) : text;
+}
+
+/** Returns what a call of a value runs. @throws for what cannot be called. */
+export function requireCallable(value: Value): TemplateFunction {
+  requireDefined(value);
+  const callee = value instanceof PythonObject ? value.call : value;
+  if (typeof callee !== "function") throw new Error(`'${getPythonType(value)}' object is not callable`);
+  return callee;
 }
 
 /** Accounts for reading or creating a value. */
 export function measure(value: Value): void {
   if (typeof value === "string") spendText(value.length);
-  else spendItems(listItems(value)?.length ?? dictEntries(value)?.size ?? 0);
+  else if (isList(value)) spendItems(value.length);
+  else if (value instanceof Tuple) spendItems(value.items.length);
+  else if (value instanceof Markup) spendText(value.text.length);
 }
 
 /** Calls a function and accounts for its arguments and result. */
@@ -139,64 +228,10 @@ export function callMeasured(fn: TemplateFunction, args: CallArguments): Value {
   return result;
 }
 
-/** Concatenates strings in constant time and memory. */
-export function concatenate(left: string, right: string): string {
-  checkTextLength(left.length + right.length);
-  return left + right;
-}
-
-/** Python's equality: by content; numbers only equal numbers. */
-export function isEqual(a: Value, b: Value): boolean {
-  spendSteps(1);
-  const x = asNumber(a);
-  const y = asNumber(b);
-  if (x !== undefined || y !== undefined) return x === y;
-  if (typeof a === "string" && typeof b === "string") {
-    if (a.length === b.length) spendText(a.length);
-    return a === b;
-  }
-  const items = listItems(a);
-  const others = listItems(b);
-  if (items && others)
-    return isList(a) === isList(b) && items.length === others.length && items.every((x, i) => isEqual(x, others[i]));
-  const entries = dictEntries(a);
-  const otherEntries = dictEntries(b);
-  if (!entries || !otherEntries) return a === b || (a instanceof Undefined && b instanceof Undefined);
-  if (entries.size !== otherEntries.size) return false;
-  return Array.from(entries).every(([key, value]) => {
-    const other = otherEntries.get(key);
-    return other !== undefined && isEqual(value, other);
-  });
-}
-
-/** Compares two values: negative, zero or positive. */
-export function compare(left: Value, right: Value): number {
-  spendSteps(1);
-  requireDefined(left);
-  requireDefined(right);
-  const x = asNumber(left);
-  const y = asNumber(right);
-  if (x !== undefined && y !== undefined) return x - y;
-  if (typeof left === "string" && typeof right === "string") {
-    spendText(Math.min(left.length, right.length));
-    return left < right ? -1 : left > right ? 1 : 0;
-  }
-  const items = listItems(left);
-  const others = listItems(right);
-  if (!items || !others) throw new Error(`'${getPythonType(left)}' and '${getPythonType(right)}' have no order`);
-  for (let i = 0; i < Math.min(items.length, others.length); i++) {
-    if (!isEqual(items[i], others[i])) return compare(items[i], others[i]);
-  }
-  return items.length - others.length;
-}
-
 /** Returns Python's name of a value's type, for messages. */
 export function getPythonType(value: Value): string {
   if (value === null) return "NoneType";
-  if (value instanceof Float) return "float";
-  if (value instanceof Tuple) return "tuple";
-  if (value instanceof Namespace) return "Namespace";
-  if (value instanceof Undefined) return "Undefined";
-  if (typeof value === "object") return isList(value) ? "list" : "dict";
-  return { string: "str", number: "int", boolean: "bool", function: "function" }[typeof value as string] ?? "object";
+  if (isList(value)) return "list";
+  if (value instanceof PythonObject) return value.type;
+  return { string: "str", number: "int", bigint: "int", boolean: "bool" }[typeof value as string] ?? "function";
 }

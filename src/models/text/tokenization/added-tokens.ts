@@ -1,6 +1,7 @@
 import { type JsonObject, corruptFileError, isObject } from "./tokenizer-json.js";
 import type { Normalizer } from "./normalizer.js";
 import { escapeRegExp } from "./compile-pattern.js";
+import { WINDOW_LENGTH, findMatches } from "./text-windows.js";
 
 /** A token outside the model's vocabulary, matched in the text before anything else, such as <|im_end|>. */
 export interface AddedToken {
@@ -25,8 +26,8 @@ export interface TextSection {
   readonly token: AddedToken | null;
 }
 
-/** Ascending positions of characters that belong to no special token, or all. */
-export type LiteralPositions = readonly number[] | "all";
+/** Whether the characters of a range may be a special token. */
+export type SpecialTokenFilter = (start: number, end: number) => boolean;
 
 const wordBefore = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]$/u;
 const wordAfter = /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
@@ -62,42 +63,37 @@ export class AddedTokenSplitter {
     this.pattern = contents.length > 0 ? new RegExp(contents.map(escapeRegExp).join("|"), "gu") : null;
   }
 
-  /** Splits a text into sections. Special tokens that cover a literal position are text, as are all with "all". */
-  split(text: string, literals: LiteralPositions = []): TextSection[] {
-    if (!this.pattern) return text === "" ? [] : [{ start: 0, end: text.length, text, token: null }];
-    const sections: TextSection[] = [];
+  /** Splits a text into sections; null where the caller can pause. */
+  *split(text: string, isSpecialAllowed: SpecialTokenFilter = () => true): Generator<TextSection | null> {
     let last = 0;
-    const addText = (start: number, end: number) => {
-      if (end > start) sections.push({ start, end, text: text.slice(start, end), token: null });
-    };
-    for (const match of text.matchAll(this.pattern)) {
-      const token = this.byContent.get(match[0]);
-      let start = match.index;
-      let end = start + match[0].length;
+    for (const match of this.pattern ? findMatches(text, this.pattern) : []) {
+      if (match === null) {
+        yield null;
+        continue;
+      }
+      let [start, end] = match;
+      const token = this.byContent.get(text.slice(start, end));
       if (!token || start < last || (token.singleWord && touchesWord(text, start, end))) continue;
-      if (token.special && coversLiteral(literals, start, end)) continue;
-      while (token.lstrip && start > last && whitespace.test(text[start - 1])) start--;
-      while (token.rstrip && end < text.length && whitespace.test(text[end])) end++;
-      addText(last, start);
-      sections.push({ start, end, text: token.content, token });
+      if (token.special && !isSpecialAllowed(start, end)) continue;
+      if (token.lstrip) start = Math.max(last, yield* skipWhitespace(text, start, -1));
+      if (token.rstrip) end = yield* skipWhitespace(text, end, 1);
+      if (start > last) yield { start: last, end: start, text: text.slice(last, start), token: null };
+      yield { start, end, text: token.content, token };
       last = end;
     }
-    addText(last, text.length);
-    return sections;
+    if (last < text.length) yield { start: last, end: text.length, text: text.slice(last), token: null };
   }
 }
 
-/** Whether a range covers one of the ascending positions. */
-function coversLiteral(literals: LiteralPositions, start: number, end: number): boolean {
-  if (literals === "all") return true;
-  let low = 0;
-  let high = literals.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (literals[middle] < start) low = middle + 1;
-    else high = middle;
+/** Returns the end of the whitespace after a position, or its start before the position. */
+function* skipWhitespace(text: string, position: number, direction: 1 | -1): Generator<null, number> {
+  const offset = direction === 1 ? 0 : -1;
+  let end = position;
+  while (whitespace.test(text[end + offset] ?? "")) {
+    end += direction;
+    if (end % WINDOW_LENGTH === 0) yield null;
   }
-  return low < literals.length && literals[low] < end;
+  return end;
 }
 
 function touchesWord(text: string, start: number, end: number): boolean {

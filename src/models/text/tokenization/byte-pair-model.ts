@@ -15,9 +15,11 @@ export class BytePairModel {
   private readonly fuseUnknown: boolean;
   private readonly byteFallbackIds: readonly (number | undefined)[] | null;
 
+  /** @param isControl whether text never becomes the token */
   constructor(
     config: JsonObject,
     private readonly vocabulary: ReadonlyMap<string, number>,
+    private readonly isControl: (id: number) => boolean = () => false,
   ) {
     this.prefix = readOptionalString(config.continuing_subword_prefix);
     this.suffix = readOptionalString(config.end_of_word_suffix);
@@ -25,14 +27,14 @@ export class BytePairModel {
     this.fuseUnknown = config.fuse_unk === true;
     this.unknownId = typeof config.unk_token === "string" ? vocabulary.get(config.unk_token) : undefined;
     this.byteFallbackIds = config.byte_fallback === true ? byteTokenIds(vocabulary) : null;
-    this.merges = new MergeTable(readMergePairs(config.merges), vocabulary, this.prefix);
+    this.merges = new MergeTable(readMergePairs(config.merges), vocabulary, this.prefix, isControl);
   }
 
   /** Encodes a piece. */
   encode(piece: string): readonly number[] {
     if (this.ignoreMerges) {
       const id = this.vocabulary.get(piece);
-      if (id !== undefined) return [id];
+      if (id !== undefined && !this.isControl(id)) return [id];
     }
     return this.merge(this.toSymbolIds(piece));
   }
@@ -135,7 +137,12 @@ class MergeTable {
   private readonly lefts: Int32Array;
   private readonly rights: Int32Array;
 
-  constructor(pairs: readonly (readonly [string, string])[], vocabulary: ReadonlyMap<string, number>, prefix: string) {
+  constructor(
+    pairs: readonly (readonly [string, string])[],
+    vocabulary: ReadonlyMap<string, number>,
+    prefix: string,
+    isControl: (id: number) => boolean,
+  ) {
     let capacity = 16;
     while (capacity < pairs.length * 2) capacity *= 2;
     this.mask = capacity - 1;
@@ -156,6 +163,7 @@ class MergeTable {
       this.lefts[rank] = getId(left, rank);
       this.rights[rank] = getId(right, rank);
       this.merged[rank] = getId(left + tail, rank);
+      if (isControl(this.merged[rank])) return;
       // A duplicate pair takes its last rank, as in a dictionary filled in order.
       this.slots[this.findSlot(this.lefts[rank], this.rights[rank])] = rank;
     });

@@ -52,13 +52,18 @@ export function createReplacer(config: JsonObject): (text: string) => string {
     throw corruptFileError(`tokenizer.json: a Replace inserts more than ${MAX_REPLACEMENT_LENGTH} characters.`);
   return (text) => {
     let length = text.length;
-    return text.replace(pattern, () => {
-      length += content.length;
-      if (length > MAX_REPLACED_LENGTH)
-        throw corruptFileError(`tokenizer.json: a Replace makes a text longer than ${MAX_REPLACED_LENGTH} characters.`);
+    return text.replace(pattern, (match: string) => {
+      length += content.length - match.length;
+      checkReplacedLength(length);
       return content;
     });
   };
+}
+
+/** @throws FILE_CORRUPT for a text that a replacement made too long. */
+export function checkReplacedLength(length: number): void {
+  if (length > MAX_REPLACED_LENGTH)
+    throw corruptFileError(`tokenizer.json: a Replace makes a text longer than ${MAX_REPLACED_LENGTH} characters.`);
 }
 
 interface Group {

@@ -1,10 +1,12 @@
-import { type AddedToken, AddedTokenSplitter, type LiteralPositions, type TextSection } from "./added-tokens.js";
+import type { Steps } from "../../../core/steps.js";
+import { type AddedToken, AddedTokenSplitter, type SpecialTokenFilter, type TextSection } from "./added-tokens.js";
 import { insertMarks, removeMarks, unusedNoncharacters } from "../rendered-text.js";
 import { type JsonObject, corruptFileError, isObject } from "./tokenizer-json.js";
 import { type TokenModel, createModel } from "./token-model.js";
-import { type Normalizer, createNormalizer } from "./normalizer.js";
+import { type Normalizer, type NormalizerSteps, createNormalizer, createNormalizerSteps } from "./normalizer.js";
 import { encodeBytes } from "./byte-level.js";
 import { type PreTokenizer, createPreTokenizer, endsWithByteLevel } from "./pre-tokenizer.js";
+import { cutPiece } from "./text-windows.js";
 
 /** A section of text with its token ids. */
 export interface EncodedSection extends TextSection {
@@ -14,18 +16,24 @@ export interface EncodedSection extends TextSection {
 /** Position of a text: start of a sequence, after an added token, or continuing other text. */
 export type TextPosition = "start" | "after-token" | "continuation";
 
+/** Ascending positions of characters that belong to no special token, or all. */
+type LiteralPositions = readonly number[] | "all";
+
 /** Ids of short pieces are cached, up to a few megabytes. */
 const MAX_CACHED_LENGTH = 64;
 const MAX_CACHED_PIECES = 50_000;
 
+/** Characters after which encoding can pause. */
+const CHARACTERS_PER_STEP = 4096;
+
 interface TextPreprocessing {
-  readonly normalizer: Normalizer | null;
+  readonly normalize: NormalizerSteps | null;
   readonly preTokenizer: PreTokenizer | null;
 }
 
 /**
  * Encodes text like Python's tokenizers: splits at added tokens, normalizes, splits at normalized
- * added tokens, pre-tokenizes and applies the model.
+ * added tokens, pre-tokenizes and applies the model. Works in steps, between which callers can pause.
  */
 export class EncodingPipeline {
   /** Normalizes a small part of a text, for aligning tokens; null if text is unchanged. */
@@ -35,113 +43,143 @@ export class EncodingPipeline {
   private readonly cache = new Map<string, readonly number[]>();
   private readonly rawTokenSplitter: AddedTokenSplitter;
   private readonly normalizedTokenSplitter: AddedTokenSplitter;
-  private readonly specialContents: ReadonlyMap<number, string>;
-  private readonly hasNormalizedSpecial: boolean;
+  /** Finds special tokens that are matched in normalized text, as they are written; null if there are none. */
+  private readonly writtenTokenSplitter: AddedTokenSplitter | null;
   private readonly startPreprocessing: TextPreprocessing;
   private readonly continuationPreprocessing: TextPreprocessing;
 
   constructor(tokenizerJson: JsonObject, vocabulary: ReadonlyMap<string, number>, addedTokens: readonly AddedToken[]) {
     if (!isObject(tokenizerJson.model)) throw corruptFileError('tokenizer.json: there is no "model".');
-    this.model = createModel(tokenizerJson.model, vocabulary);
+    // A single character can only be the token.
+    const controlIds = new Set(
+      addedTokens.filter(({ special, content }) => special && Array.from(content).length > 1).map(({ id }) => id),
+    );
+    this.model = createModel(tokenizerJson.model, vocabulary, (id) => controlIds.has(id));
     this.encodesBytes = endsWithByteLevel(tokenizerJson.pre_tokenizer);
     const createPreprocessing = (prefix: boolean): TextPreprocessing => ({
-      normalizer: createNormalizer(tokenizerJson.normalizer, { prefix }),
+      normalize: createNormalizerSteps(tokenizerJson.normalizer, { prefix }),
       preTokenizer: createPreTokenizer(tokenizerJson.pre_tokenizer, { prefix, spell: !this.encodesBytes }),
     });
     this.startPreprocessing = createPreprocessing(true);
     this.continuationPreprocessing = createPreprocessing(false);
     this.normalizePart = createNormalizer(tokenizerJson.normalizer, { prefix: false, strip: false });
     this.rawTokenSplitter = new AddedTokenSplitter(addedTokens.filter((token) => !token.normalized));
-    this.specialContents = new Map(
-      addedTokens.filter(({ special }) => special).map(({ id, content }) => [id, content]),
-    );
-    this.hasNormalizedSpecial = addedTokens.some((token) => token.normalized && token.special);
+    const normalizedSpecial = addedTokens.filter((token) => token.normalized && token.special);
+    this.writtenTokenSplitter = normalizedSpecial.length === 0 ? null : new AddedTokenSplitter(normalizedSpecial);
     this.normalizedTokenSplitter = new AddedTokenSplitter(
       addedTokens.filter((token) => token.normalized),
-      this.startPreprocessing.normalizer,
+      createNormalizer(tokenizerJson.normalizer),
     );
   }
 
-  /** Encodes the sections of a text, without the post-processor; `literals` belong to no special token. */
-  encode(text: string, position: TextPosition = "start", literals: LiteralPositions = []): EncodedSection[] {
-    return this.rawTokenSplitter.split(toWellFormed(text), literals).map((section, index) => ({
-      ...section,
-      ids: section.token ? [section.token.id] : this.encodePlain(section, position, index === 0, literals),
-    }));
+  /**
+   * Encodes the sections of a text, without the post-processor. With `literals`, special tokens are found only as they are
+   * written, where they cover no literal position. Ends early after more than `maxIds` ids.
+   */
+  *encode(
+    text: string,
+    position: TextPosition = "start",
+    literals?: LiteralPositions,
+    maxIds = Infinity,
+  ): Steps<EncodedSection[]> {
+    const sections: EncodedSection[] = [];
+    let count = 0;
+    for (const section of this.rawTokenSplitter.split(text.toWellFormed(), allowOutside(literals))) {
+      yield;
+      if (section === null) continue;
+      const ids = section.token
+        ? [section.token.id]
+        : yield* this.encodePlain(section, position, sections.length === 0, literals, maxIds - count);
+      sections.push({ ...section, ids });
+      count += ids.length;
+      if (count > maxIds) break;
+    }
+    return sections;
   }
 
-  private encodePlain(
+  private *encodePlain(
     section: TextSection,
     position: TextPosition,
     isFirst: boolean,
-    literals: LiteralPositions,
-  ): number[] {
-    const { normalizer, preTokenizer } =
+    literals: LiteralPositions | undefined,
+    maxIds: number,
+  ): Steps<number[]> {
+    const { normalize, preTokenizer } =
       isFirst && position === "continuation" ? this.continuationPreprocessing : this.startPreprocessing;
-    const normalized = normalizeSection(section, normalizer, this.hasNormalizedSpecial ? literals : []);
+    const normalized = yield* this.normalizeSection(section, normalize, literals);
     const ids: number[] = [];
-    this.normalizedTokenSplitter.split(normalized.text, normalized.literals).forEach((part, index) => {
-      if (part.token) {
-        ids.push(part.token.id);
-        return;
+    let atStart = isFirst && position === "start";
+    let encodedLength = 0;
+    for (const part of this.normalizedTokenSplitter.split(normalized.text, normalized.isSpecialAllowed)) {
+      yield;
+      if (part === null) continue;
+      if (part.token) ids.push(part.token.id);
+      else {
+        for (const piece of preTokenizer ? preTokenizer(part.text, atStart) : [part.text]) {
+          if (piece === "") yield;
+          for (const shortPiece of cutPiece(piece)) {
+            for (const id of this.encodePiece(shortPiece)) ids.push(id);
+            if (ids.length > maxIds) return ids;
+            encodedLength += shortPiece.length;
+            if (encodedLength < CHARACTERS_PER_STEP) continue;
+            encodedLength = 0;
+            yield;
+          }
+        }
       }
-      const atStart = isFirst && index === 0 && position === "start";
-      for (const piece of preTokenizer ? preTokenizer(part.text, atStart) : [part.text]) {
-        for (const id of this.encodePiece(piece)) ids.push(id);
-      }
-    });
+      atStart = false;
+    }
     return ids;
+  }
+
+  /** Normalizes a section. Marks follow the special tokens that are written in it through the normalizer. */
+  private *normalizeSection(
+    { text, start }: TextSection,
+    normalize: NormalizerSteps | null,
+    literals: LiteralPositions | undefined,
+  ): Steps<{ text: string; isSpecialAllowed?: SpecialTokenFilter }> {
+    if (literals === undefined || this.writtenTokenSplitter === null)
+      return { text: normalize ? yield* normalize(text) : text };
+    const allowed = allowOutside(literals);
+    const written: number[] = [];
+    const isAllowed: SpecialTokenFilter = (first, end) => allowed(start + first, start + end);
+    for (const section of this.writtenTokenSplitter.split(text, isAllowed)) {
+      yield;
+      if (section?.token) written.push(text.indexOf(section.token.content, section.start));
+    }
+    const [mark] = written.length === 0 ? [] : unusedNoncharacters([text]);
+    if (mark === undefined) return { text: normalize ? yield* normalize(text) : text, isSpecialAllowed: () => false };
+    const marked = insertMarks(text, written, mark);
+    const normalized = removeMarks(normalize ? yield* normalize(marked) : marked, mark);
+    return { text: normalized.text, isSpecialAllowed: (first, end) => covers(normalized.positions, first, end) };
   }
 
   private encodePiece(piece: string): readonly number[] {
     const cached = this.cache.get(piece);
     if (cached) return cached;
-    const ids = this.encodeText(piece);
+    const ids = this.model.encode(this.encodesBytes ? encodeBytes(piece) : piece);
     if (piece.length <= MAX_CACHED_LENGTH) {
       if (this.cache.size >= MAX_CACHED_PIECES) this.cache.clear();
       this.cache.set(piece, ids);
     }
     return ids;
   }
+}
 
-  /**
-   * Encodes a piece as text. Some vocabularies contain special tokens, which would be found in split text too; as in
-   * SentencePiece, text never becomes one.
-   */
-  private encodeText(piece: string): readonly number[] {
-    const ids = this.model.encode(this.encodesBytes ? encodeBytes(piece) : piece);
-    for (const id of ids) {
-      const content = this.specialContents.get(id);
-      const index = content === undefined || content === "" ? -1 : piece.indexOf(content);
-      if (index < 0) continue;
-      const [first] = content!;
-      const middle = index + first.length;
-      // A single character can only be the token.
-      if (content === first) continue;
-      return [...this.encodeText(piece.slice(0, middle)), ...this.encodeText(piece.slice(middle))];
-    }
-    return ids;
+/** Allows special tokens that cover no literal position. */
+function allowOutside(literals: LiteralPositions | undefined): SpecialTokenFilter {
+  if (literals === undefined) return () => true;
+  return literals === "all" ? () => false : (start, end) => !covers(literals, start, end);
+}
+
+/** Whether a range covers one of the ascending positions. */
+function covers(positions: readonly number[], start: number, end: number): boolean {
+  let low = 0;
+  let high = positions.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (positions[middle] < start) low = middle + 1;
+    else high = middle;
   }
-}
-
-/** Normalizes a section, whose literal positions marks follow through the normalizer. */
-function normalizeSection(
-  { text, start, end }: TextSection,
-  normalizer: Normalizer | null,
-  literals: LiteralPositions,
-): { text: string; literals: LiteralPositions } {
-  const normalize = (part: string) => (normalizer ? normalizer(part) : part);
-  if (literals === "all") return { text: normalize(text), literals };
-  const inside = literals.filter((position) => position >= start && position < end);
-  const [mark] = inside.length === 0 ? [] : unusedNoncharacters([text]);
-  // A section with all noncharacters has no special tokens then.
-  if (mark === undefined) return { text: normalize(text), literals: inside.length === 0 ? [] : "all" };
-  const marked = insertMarks({ text, literals: inside.map((position) => position - start) }, mark);
-  const { literals: positions } = removeMarks(normalize(marked), new RegExp(mark, "g"));
-  return { text: normalize(text), literals: positions };
-}
-
-/** Unpaired surrogates become U+FFFD, as in UTF-8. */
-function toWellFormed(text: string): string {
-  return /[\ud800-\udfff]/.test(text) ? text.replace(/\p{Surrogate}/gu, "\ufffd") : text;
+  return low < positions.length && positions[low] < end;
 }

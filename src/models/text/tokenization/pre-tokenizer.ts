@@ -9,12 +9,13 @@ import {
 } from "./tokenizer-json.js";
 import { compilePattern, escapeRegExp } from "./compile-pattern.js";
 import { type SplitBehavior, splitBehaviors, splitText } from "./split-text.js";
+import { cutPiece } from "./text-windows.js";
 
 /**
  * Splits text into the pieces that the model encodes separately. `atStart` is whether the text
- * begins the sequence.
+ * begins the sequence. Pieces of a long text may be empty, where the caller can pause.
  */
-export type PreTokenizer = (text: string, atStart: boolean) => string[];
+export type PreTokenizer = (text: string, atStart: boolean) => Iterable<string>;
 
 const gpt2Pattern =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
@@ -53,8 +54,7 @@ const preTokenizers: Readonly<Record<string, (config: JsonObject, options: PreTo
   Whitespace: () => splitAt(wordsAndSymbols, "Removed", true),
   WhitespaceSplit: () => splitAt(whitespace, "Removed"),
   CharDelimiterSplit: (config) => splitAt(new RegExp(escapeRegExp(String(config.delimiter)), "gu"), "Removed"),
-  BertPreTokenizer: () => (text) =>
-    splitText(text, whitespace, "Removed").flatMap((piece) => splitText(piece, punctuation, "Isolated")),
+  BertPreTokenizer: () => createSequence([splitAt(whitespace, "Removed"), splitAt(punctuation, "Isolated")]),
   FixedLength: createFixedLength,
 };
 
@@ -71,15 +71,24 @@ export function endsWithByteLevel(config: unknown): boolean {
 }
 
 function createSequence(parts: readonly PreTokenizer[]): PreTokenizer {
-  return (text, atStart) =>
-    parts.reduce((pieces, part) => pieces.flatMap((piece, index) => part(piece, atStart && index === 0)), [text]);
+  if (parts.length === 0) return (text) => [text];
+  return parts.reduce((first, second) => {
+    return function* (text, atStart) {
+      let isFirst = atStart;
+      for (const piece of first(text, atStart)) {
+        yield* piece === "" && text !== "" ? [""] : second(piece, isFirst);
+        isFirst &&= piece === "";
+      }
+    };
+  });
 }
 
 function createByteLevel(addPrefixSpace: boolean, useRegex: boolean, spell: boolean): PreTokenizer {
-  return (text) => {
+  return function* (text) {
     const prefixed = addPrefixSpace && !text.startsWith(" ") ? ` ${text}` : text;
     const pieces = useRegex ? splitText(prefixed, gpt2Pattern, "Isolated") : [prefixed];
-    return spell ? pieces.map(encodeBytes) : pieces;
+    if (!spell) return yield* pieces;
+    for (const piece of pieces) for (const part of cutPiece(piece)) yield encodeBytes(part);
   };
 }
 
@@ -88,11 +97,15 @@ function createMetaspace(config: JsonObject, prefix: boolean): PreTokenizer {
   const mark = typeof config.replacement === "string" ? config.replacement : "▁";
   const legacyScheme = config.add_prefix_space === false ? "never" : "always";
   const scheme = prefix ? (config.prepend_scheme ?? legacyScheme) : "never";
-  const pattern = new RegExp(escapeRegExp(mark), "gu");
-  return (text, atStart) => {
-    let marked = text.replaceAll(" ", mark);
-    if ((scheme === "always" || (scheme === "first" && atStart)) && !marked.startsWith(mark)) marked = mark + marked;
-    return config.split === false ? [marked] : splitText(marked, pattern, "MergedWithNext");
+  const pattern = new RegExp(` |${escapeRegExp(mark)}`, "gu");
+  return function* (text, atStart) {
+    let isPrefixed = scheme === "always" || (scheme === "first" && atStart);
+    const pieces = config.split === false ? cutPiece(text) : splitText(text, pattern, "MergedWithNext");
+    for (const piece of text === "" ? [""] : pieces) {
+      const marked = piece.replaceAll(" ", mark);
+      yield isPrefixed && !marked.startsWith(mark) ? mark + marked : marked;
+      isPrefixed &&= piece === "";
+    }
   };
 }
 
@@ -106,10 +119,16 @@ function createFixedLength(config: JsonObject): PreTokenizer {
   const { length } = config;
   if (typeof length !== "number" || !(length >= 1))
     throw corruptFileError(`tokenizer.json: FixedLength needs a length of at least 1, not ${JSON.stringify(length)}.`);
-  return (text) => {
-    const characters = Array.from(text);
-    const pieces: string[] = [];
-    for (let i = 0; i < characters.length; i += length) pieces.push(characters.slice(i, i + length).join(""));
-    return pieces;
+  return function* (text) {
+    let piece = "";
+    let count = 0;
+    for (const character of text) {
+      piece += character;
+      if (++count < length) continue;
+      yield piece;
+      piece = "";
+      count = 0;
+    }
+    if (piece !== "") yield piece;
   };
 }

@@ -1,3 +1,5 @@
+import { WINDOW_LENGTH, findMatches } from "./text-windows.js";
+
 /** Treatment of matches when splitting a text (tokenizers' SplitDelimiterBehavior). */
 export type SplitBehavior = "Removed" | "Isolated" | "MergedWithPrevious" | "MergedWithNext" | "Contiguous";
 
@@ -10,73 +12,69 @@ export const splitBehaviors: readonly SplitBehavior[] = [
 ];
 
 /**
- * Splits a text at the matches of a global expression (with `invert`, at the text between them),
- * omitting empty pieces.
+ * Splits a text at the matches of a global expression (with `invert`, at the text between them). Pieces of a long text may be
+ * empty, where the caller can pause.
  */
-export function splitText(text: string, pattern: RegExp, behavior: SplitBehavior, invert = false): string[] {
-  if (behavior === "Isolated") return isolate(text, pattern);
-  const { starts, matched } = findBoundaries(text, pattern, invert);
-  const end = (index: number) => starts[index + 1] ?? text.length;
-  const pieces: string[] = [];
-  if (behavior === "Removed") {
-    starts.forEach((start, i) => {
-      if (!matched[i]) pieces.push(text.slice(start, end(i)));
-    });
-    return pieces;
+export function splitText(text: string, pattern: RegExp, behavior: SplitBehavior, invert = false): Iterable<string> {
+  // Most patterns match everywhere; the matches are then the pieces.
+  const matches = behavior === "Isolated" && text.length <= WINDOW_LENGTH ? text.match(pattern) : null;
+  if (matches !== null && !matches.includes("")) {
+    let covered = 0;
+    for (const match of matches) covered += match.length;
+    if (covered === text.length) return matches;
   }
-  let pieceStart = 0;
-  for (let i = 1; i < starts.length; i++) {
-    if (!shouldJoin(behavior, matched[i - 1], matched[i])) {
-      pieces.push(text.slice(pieceStart, starts[i]));
-      pieceStart = starts[i];
+  return joinSpans(text, findSpans(text, pattern, invert), behavior);
+}
+
+/** A span of text that is a match or the text between two. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+  readonly matched: boolean;
+}
+
+function* joinSpans(text: string, spans: Iterable<Span | null>, behavior: SplitBehavior): Generator<string> {
+  let piece: Span | undefined;
+  for (const span of spans) {
+    if (span === null) {
+      yield "";
+    } else if (piece !== undefined && shouldJoin(behavior, piece.matched, span.matched)) {
+      piece = { ...span, start: piece.start };
+    } else {
+      if (piece !== undefined) yield text.slice(piece.start, piece.end);
+      piece = behavior === "Removed" && span.matched ? undefined : span;
     }
   }
-  if (starts.length > 0) pieces.push(text.slice(pieceStart));
-  return pieces;
+  if (piece !== undefined) yield text.slice(piece.start, piece.end);
 }
 
 /** Whether two adjacent spans stay together. */
 function shouldJoin(behavior: SplitBehavior, left: boolean, right: boolean): boolean {
-  if (behavior === "Contiguous") return left === right;
-  return behavior === "MergedWithPrevious" ? right && !left : left && !right;
-}
-
-function isolate(text: string, pattern: RegExp): string[] {
-  // Most patterns match everywhere; the matches are then the pieces.
-  const matches = text.match(pattern);
-  if (!matches) return text === "" ? [] : [text];
-  let covered = 0;
-  for (const match of matches) covered += match.length;
-  if (covered === text.length && !matches.includes("")) return matches;
-  const pieces: string[] = [];
-  let last = 0;
-  for (const match of text.matchAll(pattern)) {
-    if (match.index > last) pieces.push(text.slice(last, match.index));
-    if (match[0] !== "") pieces.push(match[0]);
-    last = match.index + match[0].length;
+  switch (behavior) {
+    case "Contiguous":
+      return left === right;
+    case "MergedWithPrevious":
+      return right && !left;
+    case "MergedWithNext":
+      return left && !right;
+    default:
+      return false;
   }
-  if (last < text.length) pieces.push(text.slice(last));
-  return pieces;
 }
 
-/** Returns the starts of the spans in order and whether each matches. */
-function findBoundaries(text: string, pattern: RegExp, invert: boolean): { starts: number[]; matched: boolean[] } {
-  const starts: number[] = [];
-  const matched: boolean[] = [];
+/** Yields the spans in order. */
+function* findSpans(text: string, pattern: RegExp, invert: boolean): Generator<Span | null> {
   let last = 0;
-  for (const match of text.matchAll(pattern)) {
-    if (match[0] === "") continue;
-    if (match.index > last) {
-      starts.push(last);
-      matched.push(invert);
+  for (const match of findMatches(text, pattern)) {
+    if (match === null) {
+      yield null;
+      continue;
     }
-    starts.push(match.index);
-    matched.push(!invert);
-    last = match.index + match[0].length;
+    const [start, end] = match;
+    if (start === end) continue;
+    if (start > last) yield { start: last, end: start, matched: invert };
+    yield { start, end, matched: !invert };
+    last = end;
   }
-  if (last < text.length) {
-    starts.push(last);
-    matched.push(invert);
-  }
-  return { starts, matched };
+  if (last < text.length) yield { start: last, end: text.length, matched: invert };
 }

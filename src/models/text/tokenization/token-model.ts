@@ -24,20 +24,28 @@ export function readVocabulary(model: JsonObject): Map<string, number> {
   return vocabulary;
 }
 
-/** Creates the model that tokenizer.json describes. */
-export function createModel(model: JsonObject, vocabulary: ReadonlyMap<string, number>): TokenModel {
+/**
+ * Creates the model that tokenizer.json describes. As in SentencePiece, text never becomes a token for which `isControl` is
+ * true, even if the vocabulary contains it.
+ */
+export function createModel(
+  model: JsonObject,
+  vocabulary: ReadonlyMap<string, number>,
+  isControl: (id: number) => boolean = () => false,
+): TokenModel {
   const type = model.type ?? inferType(model);
   switch (type) {
     case "BPE":
-      return new BytePairModel(model, vocabulary);
+      return new BytePairModel(model, vocabulary, isControl);
     case "Unigram":
-      return new UnigramModel(model, vocabulary);
+      return new UnigramModel(model, vocabulary, isControl);
     case "WordLevel": {
       const unknownId = typeof model.unk_token === "string" ? vocabulary.get(model.unk_token) : undefined;
       return {
         encode: (piece) => {
-          const id = vocabulary.get(piece) ?? unknownId;
-          return id === undefined ? [] : [id];
+          const id = vocabulary.get(piece);
+          const known = id === undefined || isControl(id) ? unknownId : id;
+          return known === undefined ? [] : [known];
         },
       };
     }

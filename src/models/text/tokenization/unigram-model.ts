@@ -1,6 +1,5 @@
-import { Unigram } from "@huggingface/tokenizers";
-
 import { byteTokenIds } from "./byte-pair-model.js";
+import { characterLength } from "./text-windows.js";
 import { type JsonObject, corruptFileError } from "./tokenizer-json.js";
 
 /** Unigram vocabulary: tokens with log-probabilities. */
@@ -10,49 +9,104 @@ export function readUnigramVocabulary(model: JsonObject): Map<string, number> {
   return vocabulary;
 }
 
+/** A node of the trie of tokens, by code point. */
+interface TrieNode {
+  readonly children: Map<number, TrieNode>;
+  /** The token that ends here. */
+  id: number | undefined;
+}
+
+const createNode = (): TrieNode => ({ children: new Map(), id: undefined });
+
+/** How much less likely than the least likely token an unknown character is, as in SentencePiece. */
+const UNKNOWN_PENALTY = 10;
+
 /**
- * SentencePiece's unigram model (Kudo 2018): encodes a piece as the tokens of highest total
- * log-probability. @huggingface/tokenizers finds the best path; unknown text becomes bytes or the
- * unknown token here.
+ * SentencePiece's unigram model (Kudo 2018): encodes a piece as the tokens of highest total log-probability, found by Viterbi's
+ * algorithm. Unknown text becomes bytes or the unknown token.
  */
 export class UnigramModel {
-  private readonly lattice: Unigram;
+  private readonly root = createNode();
+  private readonly scores: Float64Array;
+  private readonly unknownScore: number;
   private readonly unknownId: number | undefined;
   private readonly byteFallbackIds: readonly (number | undefined)[] | null;
 
-  constructor(
-    config: JsonObject,
-    private readonly vocabulary: ReadonlyMap<string, number>,
-  ) {
+  /** @param isControl whether text never becomes the token */
+  constructor(config: JsonObject, vocabulary: ReadonlyMap<string, number>, isControl: (id: number) => boolean) {
     const vocab = readScoredTokens(config);
     this.unknownId = typeof config.unk_id === "number" ? config.unk_id : undefined;
     if (this.unknownId !== undefined && !vocab[this.unknownId])
       throw corruptFileError(
         `tokenizer.json: unk_id ${this.unknownId} is outside the vocabulary of ${vocab.length} tokens.`,
       );
-    // The lattice requires an unknown token, which is dropped below if the model has none.
-    this.lattice = new Unigram({ type: "Unigram", vocab, unk_id: this.unknownId ?? 0 }, "");
+    this.scores = Float64Array.from(vocab, ([, score]) => score);
+    this.unknownScore = this.scores.reduce((min, score) => Math.min(min, score), Infinity) - UNKNOWN_PENALTY;
+    if (this.unknownId !== undefined) this.scores[this.unknownId] = this.unknownScore;
+    for (const [token, id] of vocabulary) if (token !== "" && !isControl(id)) this.addToken(token, id);
     this.byteFallbackIds = config.byte_fallback === true ? byteTokenIds(vocabulary) : null;
   }
 
   encode(piece: string): readonly number[] {
+    const { starts, tokens } = this.findBestPath(piece);
+    const path: (readonly [start: number, end: number])[] = [];
+    for (let end = piece.length; end > 0; end = starts[end]) path.push([starts[end], end]);
     const ids: number[] = [];
-    let unknownText = "";
-    const flush = () => {
-      if (unknownText !== "") ids.push(...this.encodeUnknown(unknownText));
-      unknownText = "";
-    };
-    for (const token of this.lattice.tokenize(piece)) {
-      const id = this.vocabulary.get(token);
-      if (id === undefined) {
-        unknownText += token;
-      } else {
-        flush();
-        ids.push(id);
+    let unknownStart = -1;
+    for (const [start, end] of path.toReversed()) {
+      const id = tokens[end];
+      if (id < 0) {
+        if (unknownStart < 0) unknownStart = start;
+        continue;
       }
+      if (unknownStart >= 0) ids.push(...this.encodeUnknown(piece.slice(unknownStart, start)));
+      unknownStart = -1;
+      ids.push(id);
     }
-    flush();
+    if (unknownStart >= 0) ids.push(...this.encodeUnknown(piece.slice(unknownStart)));
     return ids;
+  }
+
+  private addToken(token: string, id: number): void {
+    let node = this.root;
+    for (const character of token) {
+      const code = character.codePointAt(0)!;
+      let child = node.children.get(code);
+      if (child === undefined) node.children.set(code, (child = createNode()));
+      node = child;
+    }
+    node.id = id;
+  }
+
+  /** Returns, for each end, the start and the id of the last token of the best path to it; -1 is an unknown character. */
+  private findBestPath(piece: string): { starts: Int32Array; tokens: Int32Array } {
+    const totals = new Float64Array(piece.length + 1).fill(-Infinity);
+    const starts = new Int32Array(piece.length + 1);
+    const tokens = new Int32Array(piece.length + 1).fill(-1);
+    totals[0] = 0;
+    const extend = (start: number, end: number, id: number, score: number) => {
+      const total = totals[start] + score;
+      // Of equally likely paths, the one with the longest last token stays.
+      if (total <= totals[end]) return;
+      totals[end] = total;
+      starts[end] = start;
+      tokens[end] = id;
+    };
+    for (let start = 0; start < piece.length; start += characterLength(piece, start)) {
+      const characterEnd = start + characterLength(piece, start);
+      let isKnown = false;
+      let node: TrieNode | undefined = this.root;
+      for (let end = start; end < piece.length;) {
+        node = node.children.get(piece.codePointAt(end)!);
+        if (node === undefined) break;
+        end += characterLength(piece, end);
+        if (node.id === undefined) continue;
+        extend(start, end, node.id, this.scores[node.id]);
+        isKnown ||= end === characterEnd;
+      }
+      if (!isKnown) extend(start, characterEnd, -1, this.unknownScore);
+    }
+    return { starts, tokens };
   }
 
   private encodeUnknown(text: string): number[] {

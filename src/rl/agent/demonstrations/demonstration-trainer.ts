@@ -1,3 +1,4 @@
+import { LazyPromise } from "../../../core/promise-cache.js";
 import type { Learner } from "../../algorithms/learner.js";
 import type { SftMetrics } from "../../algorithms/sft/sft-learner.js";
 import { LlamaGymError } from "../../../core/errors.js";
@@ -33,7 +34,10 @@ export interface EncodedDemonstrations {
 export class DemonstrationTrainer {
   readonly replay: ReplayBuffer;
   private readonly config: OnlineSftConfig;
-  private encoded: Promise<EncodedDemonstrations> | undefined;
+  private readonly encoded = new LazyPromise(async () => {
+    const { sftWarmStart: source = [] } = this.options;
+    return typeof source === "string" ? this.encodeFile(source) : this.encode(source);
+  });
   private isWarmedUp = false;
   private learner: OnlineSftLearner | undefined;
   private isOnlineSftEnabled: boolean;
@@ -78,9 +82,8 @@ export class DemonstrationTrainer {
    * @throws FILE_NOT_FOUND, FILE_CORRUPT, and, unless `onInvalidLine` is "skip", DEMONSTRATION_REJECTED for a
    * demonstration that the agent could not have produced.
    */
-  async load(): Promise<EncodedDemonstrations> {
-    const { sftWarmStart: source = [] } = this.options;
-    return (this.encoded ??= typeof source === "string" ? this.encodeFile(source) : this.encode(source));
+  load(): Promise<EncodedDemonstrations> {
+    return this.encoded.get();
   }
 
   /** Trains on the demonstrations, once. Returns undefined without demonstrations or after the first call. */

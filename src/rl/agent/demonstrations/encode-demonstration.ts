@@ -8,6 +8,7 @@ import { describeViolation } from "../../../generation/constraints/output-constr
 import type { AgentInterface } from "../../rollout/agent-interface.js";
 import { awaitAgent, constraintFor } from "../../rollout/call-agent.js";
 import type { RolloutSettings } from "../../rollout/rollout-settings.js";
+import type { CallLimit } from "../../rollout/with-timeout.js";
 import type { ReplayEpisode, ReplayTurn } from "./replay-buffer.js";
 import type { Demonstration, DemonstrationTurn } from "../../data/read-demonstrations.js";
 
@@ -16,7 +17,7 @@ export interface DemonstrationContext {
   readonly agent: AgentInterface;
   readonly renderer: PromptRenderer;
   readonly sampler: CompletionSampler;
-  readonly settings: Pick<RolloutSettings, "prompt" | "callTimeoutSeconds">;
+  readonly settings: Pick<RolloutSettings, "prompt"> & CallLimit;
 }
 
 /**
@@ -65,11 +66,10 @@ async function encodeTurn(
   promptBuilder: PromptBuilder,
   { agent, sampler, settings }: DemonstrationContext,
 ): Promise<ReplayTurn> {
-  const { callTimeoutSeconds } = settings;
   const { completionPrefix } = settings.prompt;
   const text = completion.startsWith(completionPrefix) ? completion.slice(completionPrefix.length) : completion;
   const extract = () => agent.extractAction(text, observation, info);
-  const extraction = toExtraction(await awaitAgent("extractAction", extract, callTimeoutSeconds));
+  const extraction = toExtraction(await awaitAgent("extractAction", extract, settings));
   if (extraction.kind === "failure")
     throw new Error(`it contains no action${extraction.reason && ` (${extraction.reason})`}`);
   const constraint = constraintFor(agent, observation, info);

@@ -29,7 +29,13 @@ export const grpoSettings = defineSettings({
   numGenerations: integer({ default: 8, min: 2, description: "Number of generations per group.", source: TRL }),
   ...updateSettings,
   numIterations: integer({ default: 1, min: 1, description: "Number of optimization epochs per update.", source: TRL }),
-  learningRate: number({ default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: ORLLLAM }),
+  learningRate: number({
+    common: true,
+    default: 1e-5,
+    min: 0,
+    description: "Learning rate of AdamW.",
+    source: ORLLLAM,
+  }),
   lrSchedulerType: LR_SCHEDULE,
   maxGradNorm: MAX_GRAD_NORM,
   lossType: choice({

@@ -21,7 +21,13 @@ const OURS = "off, as in TRL 0.7.11";
  * TRL's PPOTrainer with a smaller batch and learning rate.
  */
 export const ppoSettings = defineSettings({
-  batchSize: integer({ default: 16, min: 1, description: "Number of turns per update.", source: LLAMAGYM }),
+  batchSize: integer({
+    common: true,
+    default: 16,
+    min: 1,
+    description: "Number of turns per update.",
+    source: LLAMAGYM,
+  }),
   miniBatchSize: integer({
     default: 16,
     min: 1,
@@ -29,7 +35,13 @@ export const ppoSettings = defineSettings({
     source: LLAMAGYM,
   }),
   numPpoEpochs: integer({ default: 4, min: 1, description: "Number of optimization epochs per update.", source: TRL }),
-  learningRate: number({ default: 1e-5, min: 0, description: "Learning rate of Adam.", source: LLAMAGYM }),
+  learningRate: number({
+    common: true,
+    default: 1e-5,
+    min: 0,
+    description: "Learning rate of Adam.",
+    source: LLAMAGYM,
+  }),
   valueHeadLearningRate: number({
     above: 0,
     description: "Learning rate of the value head. Default: learningRate.",

@@ -37,7 +37,7 @@ export const reinforceSettings = defineSettings({
     description: "Number of optimization epochs per update.",
     source: OPENRLHF,
   }),
-  learningRate: number({ default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: SHARED }),
+  learningRate: number({ common: true, default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: SHARED }),
   lrSchedulerType: { ...LR_SCHEDULE, source: SHARED },
   maxGradNorm: number({ default: 1, above: 0, description: "Maximum gradient norm for clipping.", source: OPENRLHF }),
   baseline: choice({

@@ -18,7 +18,7 @@ export const rlooSettings = defineSettings({
   ...updateSettings,
   ...returnSettings,
   numIterations: integer({ default: 1, min: 1, description: "Number of optimization epochs per update.", source: TRL }),
-  learningRate: number({ default: 1e-6, min: 0, description: "Learning rate of AdamW.", source: TRL }),
+  learningRate: number({ common: true, default: 1e-6, min: 0, description: "Learning rate of AdamW.", source: TRL }),
   lrSchedulerType: LR_SCHEDULE,
   maxGradNorm: MAX_GRAD_NORM,
   epsilon: number({ default: 0.2, min: 0, description: "Lower clipping range of a sequence's ratio.", source: TRL }),

@@ -1,3 +1,4 @@
+import { getOrCreatePromise } from "../../../core/promise-cache.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { defaultMicroBatchTokens } from "../../../models/weights/micro-batch-memory.js";
@@ -165,13 +166,13 @@ export class SftLearner {
   /** Returns the graph for micro-batches with or without prefixes; the latter is shorter. */
   private async graph(withPrefix: boolean): Promise<TrainingGraph> {
     const { causalLM } = this.model;
-    return getOrCreate(this.graphs, withPrefix, async () =>
+    return getOrCreatePromise(this.graphs, withPrefix, async () =>
       TrainingGraph.create(causalLM, crossEntropyLoss, { withPrefix }),
     );
   }
 
   private async scorer(withPrefix: boolean): Promise<ScoringGraph> {
-    return getOrCreate(this.scorers, withPrefix, async () =>
+    return getOrCreatePromise(this.scorers, withPrefix, async () =>
       ScoringGraph.create(this.model.causalLM, { withPrefix, withMaxLogProbs: true }),
     );
   }
@@ -179,17 +180,4 @@ export class SftLearner {
 
 function hasPrefix({ groups }: TokenBatch): boolean {
   return groups.some(({ prefix }) => prefix.length > 0);
-}
-
-async function getOrCreate<Key, Value>(
-  cache: Map<Key, Promise<Value>>,
-  key: Key,
-  create: () => Promise<Value>,
-): Promise<Value> {
-  let value = cache.get(key);
-  if (value === undefined) {
-    value = create();
-    cache.set(key, value);
-  }
-  return value;
 }

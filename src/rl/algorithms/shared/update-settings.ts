@@ -41,6 +41,7 @@ export const updateSettings = defineSettings({
   batchSize: integer({
     default: 8,
     min: 1,
+    common: true,
     description: "Number of episodes (completions, for prompts) per update.",
     source: "TRL 1.16 and ORLLLaM",
   }),

@@ -1,6 +1,7 @@
+import { logSumExp } from "../../../core/log-sum-exp.js";
 import type { CausalLM } from "../../../models/causal-lm.js";
 import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
-import { ScoringGraph } from "../../../models/graphs/training-graph.js";
+import { ScoringGraph, type GraphOptions } from "../../../models/graphs/training-graph.js";
 import {
   buildTurnBatch,
   decisionsByTurn,
@@ -28,7 +29,10 @@ export class LogProbScorer {
   /** Creates a scorer that computes entropies if requested. */
   constructor(
     private readonly model: CausalLM,
-    private readonly options: { readonly microBatchTokens: number; readonly entropies?: boolean },
+    private readonly options: { readonly microBatchTokens: number; readonly entropies?: boolean } & Pick<
+      GraphOptions,
+      "frozenStates"
+    >,
   ) {}
 
   async score(
@@ -73,7 +77,8 @@ export class LogProbScorer {
   private async graph(batch: TurnBatch): Promise<ScoringGraph> {
     const withHeadTokens = usesHeadTokens(batch, this.model.config.vocabSize);
     const key = `${batch.hasAllowedTokens} ${withHeadTokens}` as const;
-    const options = { withAllowedTokens: batch.hasAllowedTokens, withHeadTokens, keepsFrozenStates: true };
+    const { frozenStates } = this.options;
+    const options = { withAllowedTokens: batch.hasAllowedTokens, withHeadTokens, frozenStates };
     const entropy = this.options.entropies === true ? "value" : "none";
     const graph = this.graphs.get(key) ?? (await ScoringGraph.create(this.model, { ...options, entropy }));
     this.graphs.set(key, graph);
@@ -106,9 +111,4 @@ function decisionEntropies(
     const logNormalizer = logSumExp(scores);
     return scores.reduce((sum, score) => sum - Math.exp(score - logNormalizer) * (score - logNormalizer), 0);
   });
-}
-
-function logSumExp(x: readonly number[]): number {
-  const max = Math.max(...x);
-  return max + Math.log(x.reduce((sum, value) => sum + Math.exp(value - max), 0));
 }

@@ -4,7 +4,12 @@ import type { Tensor } from "../../../engine/tensor/tensor.js";
 import type { CausalLM } from "../../../models/causal-lm.js";
 import type { EntropyMode, PolicyNodes } from "../../../models/graphs/policy-nodes.js";
 import type { TokenBatch } from "../../../models/graphs/token-batch.js";
-import { TrainingGraph, type LossResult, type TrainingRunOptions } from "../../../models/graphs/training-graph.js";
+import {
+  TrainingGraph,
+  type GraphOptions,
+  type LossResult,
+  type TrainingRunOptions,
+} from "../../../models/graphs/training-graph.js";
 import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
 
 /** Graphs for unconstrained turns, for decisions among alternatives, and for masked vocabularies. */
@@ -45,7 +50,7 @@ export class MicroBatchGraphs {
   constructor(
     private readonly model: CausalLM,
     private readonly lossOptions: MicroBatchLoss,
-    private readonly options: { readonly keepsFrozenStates?: boolean } = {},
+    private readonly options: Pick<GraphOptions, "frozenStates"> = {},
   ) {}
 
   /** Writes the gradients of a micro-batch to the model's gradient buffer, or adds them. */

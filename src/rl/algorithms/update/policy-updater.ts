@@ -1,5 +1,6 @@
 import type { CausalLM } from "../../../models/causal-lm.js";
 import { packSharedPrefixes, type MicroBatch } from "../../../models/graphs/prefix-packing.js";
+import type { GraphOptions } from "../../../models/graphs/training-graph.js";
 import { Optimizer, type OptimizerOptions, type OptimizerState } from "../../../engine/optim/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import type { Tensor } from "../../../engine/tensor/tensor.js";
@@ -20,6 +21,7 @@ export interface PolicyUpdaterOptions extends MicroBatchLoss {
   readonly optimizer: OptimizerOptions;
   /** Memory of a micro-batch, in tokens. A minibatch in several micro-batches has the same gradient. */
   readonly microBatchTokens: number;
+  readonly frozenStates?: GraphOptions["frozenStates"];
 }
 
 /** Result of one optimizer step. */
@@ -59,7 +61,7 @@ export class PolicyUpdater {
     private readonly model: CausalLM,
     private readonly options: PolicyUpdaterOptions,
   ) {
-    this.graphs = new MicroBatchGraphs(model, options, { keepsFrozenStates: true });
+    this.graphs = new MicroBatchGraphs(model, options, { frozenStates: options.frozenStates });
     this.optimizer = new Optimizer(model.parameters, options.optimizer);
   }
 

@@ -1,8 +1,9 @@
 import { MASKED_LOGIT } from "../../../engine/graph/index.js";
-import type { SelectedToken, TokenBatch } from "../../../models/graphs/token-batch.js";
+import { paysOffAsHead, type SelectedToken, type TokenBatch } from "../../../models/graphs/token-batch.js";
 import type { Turn } from "../../rollout/trajectory.js";
 import { int32, tensor, type Tensor } from "../../../engine/tensor/tensor.js";
 import type { PrefixLayout } from "../../../models/graphs/prefix-layout.js";
+import type { TokenPosition } from "../../../models/graphs/sequence-batch.js";
 
 /** The tokens of a turn. A prompt without a completion yields only the value of its state. */
 export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowedTokens" | "hasKeptTokens" | "actionCandidates">;
@@ -66,12 +67,9 @@ export function decisionSequences(turn: TurnTokens): (readonly number[])[] {
   return [last === 0 ? prompt : [...prompt, ...tokens.slice(0, last)]];
 }
 
-/** Computing the logits of some tokens pays off for at most this fraction of the vocabulary. */
-const MAX_HEAD_TOKENS = 1 / 4;
-
 /** Whether a batch's log-probabilities need the logits of few tokens only. */
 export function usesHeadTokens({ tokens: { headTokens } }: TurnBatch, vocabSize: number): boolean {
-  return headTokens !== undefined && headTokens.length <= MAX_HEAD_TOKENS * vocabSize;
+  return headTokens !== undefined && paysOffAsHead(headTokens.length, vocabSize);
 }
 
 /**
@@ -93,60 +91,26 @@ function findHeadTokens(turns: readonly TurnTokens[], selected: readonly Selecte
 
 /** Builds the batch of turns whose decision sequences have been laid out. */
 export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayout, temperature = 1): TurnBatch {
-  const sequences = turns.map(decisionSequences);
   const tokens = new SelectedTokenList();
-  const batch = { decisions: [] as Decision[], alternatives: [] as Alternative[][], chosen: [] as number[] };
-  const isUnconstrained: boolean[] = [];
+  const added: AddedDecision[] = [];
   /** Alternatives of decisions that turns in the same state share. */
-  const shared = new Map<string, Alternative[]>();
+  const shared = new Map<string, readonly Alternative[]>();
   let start = 0;
   turns.forEach((turn, turnIndex) => {
-    const positions = layout.positions.slice(start, (start += sequences[turnIndex].length));
-    const { prompt, actionCandidates } = turn;
+    const positions = layout.positions.slice(start, (start += decisionSequences(turn).length));
     const locate = (sequence: number, token: number) => ({
       ...positions[sequence],
-      index: prompt.length + token - positions[sequence].prefix,
+      index: turn.prompt.length + token - positions[sequence].prefix,
     });
-    const addDecision = (token: number, alternatives: Alternative[], chosen: number) => {
-      batch.decisions.push({ turn: turnIndex, token });
-      batch.alternatives.push(alternatives);
-      batch.chosen.push(chosen);
-      isUnconstrained.push(false);
-    };
-    const addUnconstrained = (token: number, selected: number) => {
-      addDecision(token, [{ tokens: [selected], weight: 1 }], 0);
-      isUnconstrained[isUnconstrained.length - 1] = true;
-    };
-    if (actionCandidates !== undefined) {
-      const alternatives = actionCandidates.sequences.map((candidate, i) => ({
-        tokens: candidate.map((target, token) => tokens.select({ ...locate(i, token), target })),
-        weight: actionCandidates.weights[i],
-      }));
-      return addDecision(0, alternatives, actionCandidates.chosen);
-    }
-    for (const token of turn.tokens.length === 0 ? [0] : decisionIndices(turn)) {
-      // A prompt without a completion has no next token; its log-probability is ignored.
-      const chosenToken = turn.tokens.at(token) ?? 0;
-      const allowedTokens = turn.allowedTokens?.[token];
-      if (allowedTokens === undefined || allowedTokens.length > MAX_ALTERNATIVES || turn.hasKeptTokens === true) {
-        const selected = { ...locate(0, token), target: chosenToken, allowedTokens };
-        addUnconstrained(token, tokens.select(selected));
-        continue;
-      }
-      const location = locate(0, token);
-      const key = `${location.group},${location.row},${location.index},${tokens.setId(allowedTokens)}`;
-      const alternatives =
-        shared.get(key) ??
-        Array.from(allowedTokens, (target) => ({ tokens: [tokens.select({ ...location, target })], weight: 1 }));
-      shared.set(key, alternatives);
-      addDecision(token, alternatives, allowedTokens.indexOf(chosenToken));
-    }
+    for (const decision of turnDecisions(turn, locate, tokens, shared)) added.push({ ...decision, turn: turnIndex });
   });
   // The weights of action candidates include the temperature.
   const batchTemperature = turns.some(({ actionCandidates }) => actionCandidates !== undefined) ? 1 : temperature;
   return {
-    ...batch,
-    isUnconstrained,
+    decisions: added.map(({ turn, token }) => ({ turn, token })),
+    alternatives: added.map(({ alternatives }) => alternatives),
+    chosen: added.map(({ chosen }) => chosen),
+    isUnconstrained: added.map(({ isUnconstrained }) => isUnconstrained),
     hasAllowedTokens: tokens.list.some(({ allowedTokens }) => allowedTokens !== undefined),
     tokens: {
       groups: layout.groups,
@@ -155,6 +119,48 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
       temperature: batchTemperature,
     },
   };
+}
+
+/** A decision with its entries in a `TurnBatch`. */
+interface AddedDecision extends Decision {
+  readonly alternatives: readonly Alternative[];
+  readonly chosen: number;
+  readonly isUnconstrained: boolean;
+}
+
+/** Selects the tokens of a turn's decisions; `locate` returns the position of a token of one of its decision sequences. */
+function* turnDecisions(
+  turn: TurnTokens,
+  locate: (sequence: number, token: number) => TokenPosition,
+  tokens: SelectedTokenList,
+  shared: Map<string, readonly Alternative[]>,
+): Generator<Omit<AddedDecision, "turn">> {
+  const { actionCandidates } = turn;
+  if (actionCandidates !== undefined) {
+    const alternatives = actionCandidates.sequences.map((candidate, i) => ({
+      tokens: candidate.map((target, token) => tokens.select({ ...locate(i, token), target })),
+      weight: actionCandidates.weights[i],
+    }));
+    yield { token: 0, alternatives, chosen: actionCandidates.chosen, isUnconstrained: false };
+    return;
+  }
+  for (const token of turn.tokens.length === 0 ? [0] : decisionIndices(turn)) {
+    // A prompt without a completion has no next token; its log-probability is ignored.
+    const target = turn.tokens.at(token) ?? 0;
+    const allowedTokens = turn.allowedTokens?.[token];
+    const location = locate(0, token);
+    if (allowedTokens === undefined || allowedTokens.length > MAX_ALTERNATIVES || turn.hasKeptTokens === true) {
+      const selected = tokens.select({ ...location, target, allowedTokens });
+      yield { token, alternatives: [{ tokens: [selected], weight: 1 }], chosen: 0, isUnconstrained: true };
+      continue;
+    }
+    const key = `${location.group},${location.row},${location.index},${tokens.setId(allowedTokens)}`;
+    const alternatives =
+      shared.get(key) ??
+      Array.from(allowedTokens, (each) => ({ tokens: [tokens.select({ ...location, target: each })], weight: 1 }));
+    shared.set(key, alternatives);
+    yield { token, alternatives, chosen: allowedTokens.indexOf(target), isUnconstrained: false };
+  }
 }
 
 /** Collects the selected tokens of a batch. */

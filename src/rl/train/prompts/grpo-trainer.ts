@@ -1,19 +1,21 @@
 import { printWarning } from "../../../core/terminal-text.js";
 import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
+import { resolveSettings, selectSettings } from "../../../core/settings.js";
 import { stream } from "../../../core/random/streams.js";
+import { policySamplingSettings } from "../../../generation/generation-options.js";
 import { openTrainable } from "../../../generation/auto-model.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { readJson, withFolderLock, writeJson, type FolderLock } from "../../../models/files/index.js";
 import { createLearner } from "../../algorithms/create-learner.js";
-import { isTruncatedSampling } from "../../rollout/rollout-settings.js";
+import { completionSettings, isTruncatedSampling, type CompletionSettings } from "../../rollout/rollout-settings.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import { loadPromptDataset, type EncodedRow } from "../../data/prompt-dataset.js";
 import { combineTrackers, openRunTrackers, type Tracker } from "../../tracking/index.js";
 import { checkNoCheckpoints, restoreLatestCheckpoint } from "../checkpoints.js";
 import { runTrainLoop } from "../train-loop.js";
 import type { ResumedRun } from "../train-task.js";
-import { maxRolloutBytes } from "../trainer-settings.js";
+import { loopSettings, maxRolloutBytes } from "../trainer-settings.js";
 import { ENTROPY_FLOOR, TrainingMonitor } from "../training-monitor.js";
 import { PromptRollout } from "./prompt-rollout.js";
 import { PromptTask } from "./prompt-task.js";
@@ -140,7 +142,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     { resumeFromCheckpoint = false, onStep, signal }: PromptTrainOptions,
     lock: FolderLock | undefined,
   ): Promise<PromptTrainResult> {
-    const { outputDir, saveSteps, completionLogSteps, numLoggedCompletions } = this.config;
+    const { outputDir } = this.config;
     const checkpointDir = outputDir === undefined ? undefined : fs.join(outputDir, CHECKPOINTS_FOLDER);
     const resumed = resumeFromCheckpoint
       ? await restoreLatestCheckpoint(checkpointDir, () => task, this.onWarning)
@@ -156,9 +158,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
         resumed,
         checkpointDir,
         lock,
-        saveSteps,
-        completionLogSteps,
-        numLoggedCompletions,
+        ...selectSettings(loopSettings, this.config),
         tracker,
         monitor: this.monitor,
         onUpdate: (event) => onStep?.(event.state.updates, event.metrics),
@@ -180,16 +180,25 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
   }
 
   private async createLearner(model: LanguageModel): Promise<Learner> {
-    const { temperature, topK, topP, minP, repetitionPenalty, trainedDistribution, seed, microBatchTokens } =
-      this.config;
-    const sampling = { temperature, topK, topP, minP, repetitionPenalty };
-    return createLearner(model.causalLM, {
+    const { temperature, seed, microBatchTokens } = this.config;
+    return createLearner(model, {
       [this.algorithm]: { ...this.algorithmConfig, ...this.getRewardWeights() },
       temperature,
-      isTruncatedSampling: isTruncatedSampling({ sampling, trainedDistribution }),
+      isTruncatedSampling: isTruncatedSampling(this.completionSettings),
       random: stream(seed, "learner"),
       microBatchTokens,
     });
+  }
+
+  private get completionSettings(): CompletionSettings {
+    const { config, algorithmConfig } = this;
+    return {
+      ...resolveSettings("A trainer", completionSettings, selectSettings(completionSettings, config)),
+      sampling: selectSettings(policySamplingSettings, config),
+      maxNewTokens: algorithmConfig.maxCompletionLength,
+      stop: [],
+      ignoreEos: config.ignoreEos,
+    };
   }
 
   /** Returns the weights for GRPO, which may normalize each function's rewards before weighting them. */
@@ -199,16 +208,9 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
 
   private createTask(model: LanguageModel, rows: readonly EncodedRow[], learner: Learner): PromptTask {
     const { config, algorithmConfig, scorer } = this;
-    const { temperature, topK, topP, minP, repetitionPenalty, ignoreEos, seed, shuffleDataset: shuffle } = config;
-    const { maxCompletionLength, batchSize, numGenerations } = algorithmConfig;
-    const settings = {
-      sampling: { temperature, topK, topP, minP, repetitionPenalty },
-      trainedDistribution: config.trainedDistribution,
-      maxNewTokens: maxCompletionLength,
-      stop: [],
-      scoring: undefined,
-      ignoreEos,
-    };
+    const { seed, shuffleDataset: shuffle } = config;
+    const { batchSize, numGenerations } = algorithmConfig;
+    const settings = this.completionSettings;
     const { groups } = learner.rolloutSpec as GroupSpec;
     return new PromptTask({
       model,

@@ -1,14 +1,14 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { checkSavedState } from "../../algorithms/check-saved-state.js";
-import type { GroupSpec, Learner, LearnerState, Metrics } from "../../algorithms/learner.js";
+import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
 import type { CompletionRow } from "../../tracking/index.js";
-import type { RolloutRecord } from "../../tracking/rollouts/chunk.js";
 import { collectGroups } from "../collect-groups.js";
-import { recordedGroups, recordRollout, type RolloutMode } from "../record-rollout.js";
+import { LearnerTask } from "../learner-task.js";
+import { recordedGroups, type RolloutMode } from "../record-rollout.js";
 import { computeCompletionMetrics } from "../rollout-metrics.js";
-import type { RolloutCounts, TrainerState, TrainTask } from "../train-task.js";
+import type { RolloutCounts, TrainerState } from "../train-task.js";
 import type { CompletionSample, PromptRollout, PromptRolloutState } from "./prompt-rollout.js";
 
 export interface PromptTaskOptions {
@@ -37,19 +37,19 @@ export interface PromptBatch {
   readonly samples: readonly CompletionSample[];
 }
 
-/** State of a checkpoint apart from the optimizer; JSON. */
+/** State of the prompts in a checkpoint; JSON. */
 interface PromptTaskState {
   readonly promptRollout: PromptRolloutState;
-  readonly learner: unknown;
   readonly fingerprint: RunFingerprint;
 }
 
 /** Training on prompts whose completions are scored by reward functions. */
-export class PromptTask implements TrainTask<PromptBatch, unknown> {
+export class PromptTask extends LearnerTask<PromptBatch, PromptTaskState> {
   /** Before the last rollout. */
   private rolloutState: PromptRolloutState;
 
   constructor(private readonly options: PromptTaskOptions) {
+    super(options.model, options.rollouts, () => options.learner);
     this.rolloutState = options.promptRollout.getState();
   }
 
@@ -65,14 +65,6 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
       recordedGroups: recordedGroups(rollouts),
     });
     return { trajectories, ...promptRollout.flushRecords() };
-  }
-
-  async prepare({ trajectories }: PromptBatch): Promise<unknown> {
-    return this.options.learner.prepare(trajectories);
-  }
-
-  async update(batch: unknown, progress: number): Promise<Metrics> {
-    return this.options.learner.update(batch, { progress });
   }
 
   count({ trajectories }: PromptBatch): RolloutCounts {
@@ -101,26 +93,14 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
     }));
   }
 
-  async recordRollout({ trajectories }: PromptBatch, batch: unknown, step: number): Promise<RolloutRecord | undefined> {
-    const { learner, model, rollouts: mode } = this.options;
-    return recordRollout(trajectories, { step, mode, tokenizer: model.tokenizer, learner, batch });
-  }
-
-  async getState({ dropRollout = false } = {}): Promise<LearnerState> {
-    const { learner, fingerprint } = this.options;
-    const { state, ...tensors } = await learner.getState();
-    const promptRollout = dropRollout ? this.rolloutState : this.options.promptRollout.getState();
-    return { ...tensors, state: { promptRollout, learner: state, fingerprint } satisfies PromptTaskState };
-  }
-
-  async saveModel(folder: string): Promise<void> {
-    await this.options.model.savePretrained(folder);
+  protected override getRolloutState(dropRollout: boolean): PromptTaskState {
+    const { promptRollout, fingerprint } = this.options;
+    return { promptRollout: dropRollout ? this.rolloutState : promptRollout.getState(), fingerprint };
   }
 
   /** @throws RUN_INCOMPATIBLE for a checkpoint with another fingerprint. */
-  async setState({ state, ...tensors }: LearnerState, folder: string): Promise<void> {
-    const { model, learner, promptRollout, fingerprint } = this.options;
-    const saved = state as PromptTaskState;
+  protected override checkRolloutState(saved: PromptTaskState, folder: string): void {
+    const { promptRollout, fingerprint } = this.options;
     for (const name of Object.keys(fingerprint) as (keyof RunFingerprint)[]) {
       if (saved.fingerprint[name] === fingerprint[name]) continue;
       throw new LlamaGymError(
@@ -129,8 +109,9 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
       );
     }
     checkSavedState(saved.promptRollout, promptRollout.getState(), "The state of the prompts");
-    await model.loadTrainedValues(folder);
-    await learner.setState({ ...tensors, state: saved.learner });
-    promptRollout.setState(saved.promptRollout);
+  }
+
+  protected override setRolloutState({ promptRollout }: PromptTaskState): void {
+    this.options.promptRollout.setState(promptRollout);
   }
 }

@@ -13,27 +13,22 @@ import {
   defineSettings,
   integer,
   number,
-  pick,
   resolveSettings,
   type Settings,
   splitSettings,
   text,
 } from "../../../core/settings.js";
-import { generationSettings, TEMPERATURE_LIMITS } from "../../../generation/generation-options.js";
-import { trainedDistribution } from "../../rollout/rollout-settings.js";
-import { recordingSettings, trainerSettings } from "../trainer-settings.js";
+import { policySamplingSettings } from "../../../generation/generation-options.js";
+import { completionSettings } from "../../rollout/rollout-settings.js";
+import { loopSettings, recordingSettings } from "../trainer-settings.js";
 
 const TRL = "TRL 1.16";
 const TRANSFORMERS = "TRL 1.16 (Transformers' TrainingArguments)";
 
 /** Settings of a trainer on prompts, without the algorithm's. */
 const promptSettings = defineSettings({
-  temperature: number({ ...TEMPERATURE_LIMITS, default: 1, description: "Sampling temperature.", source: TRL }),
-  topK: { ...generationSettings.topK, default: 0, source: TRL },
-  topP: { ...generationSettings.topP, default: 1, source: TRL },
-  minP: { ...generationSettings.minP, default: 0, source: TRL },
-  repetitionPenalty: { ...generationSettings.repetitionPenalty, default: 1, source: TRL },
-  trainedDistribution,
+  ...defineSettings(policySamplingSettings, { source: TRL }),
+  trainedDistribution: completionSettings.trainedDistribution,
   ignoreEos: boolean({
     description: "Continue completions after the end token, to their maximum length.",
     source: "vLLM's name",
@@ -55,8 +50,8 @@ const promptSettings = defineSettings({
   outputDir: text({
     description: "Folder for metrics, checkpoints and the trained model. Without it nothing is saved.",
   }),
-  saveSteps: integer({ default: 50, min: 1, description: "Number of updates between checkpoints." }),
-  ...pick(trainerSettings, ["completionLogSteps", "numLoggedCompletions"]),
+  ...loopSettings,
+  saveSteps: { ...loopSettings.saveSteps, default: 50 },
   ...recordingSettings,
   tensorboard: boolean({ default: true, description: "Write TensorBoard event files." }),
   rewardTimeoutSeconds: number({

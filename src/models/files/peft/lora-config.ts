@@ -1,5 +1,3 @@
-import type { TargetModule } from "../architectures/index.js";
-
 /** Low-rank adapter configuration (Hu et al. 2021), with PEFT's names in camelCase and PEFT's defaults. */
 export interface LoraConfig {
   /** Rank. */
@@ -37,24 +35,3 @@ export const LORA_DEFAULTS: LoraConfig = {
   layersPattern: [],
   excludeModules: [],
 };
-
-/** One adapted module: W x + scaling * B (A x). */
-export interface LoraModule {
-  /** The module's path in the model, as PEFT names it. */
-  readonly module: string;
-  readonly kind: TargetModule["kind"];
-  readonly rank: number;
-  readonly scaling: number;
-  readonly inFeatures: number;
-  readonly outFeatures: number;
-}
-
-type NamedModule = Pick<LoraModule, "module" | "kind">;
-
-/** Returns PEFT's name of a module's A, without its prefix. */
-export const loraAName = ({ module, kind }: NamedModule): string =>
-  kind === "embedding" ? `${module}.lora_embedding_A` : `${module}.lora_A.weight`;
-
-/** Returns PEFT's name of a module's B, without its prefix. */
-export const loraBName = ({ module, kind }: NamedModule): string =>
-  kind === "embedding" ? `${module}.lora_embedding_B` : `${module}.lora_B.weight`;

@@ -3,7 +3,7 @@ import type { TokenConstraint } from "../constraints/compiled-constraint.js";
 import { RunningSequence } from "../sampling/running-sequence.js";
 import type { SampleOutput, SampleRequest } from "../sampling/sample-request.js";
 import type { Sampler } from "../sampling/sampler.js";
-import { LruCache } from "./lru-cache.js";
+import { LruCache, sizeByKey } from "./lru-cache.js";
 
 /** Up to this size of a vocabulary, caching a distribution costs little; copying larger ones takes time. */
 export const MAX_SMALL_VOCABULARY = 4096;
@@ -12,6 +12,10 @@ export const MAX_SMALL_VOCABULARY = 4096;
 const MAX_BYTES = 2 ** 28;
 /** What a distribution counts at least: there are at most 16,384. */
 const MIN_BYTES = 2 ** 14;
+/** Maximum number of cached results; long prompts count several times. */
+const MAX_RESULTS = 8192;
+/** Maximum number of prompts and completions that are remembered; long ones count several times. */
+const MAX_REMEMBERED = 2 ** 17;
 
 interface CachedDistribution {
   readonly distribution: TokenDistribution;
@@ -21,27 +25,63 @@ interface CachedDistribution {
 }
 
 /**
- * Next-token distributions of prompts that recur. In small tasks the same observation is frequent: its next completion is then
- * sampled from the cached distributions, with the same random numbers and thus the same tokens.
+ * What was computed for prompts that recur, until the parameters change. In small tasks the same observation is frequent: its next
+ * completion is then sampled from cached next-token distributions, with the same random numbers and thus the same tokens. Results
+ * without randomness, such as greedy completions, are cached whole.
  */
-export class DistributionCache {
+export class CompletionCache {
   private readonly distributions = new LruCache<CachedDistribution>(MAX_BYTES, (_, { distribution }) =>
     Math.max(MIN_BYTES, sizeInBytes(distribution)),
   );
   /** Completions that the sampler is computing, by their first token's key. */
   private readonly pending = new Map<string, Promise<unknown>>();
+  private readonly results = new LruCache<Promise<unknown>>(MAX_RESULTS, sizeByKey);
+  /** Sampled completions, and the prompts of those that recurred. */
+  private readonly remembered = new LruCache<true>(MAX_REMEMBERED, sizeByKey);
   private readonly constraintIds = new WeakMap<TokenConstraint, number>();
   private constraintCount = 0;
   private version: number | undefined;
 
-  clear(): void {
+  /** Discards what was computed with another `cacheVersion` of the model. */
+  keepVersion(version: number): void {
+    if (version === this.version) return;
+    this.version = version;
     this.distributions.clear();
+    this.results.clear();
+    // A resumed run knows nothing of earlier updates, and must compute the same batches to the last bit.
+    this.remembered.clear();
   }
 
-  /** Drops the distributions of other versions of the parameters. */
-  keepVersion(version: number): void {
-    if (version !== this.version) this.clear();
-    this.version = version;
+  /** Returns the result of a key; a new one is not kept if it fails or `isReusable` rejects it. */
+  async getOrCompute<Result>(
+    key: string,
+    compute: () => Promise<Result>,
+    isReusable: (result: Result) => boolean = () => true,
+  ): Promise<Result> {
+    const cached = this.results.get(key);
+    if (cached !== undefined) return cached as Promise<Result>;
+    const pending = compute();
+    this.results.set(key, pending);
+    let isKept = false;
+    try {
+      const result = await pending;
+      isKept = isReusable(result);
+      return result;
+    } finally {
+      if (!isKept) this.results.delete(key);
+    }
+  }
+
+  /** Whether a completion of the prompt has recurred, so that caching its distributions pays off over a large vocabulary. */
+  isRecurring(prompt: readonly number[]): boolean {
+    return this.remembered.get(prompt.join()) !== undefined;
+  }
+
+  /** Remembers a completion that was sampled without cached distributions. */
+  remember(prompt: readonly number[], tokens: readonly number[]): void {
+    const key = distributionKey(prompt.join(), tokens);
+    if (this.remembered.get(key) === undefined) this.remembered.set(key, true);
+    else this.remembered.set(prompt.join(), true);
   }
 
   /**

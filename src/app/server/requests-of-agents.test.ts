@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import { startHttpServer, type RunningServer } from "./http-server.js";
+import { ModelChatEngine } from "./model-chat-engine.js";
+import { serveModels } from "./serve-models.js";
+
+let model: LanguageModel;
+let server: RunningServer;
+const warn = vi.spyOn(console, "warn").mockReturnValue();
+
+beforeAll(async () => {
+  model = await AutoModelForCausalLM.fromPretrained("embedded");
+  server = await startHttpServer({ port: 0 }, (app, metrics) =>
+    serveModels(app, [new ModelChatEngine(model, "embedded")], { metrics }),
+  );
+});
+
+afterAll(async () => {
+  await server.close();
+  await model.close();
+});
+
+async function send(path: string, body: object, headers: Readonly<Record<string, string>> = {}) {
+  return fetch(`${server.url}/v1${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+}
+
+const tool = {
+  name: "Read",
+  description: "Reads a file.",
+  input_schema: {
+    type: "object",
+    properties: { file_path: { type: "string", maxLength: 20 } },
+    required: ["file_path"],
+  },
+};
+/** A turn of Claude Code in its public form. */
+const CLAUDE_CODE = {
+  model: "embedded",
+  max_tokens: 8,
+  stream: true,
+  system: [{ type: "text", text: "You are an agent.", cache_control: { type: "ephemeral" } }],
+  messages: [
+    { role: "user", content: [{ type: "text", text: "hit or stay?", cache_control: { type: "ephemeral" } }] },
+    { role: "system", content: "The folder has changed." },
+    {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: "Let me look.", signature: "x" },
+        { type: "text", text: "I look." },
+        { type: "tool_use", id: "toolu_1", name: "Read", input: { file_path: "a.ts" } },
+      ],
+    },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "14", is_error: false }] },
+  ],
+  tools: [tool],
+  metadata: { user_id: "u" },
+  thinking: { type: "enabled", budget_tokens: 1024 },
+  context_management: { edits: [{ type: "clear_tool_uses_20250919" }] },
+  container: null,
+};
+
+const eventsOf = (text: string) =>
+  Array.from(text.matchAll(/^data: (\{.*)$/gm), ([, json]) => JSON.parse(json) as Record<string, unknown>);
+
+describe("the requests of agents", () => {
+  it("are answered with the fields that Claude Code sends, and the response names what changed nothing", async () => {
+    const response = await send("/messages", CLAUDE_CODE, { "anthropic-version": "2023-06-01" });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-llamagym-ignored-fields")).toBe("context_management, thinking");
+    const events = eventsOf(await response.text());
+    const usage = { input_tokens: expect.any(Number) as number, output_tokens: 0 };
+    expect(events[0]).toMatchObject({ type: "message_start", message: { usage } });
+    const { input_tokens: input } = (events[0].message as { usage: { input_tokens: number } }).usage;
+    expect(input).toBeGreaterThan(20);
+    const counted = await send("/messages/count_tokens", { ...CLAUDE_CODE, max_tokens: undefined, stream: undefined });
+    expect(await counted.json()).toEqual({ input_tokens: input });
+  });
+
+  it("are warned about once for a field", async () => {
+    for (let i = 0; i < 3; i++)
+      await send("/chat/completions", { messages: CLAUDE_CODE.messages.slice(1, 2), web: true });
+    expect(warn.mock.calls.filter(([text]) => String(text).includes("the field web,"))).toHaveLength(1);
+  });
+
+  it("are refused for a misspelled field, and for one that has an effect in another API", async () => {
+    const body = { messages: [{ role: "user", content: "hit" }], max_tokens: 1 };
+    expect(await (await send("/chat/completions", { ...body, max_token: 3 })).json()).toMatchObject({
+      error: { message: 'Unknown field "max_token". Did you mean max_tokens?' },
+    });
+    expect((await send("/messages", { ...body, seed: 3 })).status).toBe(400);
+  });
+
+  it("may have a broken tool call in their history", async () => {
+    const call = { id: "1", type: "function", function: { name: "f", arguments: '{"a": ' } };
+    const messages = [
+      { role: "user", content: "hit or stay?" },
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", tool_call_id: "1", content: "Unexpected end of JSON input" },
+    ];
+    expect((await send("/chat/completions", { messages, max_tokens: 2 })).status).toBe(200);
+    const input = [
+      { role: "user", content: "hit or stay?" },
+      { type: "function_call", call_id: "1", name: "f", arguments: "{" },
+      { type: "function_call_output", call_id: "1", output: "Unexpected end" },
+    ];
+    expect((await send("/responses", { input, max_output_tokens: 2 })).status).toBe(200);
+  });
+
+  it("are charged at most the prompt as cached tokens", async () => {
+    const body = { messages: [{ role: "user", content: "hit or stay?" }], max_tokens: 30 };
+    const tools = [{ type: "function", function: { name: "Read", parameters: tool.input_schema } }];
+    for (let i = 0; i < 3; i++) {
+      const response = await send("/chat/completions", { ...body, tools, tool_choice: "required" });
+      const { usage } = (await response.json()) as {
+        usage: { prompt_tokens: number; prompt_tokens_details: { cached_tokens: number } };
+      };
+      expect(usage.prompt_tokens_details.cached_tokens).toBeLessThanOrEqual(usage.prompt_tokens);
+    }
+  });
+
+  it("get errors in the form of their API on all of its paths", async () => {
+    const anthropic = {
+      type: "error",
+      error: { type: expect.any(String) as string, message: expect.any(String) as string },
+    };
+    for (const path of ["/messages", "/messages/count_tokens", "/messages/batches"]) {
+      expect(await (await send(path, {})).json()).toMatchObject(anthropic);
+      expect(await (await send(path, {}, { "content-type": "text/plain" })).json()).toMatchObject(anthropic);
+    }
+    expect(await (await send("/chat/completions", {}, { "content-type": "text/plain" })).json()).toMatchObject({
+      error: { code: "unsupported_media_type" },
+    });
+  });
+});
+
+interface Completion {
+  readonly text: string;
+  readonly logprobs: {
+    readonly tokens: string[];
+    readonly token_logprobs: (number | null)[];
+    readonly top_logprobs: (Record<string, number> | null)[];
+    readonly text_offset: number[];
+  };
+}
+
+describe("the prompt's log-probabilities of /completions (echo)", () => {
+  const request = { prompt: "", max_tokens: 1, temperature: 0, echo: true, logprobs: 2 };
+
+  it("are those of its scores, as lm-evaluation-harness reads them", async () => {
+    const encode = (text: string) => model.tokenizer.encode(text, { addSpecialTokens: false });
+    const prompt = encode("Your current total is 14. The dealer shows 6. hit or");
+    const candidate = encode(" stay?");
+    const response = await send("/completions", { ...request, prompt: [[...prompt, ...candidate]] });
+    const { choices } = (await response.json()) as { choices: [Completion] };
+    const { tokens, token_logprobs: logProbs, top_logprobs: top, text_offset: offsets } = choices[0].logprobs;
+    expect([tokens.length, logProbs.length, top.length, offsets.length]).toEqual(
+      Array(4).fill(prompt.length + candidate.length + 1),
+    );
+    expect([logProbs[0], top[0], offsets[0]]).toEqual([null, null, 0]);
+    const [expected] = await model.score(prompt, [candidate]);
+    const scored = logProbs.slice(prompt.length, -1) as number[];
+    scored.forEach((logProb, i) => expect(logProb).toBeCloseTo(expected.tokenLogProbs[i], 4));
+    const positions = top.slice(1) as Record<string, number>[];
+    for (const [i, alternatives] of positions.entries()) {
+      expect(Object.keys(alternatives).length).toBeGreaterThan(0);
+      expect(Math.max(...Object.values(alternatives))).toBeGreaterThanOrEqual(logProbs[i + 1]! - 1e-5);
+    }
+    expect(choices[0].text.slice(0, offsets.at(-1))).toBe(model.tokenizer.decode([...prompt, ...candidate]));
+  });
+
+  it("are the same in streams, and without a completion", async () => {
+    const body = { ...request, prompt: "hit or stay?" };
+    const whole = ((await (await send("/completions", body)).json()) as { choices: [Completion] }).choices[0];
+    const streamed = eventsOf(await (await send("/completions", { ...body, stream: true })).text());
+    expect(streamed.map(({ choices }) => (choices as [Completion])[0].text).join("")).toBe(whole.text);
+    const { logprobs } = (streamed.at(-1)!.choices as [Completion])[0];
+    expect(logprobs.tokens).toEqual(whole.logprobs.tokens);
+    expect(logprobs.text_offset).toEqual(whole.logprobs.text_offset);
+    const rounded = ({ token_logprobs: values }: Completion["logprobs"]) => values.map((value) => value?.toFixed(4));
+    expect(rounded(logprobs)).toEqual(rounded(whole.logprobs));
+    const without = (await (await send("/completions", { ...body, max_tokens: 0 })).json()) as {
+      choices: [Completion];
+      usage: object;
+    };
+    expect(without.choices[0].text).toBe("hit or stay?");
+    expect(without.choices[0].logprobs.tokens).toEqual(whole.logprobs.tokens.slice(0, -1));
+    expect(without.usage).toMatchObject({ completion_tokens: 0 });
+  });
+});

@@ -1,0 +1,53 @@
+import { invalidArgument } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
+import type { EnvMetadata, RenderFrame, RenderMode, ResetOptions } from "../env.js";
+import type { Info } from "../info.js";
+import type { Space } from "../spaces/space.js";
+import type { TextInterface } from "../text-interface.js";
+
+/** Result of `Game.reset` and `Game.step`. */
+export interface GameResult<Observation> {
+  /** Who moves next; undefined when the game is over. */
+  readonly seat: number | undefined;
+  /** What that seat sees; undefined when the game is over. */
+  readonly observation: Observation | undefined;
+  readonly info: Info;
+  /** Rewards of this step, one for each seat. */
+  readonly rewards: readonly number[];
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+}
+
+/** Text interface of a game: what each seat is told, and the parser of its completions. */
+export interface GameText<Observation, Action> extends TextInterface<Observation, Action> {
+  systemPromptOf(seat: number): string;
+}
+
+/**
+ * A game of several players who move in turn. A game may be asynchronous. Every `info` with a seat to move has
+ * `legalActions`, where they can be listed; an action that is not legal is answered as the game's rules say.
+ */
+export abstract class Game<Observation = unknown, Action = unknown> {
+  abstract readonly seats: number;
+  abstract readonly observationSpace: Space<Observation>;
+  abstract readonly actionSpace: Space<Action>;
+  abstract readonly text: GameText<Observation, Action>;
+  readonly metadata: EnvMetadata = { renderModes: [] };
+
+  /** Starts a game; without a seed the random stream continues. */
+  abstract reset(options?: ResetOptions): MaybePromise<GameResult<Observation>>;
+  /** Moves for the seat that is to move; undefined is a reply that names no action, and counts as an illegal one. */
+  abstract step(action: Action | undefined): MaybePromise<GameResult<Observation>>;
+  /** Returns everything that determines the rest of the game as JSON. */
+  abstract getState(): JsonValue;
+  abstract setState(state: JsonValue): void;
+
+  /** Renders the position; `mode` is one of `metadata.renderModes`. */
+  render(mode: RenderMode): MaybePromise<RenderFrame> {
+    throw invalidArgument(`${this.constructor.name} cannot render "${mode}".`);
+  }
+
+  /** Releases resources. May be called twice. */
+  close(): MaybePromise<void> {}
+}

@@ -1,0 +1,129 @@
+import { invalidArgument } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import type { Env, EnvOptions } from "../env.js";
+import type { Policy } from "../policy.js";
+import type { Registration } from "../registry/env-registry.js";
+import { asEnv, type AgentSeat, type GameEnv } from "./as-env.js";
+import { ConnectFour } from "./connect-four.js";
+import { computeBestResponse, createMinimax, uniformPolicy, type BehaviorPolicy } from "./exact.js";
+import { KuhnPoker } from "./kuhn-poker.js";
+import { Nim } from "./nim.js";
+import { createMinimaxOpponent, createRandomOpponent, type Opponent } from "./opponents.js";
+import { Pig } from "./pig.js";
+import type { RulesGame } from "./rules-game.js";
+import { TicTacToe } from "./tic-tac-toe.js";
+
+/** Options of the registered games, in addition to those of the game. */
+export interface GameOptions {
+  /** "random" (default), "minimax", or a function. */
+  readonly opponent?: "random" | "minimax" | Opponent<string, number>;
+  /** The agent's seat. Default "alternate". */
+  readonly seat?: AgentSeat;
+}
+
+/** Registers a game against an opponent. */
+function createGameEnv<Position extends JsonValue>(
+  createGame: (options: EnvOptions) => RulesGame<Position>,
+): (options: EnvOptions) => Env {
+  return ({ opponent = "random", seat = "alternate", ...options }: EnvOptions & GameOptions) => {
+    const game = createGame(options);
+    return asEnv(game, createOpponent(game, opponent), seat);
+  };
+}
+
+function createOpponent<Position extends JsonValue>(
+  game: RulesGame<Position>,
+  opponent: GameOptions["opponent"],
+): Opponent<string, number> {
+  if (typeof opponent === "function") return opponent;
+  if (opponent === "random") return createRandomOpponent(game);
+  if (opponent === "minimax") return createMinimaxOpponent(game);
+  throw invalidArgument(
+    `${game.constructor.name}: option opponent must be "random", "minimax" or a function, got ${JSON.stringify(opponent)}.`,
+  );
+}
+
+/** Plays a best response to the opponent, computed exactly; to one that is a function, as to random play. */
+function createBestResponder(env: Env): Policy {
+  const game = (env.unwrapped as GameEnv).game as RulesGame<JsonValue>;
+  const opponent = env.spec?.options.opponent === "minimax" ? createMinimaxPolicy(game) : uniformPolicy;
+  const policies = new Map<number, BehaviorPolicy>();
+  return (observation, info) => {
+    const { seat, legalActions } = info as { seat: number; legalActions: readonly number[] };
+    const policy = policies.get(seat) ?? computeBestResponse(game, opponent, seat).policy;
+    policies.set(seat, policy);
+    return legalActions[policy({ seat, observation: observation as string, legalActions }).indexOf(1)];
+  };
+}
+
+/** The minimax opponent as probabilities. It reads the position from the game, so the position must be known by the text. */
+function createMinimaxPolicy(game: RulesGame<JsonValue>): BehaviorPolicy {
+  const evaluate = createMinimax(game);
+  const known = new Map<string, readonly number[]>();
+  const visit = (position: JsonValue) => {
+    const seat = game.getSeat(position);
+    if (seat === undefined) return;
+    const key = `${seat} ${game.observe(position, seat)}`;
+    if (known.has(key)) return;
+    const children = game.listActions(position).map((action) => game.next(position, action));
+    const values = children.map((child) => evaluate(child) * (seat === 0 ? 1 : -1));
+    const best = Math.max(...values);
+    const count = values.filter((value) => value === best).length;
+    known.set(
+      key,
+      values.map((value) => (value === best ? 1 / count : 0)),
+    );
+    children.forEach(visit);
+  };
+  game.listStarts()?.forEach(({ position }) => visit(position));
+  return ({ seat, observation }) => known.get(`${seat} ${observation}`)!;
+}
+
+const HOLD_AT = 20;
+
+/** Holds at 20 points, or as soon as the score and the turn's total win. */
+const createPigExpert = (env: Env): Policy => {
+  const game = (env.unwrapped as GameEnv).game as Pig;
+  return () => {
+    const { scores, turnTotal, seat } = game.currentPosition;
+    return turnTotal >= HOLD_AT || scores[seat] + turnTotal >= game.goal ? 1 : 0;
+  };
+};
+
+export const gameEnvs: readonly Registration[] = [
+  {
+    id: "TicTacToe-v0",
+    entryPoint: createGameEnv((options) => new TicTacToe(options)),
+    summary: "three in a row",
+    knownReturns: { random: 0, best: 0.9598, basis: "exact" },
+    expert: createBestResponder,
+  },
+  {
+    id: "KuhnPoker-v0",
+    entryPoint: createGameEnv((options) => new KuhnPoker(options)),
+    summary: "poker with three cards",
+    knownReturns: { random: 0, best: 0.4583, basis: "exact" },
+    expert: createBestResponder,
+  },
+  {
+    id: "Nim-v0",
+    entryPoint: createGameEnv((options) => new Nim(options)),
+    summary: "take the last object",
+    knownReturns: { random: 0, best: 0.9999, basis: "exact" },
+    expert: createBestResponder,
+  },
+  {
+    id: "ConnectFour-v0",
+    entryPoint: createGameEnv((options) => new ConnectFour(options)),
+    summary: "four in a row",
+    knownReturns: { random: 0, best: 1, basis: "page" },
+  },
+  {
+    id: "Pig-v0",
+    entryPoint: createGameEnv((options) => new Pig(options)),
+    maxEpisodeSteps: 500,
+    summary: "roll or hold",
+    knownReturns: { random: 0, best: 1, basis: "measured" },
+    expert: createPigExpert,
+  },
+];

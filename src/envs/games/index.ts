@@ -1,0 +1,27 @@
+export { Game, type GameResult, type GameText } from "./game.js";
+export { asEnv, GameEnv, type AgentSeat } from "./as-env.js";
+export { ConnectFour } from "./connect-four.js";
+export {
+  computeBestResponse,
+  computeGameValue,
+  computeNashConv,
+  uniformPolicy,
+  type BehaviorPolicy,
+  type BestResponse,
+  type GameValue,
+  type Information,
+  type Outcomes,
+} from "./exact.js";
+export { KuhnPoker, type KuhnPokerOptions } from "./kuhn-poker.js";
+export { Nim, type NimOptions } from "./nim.js";
+export {
+  createMinimaxOpponent,
+  createPolicyOpponent,
+  createRandomOpponent,
+  type Opponent,
+  type OpponentTurn,
+} from "./opponents.js";
+export { Pig, type PigOptions } from "./pig.js";
+export { RulesGame, type IllegalMoves, type RulesGameOptions } from "./rules-game.js";
+export { TicTacToe } from "./tic-tac-toe.js";
+export type { GameOptions } from "./games.js";

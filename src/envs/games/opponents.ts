@@ -1,0 +1,51 @@
+import type { JsonValue } from "../../core/json.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import type { Info } from "../info.js";
+import { createMinimax, type BehaviorPolicy } from "./exact.js";
+import type { Game } from "./game.js";
+import type { RulesGame } from "./rules-game.js";
+
+/** A turn of an opponent. */
+export interface OpponentTurn<Observation = unknown> {
+  readonly seat: number;
+  readonly observation: Observation;
+  readonly info: Info;
+  /** Random stream of the environment, so that its seed determines the opponent too. */
+  readonly random: RandomStream;
+}
+
+/** Chooses an action for a seat; undefined is a reply that names none, which counts as an illegal move. */
+export type Opponent<Observation = unknown, Action = unknown> = (
+  turn: OpponentTurn<Observation>,
+) => MaybePromise<Action | undefined>;
+
+/** Plays a legal action, all equally likely; without a list of them, one of the action space. */
+export function createRandomOpponent<Observation, Action>(
+  game: Game<Observation, Action>,
+): Opponent<Observation, Action> {
+  return ({ info, random }) => {
+    const { legalActions } = info as { legalActions?: readonly Action[] };
+    return legalActions === undefined ? game.actionSpace.sample() : random.choice(legalActions);
+  };
+}
+
+/** Plays a best action, equally good ones at random. @throws INVALID_ARGUMENT for a game that cannot be enumerated */
+export function createMinimaxOpponent<Position extends JsonValue>(game: RulesGame<Position>): Opponent<string, number> {
+  const evaluate = createMinimax(game);
+  return ({ seat, random }) => {
+    const position = game.currentPosition;
+    const actions = game.listActions(position);
+    const values = actions.map((action) => evaluate(game.next(position, action)) * (seat === 0 ? 1 : -1));
+    const best = Math.max(...values);
+    return random.choice(actions.filter((_, i) => values[i] === best));
+  };
+}
+
+/** Draws from the probabilities of a policy. */
+export function createPolicyOpponent(policy: BehaviorPolicy): Opponent<string, number> {
+  return ({ seat, observation, info, random }) => {
+    const legalActions = info.legalActions as readonly number[];
+    return random.choice(legalActions, { probabilities: policy({ seat, observation, legalActions }) });
+  };
+}

@@ -1,0 +1,171 @@
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import type { MersenneTwisterState } from "../../core/random/mersenne-twister.js";
+import { PythonRandom } from "../../core/random/python-random.js";
+import type { EnvMetadata, RenderFrame, RenderMode, ResetOptions } from "../env.js";
+import type { Info } from "../info.js";
+import { applyDefaults } from "../env-options.js";
+import { createSeededStream } from "../seeded-stream.js";
+import { type Discrete, Text } from "../spaces/index.js";
+import { findLastNamed } from "../text-parsing.js";
+import { Game, type GameResult, type GameText } from "./game.js";
+
+/** What an illegal move does: it loses the game, or the first one in a turn is asked again. */
+export type IllegalMoves = "lose" | "retry";
+
+/** Options of every game with rules. */
+export interface RulesGameOptions {
+  /** Default "lose". */
+  readonly illegalMoves?: IllegalMoves;
+}
+
+const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("");
+const MAX_OBSERVATION = 1000;
+
+/**
+ * A game for two given by its rules: positions are JSON values, actions are numbered, observations are texts. Chance
+ * draws from Python's random numbers, so that a seed gives the games of TextArena.
+ */
+export abstract class RulesGame<Position extends JsonValue> extends Game<string, number> {
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 2 };
+  override readonly seats: number = 2;
+  override readonly observationSpace = new Text(MAX_OBSERVATION, { charset: `${PRINTABLE}\n` });
+  abstract override readonly actionSpace: Discrete;
+  /** Whether both players see the whole position. */
+  abstract readonly isPerfectInformation: boolean;
+  private readonly illegalMoves: IllegalMoves;
+  private stream: PythonRandom | undefined;
+  private position: Position | undefined;
+  private isWarned = false;
+  private forfeitedBy: number | undefined;
+
+  /** @throws INVALID_ARGUMENT for an unknown option or value */
+  constructor(options: RulesGameOptions = {}) {
+    super();
+    const { illegalMoves } = applyDefaults(this.constructor.name, options, { illegalMoves: "lose" });
+    if (illegalMoves !== "lose" && illegalMoves !== "retry")
+      throw invalidArgument(
+        `${this.constructor.name}: option illegalMoves must be "lose" or "retry", got ${JSON.stringify(illegalMoves)}.`,
+      );
+    this.illegalMoves = illegalMoves;
+  }
+
+  /** Returns a first position; chance draws from `this.random`. */
+  protected abstract start(): Position;
+  /** Returns who moves; undefined when the game is over. */
+  abstract getSeat(position: Position): number | undefined;
+  /** Lists the legal actions. */
+  abstract listActions(position: Position): readonly number[];
+  /** Returns the position after a legal action. */
+  abstract next(position: Position, action: number): Position;
+  /** Returns what each seat has won so far. */
+  abstract getReturns(position: Position): readonly number[];
+  /** Returns what a seat knows, as text. */
+  abstract observe(position: Position, seat: number): string;
+
+  /** Lists the first positions with their probabilities, for exact evaluation; undefined where they are too many. */
+  listStarts(): readonly { readonly position: Position; readonly probability: number }[] | undefined {
+    return undefined;
+  }
+
+  /** Random stream of the game; seeded from entropy until a seed is passed. */
+  protected get random(): PythonRandom {
+    return (this.stream ??= new PythonRandom(createSeededStream().seed));
+  }
+
+  /** The present position. @throws ENV_NOT_RESET before the first reset. */
+  get currentPosition(): Position {
+    if (this.position !== undefined) return this.position;
+    throw new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: call reset() before step() and render().`);
+  }
+
+  override reset({ seed }: ResetOptions = {}): GameResult<string> {
+    if (seed !== undefined) this.stream = new PythonRandom(createSeededStream(seed).seed);
+    this.position = this.start();
+    this.isWarned = false;
+    this.forfeitedBy = undefined;
+    return this.describe([0, 0]);
+  }
+
+  override step(action: number | undefined): GameResult<string> {
+    const position = this.currentPosition;
+    const seat = this.getSeat(position);
+    if (seat === undefined || this.forfeitedBy !== undefined)
+      throw new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: the game is over. Call reset().`);
+    if (action === undefined || !this.listActions(position).includes(action)) return this.refuse(seat);
+    this.isWarned = false;
+    this.position = this.next(position, action);
+    const before = this.getReturns(position);
+    return this.describe(this.getReturns(this.position).map((value, i) => value - before[i]));
+  }
+
+  override render(_mode: RenderMode): RenderFrame {
+    return this.draw(this.currentPosition);
+  }
+
+  /** Draws a position for terminals. */
+  protected draw(position: Position): string {
+    return this.observe(position, this.getSeat(position) ?? 0);
+  }
+
+  override getState(): JsonValue {
+    const { position = null, isWarned, forfeitedBy = null } = this;
+    return { random: this.random.getState() as unknown as JsonValue, position, isWarned, forfeitedBy };
+  }
+
+  override setState(state: JsonValue): void {
+    const saved = state as unknown as {
+      random: MersenneTwisterState;
+      position: Position | null;
+      isWarned: boolean;
+      forfeitedBy: number | null;
+    };
+    this.random.setState(saved.random);
+    this.position = saved.position ?? undefined;
+    this.isWarned = saved.isWarned;
+    this.forfeitedBy = saved.forfeitedBy ?? undefined;
+  }
+
+  private refuse(seat: number): GameResult<string> {
+    if (this.illegalMoves === "retry" && !this.isWarned) {
+      this.isWarned = true;
+      return this.describe([0, 0], { illegal: seat });
+    }
+    this.forfeitedBy = seat;
+    return this.describe(
+      [0, 1].map((other) => (other === seat ? -1 : 1)),
+      { illegal: seat },
+    );
+  }
+
+  private describe(rewards: readonly number[], extra: Info = {}): GameResult<string> {
+    const position = this.currentPosition;
+    const seat = this.forfeitedBy === undefined ? this.getSeat(position) : undefined;
+    if (seat === undefined)
+      return { seat, observation: undefined, info: extra, rewards, terminated: true, truncated: false };
+    return {
+      seat,
+      observation: this.observe(position, seat),
+      info: { legalActions: [...this.listActions(position)], ...extra },
+      rewards,
+      terminated: false,
+      truncated: false,
+    };
+  }
+}
+
+/** Creates the text interface of numbered actions, whose legal ones are the choices. */
+export function createGameText(
+  systemPrompt: string,
+  names: readonly string[],
+  parse: (completion: string) => number | undefined = (completion) => findLastNamed(completion, names),
+): GameText<string, number> {
+  return {
+    systemPrompt,
+    systemPromptOf: () => systemPrompt,
+    formatObservation: (observation) => observation,
+    parseAction: parse,
+    formatAction: (action) => names[action],
+    choices: (_observation, info) => ((info.legalActions ?? []) as readonly number[]).map((action) => names[action]),
+  };
+}

@@ -1,0 +1,151 @@
+import { LlamaGymError } from "../../core/errors.js";
+import type { ChatMessage } from "./chat-messages.js";
+import type { ChatRenderer, RenderOptions } from "./chat-renderer.js";
+import type { RenderedText } from "./rendered-text.js";
+
+/** A range [start, end) of UTF-16 positions in a text. */
+export type TextRange = readonly [start: number, end: number];
+
+/** A message that is searched in the rendered text. */
+export interface Search {
+  readonly renderer: ChatRenderer;
+  readonly messages: readonly ChatMessage[];
+  readonly index: number;
+  readonly text: string;
+  readonly options: RenderOptions;
+  readonly specialTokens: readonly string[];
+}
+
+/** A text before and after a message's content. */
+export interface SplitText {
+  readonly before: string;
+  readonly after: string;
+}
+
+/**
+ * Finds a message by its characters. `plain` is the conversation through this message with other content, without
+ * reasoning and tool calls: it shows the header and the end token.
+ */
+export function followMessage(search: Search, plain: SplitText | null): TextRange | undefined {
+  const { messages, index, text, options, specialTokens } = search;
+  const whole = locate(search, index);
+  if (!whole) return undefined;
+  const start = findStart(search, whole, plain);
+  const shortSearch = {
+    ...search,
+    messages: messages.slice(0, index + 1),
+    options: { ...options, addGenerationPrompt: false },
+  };
+  const short = locate(shortSearch, index);
+  const endOfTurn = plain ? findEndToken(plain.after, specialTokens)?.token : undefined;
+  const findEnd = (contentEnd: number, closing: string, which: "first" | "last") => {
+    const at = endOfTurn === undefined ? -1 : closing.indexOf(endOfTurn);
+    const end = at < 0 ? findEndToken(closing, specialTokens, which)?.end : at + endOfTurn!.length;
+    return contentEnd + (end ?? closing.trimEnd().length);
+  };
+  if (short) {
+    const shortStart = findStart(shortSearch, short, plain);
+    const length = longestCommonPrefix(text.slice(start), short.text.slice(shortStart)).length;
+    const contentLength = endOfLast(short) - shortStart;
+    // A message that is written alike at the end of the conversation ends there; what follows may repeat its names.
+    if (length >= contentLength)
+      return [start, findEnd(start + contentLength, text.slice(start + contentLength, start + length), "last")];
+  }
+  const next = index + 1 < messages.length ? locate(search, index + 1) : null;
+  const lastEnd = endOfLast(whole, next?.positions[0]);
+  const contentEnd = lastEnd > start ? lastEnd : endOfLast(whole);
+  const rest = text.slice(contentEnd);
+  if (!short) return [start, findEnd(contentEnd, rest, "first")];
+  return [start, findEnd(contentEnd, longestCommonPrefix(rest, short.text.slice(endOfLast(short))), "last")];
+}
+
+/** Returns the text with the positions of a message's characters; null if it has none. */
+function locate({ renderer, messages, options }: Search, index: number): LocatedText | null {
+  const located = tryCall(() => renderer.locateMessage(messages, index, options));
+  return located && located.positions.length > 0 ? located : null;
+}
+
+interface LocatedText {
+  readonly text: string;
+  readonly positions: readonly number[];
+}
+
+/** Returns the end of the last located character before a limit; 0 if there is none. */
+function endOfLast(located: LocatedText | null, limit = Infinity): number {
+  const last = located?.positions.findLast((position) => position < limit);
+  return last === undefined ? 0 : last + String.fromCodePoint(located!.text.codePointAt(last)!).length;
+}
+
+/** Returns the start of a message, after the header that all of the assistant's messages have. */
+function findStart(search: Search, { text, positions }: LocatedText, plain: SplitText | null): number {
+  const { renderer, messages, index, options } = search;
+  const render = (addGenerationPrompt: boolean) =>
+    tryRender(() => renderer.render(messages.slice(0, index), { ...options, addGenerationPrompt }));
+  const [prompt, history] = index === 0 ? [null, ""] : [render(true), render(false)];
+  const previous = index === 0 ? null : locate(search, index - 1);
+  const gap = [endOfLast(previous, positions[0]), positions[0]] as const;
+  if (prompt !== null && prompt !== history) {
+    if (text.startsWith(prompt)) return prompt.length;
+    const header = history !== null && prompt.startsWith(history) ? prompt.length - history.length : prompt.length;
+    const start = alignEnd(text, gap, prompt, header);
+    if (start !== undefined) return start;
+  }
+  if (plain === null) return positions[0];
+  if (history === null || !text.startsWith(history) || !plain.before.startsWith(history))
+    return alignEnd(text, gap, plain.before, 1) ?? positions[0];
+  const header = longestCommonPrefix(text.slice(history.length), plain.before.slice(history.length));
+  return Math.min(history.length + header.length, positions[0]);
+}
+
+/** Returns the position in a range where a text best ends as another; at least `minimum` characters are the same. */
+function alignEnd(text: string, [first, last]: TextRange, other: string, minimum: number): number | undefined {
+  let best: number | undefined;
+  let length = Math.max(0, minimum - 1);
+  for (let end = last; end >= first; end--) {
+    let same = 0;
+    while (same < end && same < other.length && text[end - 1 - same] === other[other.length - 1 - same]) same++;
+    if (same <= length) continue;
+    best = end;
+    length = same;
+  }
+  return best;
+}
+
+/** Finds a special token in a text: the first one, of which the longest, or the last one. */
+export function findEndToken(
+  text: string,
+  specialTokens: readonly string[],
+  which: "first" | "last" = "first",
+): { readonly token: string; readonly end: number } | undefined {
+  let found: { token: string; start: number; end: number } | undefined;
+  for (const token of specialTokens) {
+    const start = token === "" ? -1 : which === "first" ? text.indexOf(token) : text.lastIndexOf(token);
+    if (start < 0) continue;
+    const end = start + token.length;
+    const isBetter =
+      found === undefined ||
+      (which === "first" ? start < found.start || (start === found.start && end > found.end) : end > found.end);
+    if (isBetter) found = { token, start, end };
+  }
+  return found;
+}
+
+export function longestCommonPrefix(a: string, b: string): string {
+  let length = 0;
+  while (length < a.length && length < b.length && a[length] === b[length]) length++;
+  return a.slice(0, length);
+}
+
+export function tryRender(render: () => RenderedText): string | null {
+  return tryCall(render)?.text ?? null;
+}
+
+/** Some templates reject a part of a conversation that they accept as a whole. */
+function tryCall<Result>(call: () => Result): Result | null {
+  try {
+    return call();
+  } catch (error) {
+    if (error instanceof LlamaGymError && error.code === "TEMPLATE_FAILED") return null;
+    throw error;
+  }
+}

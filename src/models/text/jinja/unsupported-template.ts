@@ -1,0 +1,6 @@
+/** Thrown before rendering for what Jinja has and this implementation does not. */
+export class UnsupportedTemplate extends Error {
+  constructor(feature: string) {
+    super(`${feature} is not supported`);
+  }
+}
