@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../src/core/random/random-stream.js";
-import { make } from "../../src/envs/index.js";
+import { make, register } from "../../src/envs/index.js";
+import { readNewTextEnv } from "../../src/app/runs/make-text-agent.js";
+import { RunEnv } from "../../src/app/runs/run-env.js";
 import { checkEnv } from "../../src/testing.js";
 import { randomAction } from "../../src/rl/agent/random-action.js";
 import { solveWorld } from "./solve-world.js";
@@ -22,6 +24,28 @@ describe("the learning worlds", () => {
     const mean = returns.reduce((sum, each) => sum + each, 0) / returns.length;
     const deviation = Math.sqrt(returns.reduce((sum, each) => sum + (each - mean) ** 2, 0) / returns.length);
     expect(Math.abs(mean - random)).toBeLessThan((4 * deviation) / Math.sqrt(returns.length) + 1e-9);
+  });
+});
+
+describe("a new run", () => {
+  const read = async (env: string) => readNewTextEnv(new RunEnv({ env }), { seed: 0, callTimeoutSeconds: 5 });
+
+  it.each([
+    ["Flags-v0", "choices", 0],
+    ["Tavern-v0", "choices", 0],
+    ["Oven-v0", "choices", 0],
+    ["Waiter-v0", "schema", 0],
+    ["Animals-v0", "free", 0],
+    ["Clinic-v0", "choices", 5],
+  ])("in %s has the action mode %s and prompts with %i earlier turns", async (env, actionMode, historyTurns) => {
+    expect(await read(env)).toMatchObject({ actionMode, historyTurns });
+  });
+
+  it("finds the history that an environment needs and does not declare", async () => {
+    const { historyTurns: declared, ...parcel } = worlds.find(({ id }) => id === "Parcel-v0")!;
+    const id = "UndeclaredParcel-v0";
+    register({ id, entryPoint: () => new WorldEnv({ ...parcel, id }), maxEpisodeSteps: parcel.maxEpisodeSteps });
+    expect((await read(id)).historyTurns).toBe(declared);
   });
 });
 

@@ -45,7 +45,7 @@ export class WorldEnv extends Env<string, unknown> {
     this.checkAction(action);
     if (this.position === undefined || this.position.isEnd) throw this.notResetError();
     const { state } = this.position;
-    const name = typeof action === "number" ? listActions(this.world)[action] : this.text.formatAction(action);
+    const name = this.nameAction(action);
     if (!this.world.actions(state).includes(name))
       return { ...this.observe(state, false), reward: 0, terminated: false, truncated: false };
     const outcome = this.draw(this.world.step(state, name));
@@ -65,6 +65,11 @@ export class WorldEnv extends Env<string, unknown> {
     const text = this.world.describe(state, this.random);
     this.position = { state, text, isEnd };
     return { observation: text, info: { actions: [...this.world.actions(state)] } };
+  }
+
+  private nameAction(action: unknown): string {
+    if (typeof action === "number") return listActions(this.world)[action];
+    return this.world.format === "text" ? this.text.formatAction(action) : JSON.stringify(action);
   }
 
   private draw<Each extends { readonly probability: number }>(outcomes: readonly Each[]): Each {

@@ -7,9 +7,10 @@ export const EMBEDDED_TURNS = 30_720;
 
 /** Environments that are stepped in parallel by default. */
 const NUM_ENVS = 16;
-/** Consecutive turns of an environment in an update: many updates where episodes are short, far credit where they are long. */
-const MIN_CONSECUTIVE_TURNS = 16;
-const MAX_CONSECUTIVE_TURNS = 64;
+/** Consecutive turns of an environment in an update: few, so that there are many updates, but more where credit must reach far. */
+const CONSECUTIVE_TURNS = { short: 16, long: 64 };
+/** Step limit above which episodes are long. */
+const LONG_EPISODE = 100;
 
 /** Episodes per update; the model is small enough for many. */
 const EPISODES_PER_UPDATE = 64;
@@ -30,19 +31,19 @@ function decayingEntropyBonus(entropyCoef: number, actionMode: ActionMode) {
 }
 
 /**
- * PPO defaults of the embedded model: a higher learning rate, a large entropy bonus (docs/decisions/learning-defaults.md), and no
- * KL penalty, since the reference policy is random. For lambda and up to 64 consecutive turns in each of 16 environments, see
+ * PPO defaults of the embedded model: a higher learning rate, a large entropy bonus, and no KL penalty, since the reference policy is
+ * random. For what they were measured on, see docs/decisions/learning-defaults.md; for lambda and 64 consecutive turns, see
  * docs/decisions/cartpole-credit.md.
  */
 export const getEmbeddedPpoDefaults = ({
   actionMode,
-  maxEpisodeSteps = MIN_CONSECUTIVE_TURNS,
+  maxEpisodeSteps = 0,
 }: {
   readonly actionMode: ActionMode;
   readonly maxEpisodeSteps?: number | undefined;
 }) =>
   ({
-    batchSize: NUM_ENVS * Math.min(MAX_CONSECUTIVE_TURNS, Math.max(MIN_CONSECUTIVE_TURNS, maxEpisodeSteps)),
+    batchSize: NUM_ENVS * CONSECUTIVE_TURNS[maxEpisodeSteps > LONG_EPISODE ? "long" : "short"],
     miniBatchSize: 256,
     numPpoEpochs: 4,
     learningRate: 3e-3,

@@ -11,7 +11,10 @@ import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
 import { policySamplingSettings } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import { EpisodeRunner } from "../../rl/rollout/episode-runner.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
+import { findHiddenState } from "./random-play.js";
+import type { RunEnv } from "./run-env.js";
 import type { EnvTraits, TrainConfig } from "./run-settings.js";
 
 /** The parts of an environment that a TextAgent needs. */
@@ -52,8 +55,32 @@ export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
 async function chooseActionMode(env: Env, text: TextInterface<unknown, unknown>): Promise<ActionMode> {
   const otherwise = text.jsonSchema === undefined ? "free" : "schema";
   if (typeof text.choices !== "function") return text.choices === undefined ? otherwise : "choices";
-  const { observation, info } = await env.reset();
-  return (getChoices(text, observation, info) ?? []).length > 0 ? "choices" : otherwise;
+  const runner = new EpisodeRunner(env);
+  await runner.reset();
+  return (getChoices(text, runner.observation, runner.info) ?? []).length > 0 ? "choices" : otherwise;
+}
+
+/**
+ * Opens the environment of a new run to read its text interface. Where it lists choices and does not say how many earlier turns belong
+ * into prompts, random play does.
+ * @throws as `readTextEnv`, and ENV_FAILED
+ */
+export async function readNewTextEnv(
+  runEnv: RunEnv,
+  { seed, callTimeoutSeconds }: Pick<TrainConfig, "seed" | "callTimeoutSeconds">,
+): Promise<TextEnv> {
+  const env = await runEnv.open();
+  try {
+    const textEnv = await readTextEnv(env, runEnv.id);
+    const { text, actionMode, historyTurns } = textEnv;
+    if (actionMode !== "choices" || text.historyTurns !== undefined) return textEnv;
+    return {
+      ...textEnv,
+      historyTurns: (await findHiddenState(env, text, seed, { callTimeoutSeconds })) ?? historyTurns,
+    };
+  } finally {
+    await env.close();
+  }
 }
 
 /** Creates the agent of a run, which takes a random action for an invalid completion. */

@@ -8,7 +8,7 @@ import type { TrackerSource } from "../../rl/tracking/index.js";
 import { EpisodeJudge } from "../judge/episode-judge.js";
 import { withJudge } from "../judge/judged-env.js";
 import { resolveWandbConfig } from "../tracking/index.js";
-import { makeTextAgent, requireTextEnv, type TextEnv } from "./make-text-agent.js";
+import { makeTextAgent, readNewTextEnv, requireTextEnv, type TextEnv } from "./make-text-agent.js";
 import { checkRunSize } from "./check-run-size.js";
 import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
@@ -83,8 +83,13 @@ export async function startRun(options: TrainOptions, folder: string, runOptions
   checkRunSize(envConfig, options);
   const env = new RunEnv(envConfig);
   return openLocked(folder, checkNewRunFolder, async (lock) => {
-    const textEnv = await requireTextEnv(async () => env.open(), env.id);
+    const textEnv = await readNewTextEnv(env, envConfig);
     const config = resolveTrainConfig(given, { envTraits: textEnv });
+    if (config.historyTurns > (textEnv.text.historyTurns ?? options.historyTurns ?? 0))
+      runOptions.onInfo?.(
+        `Random play shows that an observation matters up to ${config.historyTurns} turns later, so prompts contain ` +
+          `${config.historyTurns} earlier turns (historyTurns).`,
+      );
     return openRun(config, lock, runOptions, false, textEnv);
   });
 }

@@ -1,3 +1,4 @@
+import { findHiddenStateLag } from "../rollout/hidden-state.js";
 import type { Rollout } from "../rollout/rollout-collector.js";
 import type { Turn } from "../rollout/trajectory.js";
 
@@ -22,6 +23,7 @@ export function describeFirstRollout({ trajectories }: Pick<Rollout, "trajectori
     describeRewards(turns),
     describeEntropy(turns),
     describeObservations(turns),
+    describeHiddenState(trajectories),
   ];
   return problems.flatMap((problem) => (problem === undefined ? [] : [`${problem} See ${ADVICE}.`]));
 }
@@ -74,4 +76,19 @@ function describeObservations(turns: readonly Turn[]): string | undefined {
   if (compared.length === 0 || compared.some(({ min, max }) => max - min > MAX_LOG_PROB_SPREAD)) return undefined;
   const count = Math.max(...compared.map(({ prompts }) => prompts.size));
   return `The model gives ${count} different observations nearly the same action probabilities, so it tells them apart slowly. State what matters in few and different words, or train all weights (--tuning full) or a larger model (--model).`;
+}
+
+/** Describes turns whose outcomes depend on an earlier observation that the prompt does not contain. */
+function describeHiddenState(trajectories: Rollout["trajectories"]): string | undefined {
+  const episodes = trajectories.map(({ turns, bootstrapPrompt }) =>
+    turns.map(({ prompt, tokens, reward, isValid }, i) => {
+      const next = i === turns.length - 1 ? bootstrapPrompt : turns[i + 1].prompt;
+      // Instead of an invalid action, a random one is taken.
+      const outcome = isValid ? `${reward} ${next?.join() ?? "end"}` : undefined;
+      return { prompt: prompt.join(), action: tokens.join(), outcome };
+    }),
+  );
+  const lag = findHiddenStateLag(episodes);
+  if (lag === undefined) return undefined;
+  return `What an action leads to depends on an observation ${lag} turns earlier, which the prompt does not contain. Let prompts contain it: --history-turns ${lag}.`;
 }
