@@ -50,6 +50,7 @@ export const getEmbeddedPpoDefaults = ({
     valueHeadLearningRate: 3e-4,
     lrSchedulerType: "linear",
     maxGradNorm: 0.5,
+    targetKl: 0.05,
     gamma: 0.99,
     lam: 0.99,
     initKlCoef: 0,

@@ -10,7 +10,7 @@ describe("resolveTrainConfig", () => {
     [{ loadIn8bit: true }, { quantize: "8" }],
     [{ loadIn4bit: false }, { quantize: "none" }],
     [{ useTargetKl: true }, { targetKl: 0.02 }],
-    [{ useTargetKl: false }, { targetKl: undefined }],
+    [{ useTargetKl: false }, { targetKl: 0 }],
     [{ topkP: 0.5 }, { replayTopFraction: 0.5 }],
   ])("accepts the names of other systems: %j", (options, expected) => {
     expect(resolveTrainConfig({ env, ...options })).toMatchObject(expected);

@@ -123,9 +123,10 @@ export const ppoSettings = defineSettings({
     source: TRL,
   }),
   targetKl: number({
-    aliases: [{ name: "useTargetKl", value: 0.02 }],
-    above: 0,
-    description: "End an update before a step whose approximate KL exceeds 1.5 times this.",
+    aliases: [{ name: "useTargetKl", value: 0.02, off: 0 }],
+    default: 0,
+    min: 0,
+    description: "End an update before a step whose approximate KL exceeds 1.5 times this. 0: never.",
     source: OURS,
   }),
 });
