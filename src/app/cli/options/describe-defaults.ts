@@ -25,7 +25,7 @@ export function describeRunDefaults<Table extends SettingTable>(
     .filter((name) => name !== "model" && name !== "algorithm")
     .map((name) => {
       const defaultText = joinDefaults(listOwners(name, algorithm), (owner) => describeFor(name, owner));
-      return [name, { ...options[name], defaultText }] as const;
+      return [name, { defaultText, ...options[name] }] as const;
     });
   const algorithmSetting = { ...options.algorithm, defaultText: findAlgorithm(algorithm).algorithmName };
   return {
