@@ -97,7 +97,8 @@ const item = { sequence_number: z.int(), output_index: z.int(), item: z.union([m
 const event = z.discriminatedUnion("type", [
   z.object({
     type: z.enum(["response.created", "response.in_progress", "response.completed", "response.incomplete"]),
-    ...{ sequence_number: z.int(), response },
+    sequence_number: z.int(),
+    response,
   }),
   z.object({ type: z.literal("response.output_item.added"), ...item }),
   z.object({ type: z.literal("response.output_item.done"), ...item }),
@@ -107,11 +108,17 @@ const event = z.discriminatedUnion("type", [
   z.object({ type: z.literal("response.output_text.done"), ...part, text: z.string(), logprobs: z.array(z.any()) }),
   z.object({
     type: z.literal("response.function_call_arguments.delta"),
-    ...{ sequence_number: z.int(), item_id: z.string(), output_index: z.int(), delta: z.string() },
+    sequence_number: z.int(),
+    item_id: z.string(),
+    output_index: z.int(),
+    delta: z.string(),
   }),
   z.object({
     type: z.literal("response.function_call_arguments.done"),
-    ...{ sequence_number: z.int(), item_id: z.string(), output_index: z.int(), arguments: z.string() },
+    sequence_number: z.int(),
+    item_id: z.string(),
+    output_index: z.int(),
+    arguments: z.string(),
   }),
 ]);
 

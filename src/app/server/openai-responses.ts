@@ -206,7 +206,7 @@ function describeRequest(body: ResponseBody) {
     presence_penalty: 0,
     frequency_penalty: 0,
     top_logprobs: 0,
-    reasoning: { effort: null, summary: null, ...(asJsonObject(body.reasoning) ?? {}) },
+    reasoning: { effort: null, summary: null, ...asJsonObject(body.reasoning) },
     text: { ...body.text, format: describeFormat(body.text?.format) },
     tool_choice: body.tool_choice ?? "auto",
     tools: (body.tools ?? []).map((tool) => ({

@@ -47,8 +47,12 @@ export function* encodePrompt(
   if (isMessages(input)) {
     const { continueFinalMessage = false, addGenerationPrompt = !continueFinalMessage } = ending;
     const templateOptions = {
-      ...{ tools, chatTemplate, variables, splitSpecialTokens },
-      ...{ continueFinalMessage, addGenerationPrompt },
+      tools,
+      chatTemplate,
+      variables,
+      splitSpecialTokens,
+      continueFinalMessage,
+      addGenerationPrompt,
     };
     const messages = tokenizer().prepareToolCalls(input, templateOptions);
     const rendered = yield* tokenizer().renderChatSteps(messages, templateOptions);

@@ -123,10 +123,8 @@ export class ChatRenderer {
   }
 
   /** Renders a conversation up to the end of the last message's content, as Transformers' `continue_final_message`. */
-  private *renderUnfinished(
-    messages: readonly ChatMessage[],
-    { continueFinalMessage: _, ...options }: RenderOptions,
-  ): Steps<RenderedText> {
+  private *renderUnfinished(messages: readonly ChatMessage[], unfinished: RenderOptions): Steps<RenderedText> {
+    const options = { ...unfinished, continueFinalMessage: false };
     if (options.addGenerationPrompt === true)
       throw invalidArgument("A message is either continued or begun: set continueFinalMessage or addGenerationPrompt.");
     const { source } = this.parse(options).template;
@@ -198,13 +196,13 @@ export class ChatRenderer {
 function appendToLast(messages: readonly ChatMessage[], end: string): readonly ChatMessage[] {
   const last = messages.at(-1);
   const content = last?.content;
-  if (typeof content === "string") return messages.with(-1, { ...last!, content: content + end });
+  if (typeof content === "string") return messages.with(messages.length - 1, { ...last!, content: content + end });
   const index = Array.isArray(content)
     ? content.findLastIndex(({ text }: ContentPart) => typeof text === "string")
     : -1;
   if (index < 0) throw invalidArgument("The last message has no text that could be continued.");
   const parts = content as readonly ContentPart[];
-  return messages.with(-1, {
+  return messages.with(messages.length - 1, {
     ...last!,
     content: parts.with(index, { ...parts[index], text: parts[index].text! + end }),
   });
