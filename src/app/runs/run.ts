@@ -14,14 +14,8 @@ import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
 import { takeControlRequests } from "./run-control.js";
-import {
-  checkNewRunFolder,
-  checkWritable,
-  getCheckpointDir,
-  openLocked,
-  requireRunConfig,
-  writeRunConfig,
-} from "./run-folder.js";
+import { getCheckpointDir, requireRunConfig, writeRunConfig } from "../../rl/train/run-config.js";
+import { checkNewRunFolder, checkWritable, openLocked } from "./run-folder.js";
 import { RunEnv } from "./run-env.js";
 import { RunRecords } from "./run-records.js";
 import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "./run-settings.js";

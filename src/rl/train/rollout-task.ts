@@ -157,8 +157,8 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
     return describeRollout(rollout, state, seconds);
   }
 
-  sampleCompletions(rollout: Rollout, count: number): readonly CompletionRow[] {
-    return sampleCompletionRows(rollout, count, this.model.tokenizer);
+  sampleCompletions({ trajectories }: Rollout, count: number): readonly CompletionRow[] {
+    return sampleCompletionRows(trajectories, count, this.model.tokenizer);
   }
 
   async evaluate({ updates }: TrainerState): Promise<Metrics | undefined> {
