@@ -47,7 +47,7 @@ async function attempt(name: string, work: () => Promise<object>): Promise<void>
   try {
     print(name, await work());
   } catch (error) {
-    print(name, { error: String((error as Error).message).slice(0, 2000) });
+    print(name, { error: (error as Error).message.slice(0, 2000) });
   }
 }
 
@@ -56,7 +56,10 @@ async function openModel(path: string, device: Device): Promise<CausalLM> {
   const model = await getPeftModel(base, { r: 16, loraAlpha: 32, targetModules: "all-linear" });
   const { data } = await model.runtime.read(model.parameters.values);
   const random = new RandomStream(9);
-  await model.runtime.write(model.parameters.values, (data as Float32Array).map((value) => value + 0.005 * random.normal()));
+  await model.runtime.write(
+    model.parameters.values,
+    (data as Float32Array).map((value) => value + 0.005 * random.normal()),
+  );
   return model;
 }
 
@@ -222,9 +225,7 @@ async function measureModel(label: string, path: string, runs: number): Promise<
       const prefix = drawTokens(random, 24, vocabulary);
       const groups = Array.from({ length: 4 }, (_, g) => ({
         prefix,
-        rows: outputs
-          .slice(8 * g, 8 * g + 8)
-          .map(({ tokens }) => [...drawTokens(random, 8, vocabulary), ...tokens]),
+        rows: outputs.slice(8 * g, 8 * g + 8).map(({ tokens }) => [...drawTokens(random, 8, vocabulary), ...tokens]),
       }));
       for (const [i, group] of groups.entries()) {
         const selected = group.rows.flatMap((tokens, row) =>

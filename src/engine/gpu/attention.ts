@@ -214,7 +214,13 @@ function writeBlock(writer: KernelWriter, program: ProgramBuilder, context: Bloc
     const coordinates = shape.length === 4 ? [group, head] : [group, head, row];
     const lead = shape.slice(0, -2);
     const strides = broadcastStrides(lead, view.strides.slice(0, -2), lead);
-    const start = writer.assign("u32", writer.index(strides, coordinates.map((c, i) => (lead[i] === 1 ? "0u" : c))));
+    const start = writer.assign(
+      "u32",
+      writer.index(
+        strides,
+        coordinates.map((c, i) => (lead[i] === 1 ? "0u" : c)),
+      ),
+    );
     const name = writer.read(view);
     const index = (key: string, d: string) => writer.index(view.strides.slice(-2), [key, d]);
     return (key: string, d: string) => `${name}(${start} + ${index(key, d)})`;

@@ -35,7 +35,12 @@ export type WgslType = "f32" | "i32" | "bool" | "u32";
 /** A matrix product that no kernel computes yet; `others` are right factors of further products with the same left one. */
 export interface PendingProduct {
   readonly a: { readonly view: ValueView; readonly shape: Shape };
-  readonly b: { readonly view: ValueView; readonly shape: Shape; readonly blocks?: BlockScales; readonly others?: readonly ValueView[] };
+  readonly b: {
+    readonly view: ValueView;
+    readonly shape: Shape;
+    readonly blocks?: BlockScales;
+    readonly others?: readonly ValueView[];
+  };
   readonly transposeA: boolean;
   readonly transposeB: boolean;
   readonly alpha: number;
@@ -51,11 +56,7 @@ export interface BlockScales {
 }
 
 /** Writes an element at coordinates; `args` may be other forms of the arguments than those that were given. */
-type WriteIndexed = (
-  args: readonly Expression[],
-  coordinates: readonly string[],
-  context: ExpressionContext,
-) => string;
+type WriteIndexed = (args: readonly Expression[], coordinates: readonly string[], context: ExpressionContext) => string;
 
 /** Computes the elements of a value; kernels evaluate it where its elements are needed. */
 export type Expression = Typed &

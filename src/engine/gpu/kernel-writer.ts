@@ -254,8 +254,7 @@ function collapseAxes(shape: Shape, allStrides: readonly (readonly Dim[])[]): { 
   shape.forEach((size, axis) => {
     if (size === 1) return;
     const last = sizes.length - 1;
-    const joins =
-      last >= 0 && allStrides.every((own, i) => sameDim(strides[i][last], mulDims(size, own[axis])));
+    const joins = last >= 0 && allStrides.every((own, i) => sameDim(strides[i][last], mulDims(size, own[axis])));
     if (joins) {
       sizes[last] = mulDims(sizes[last], size);
       allStrides.forEach((own, i) => (strides[i][last] = own[axis]));

@@ -27,7 +27,10 @@ export function lowerGraph({ nodes, inputs, outputs, outputNodes }: CompiledGrap
     const attended = attention.get(index);
     if (attended !== undefined) {
       const [query, bias] = [attended.query, attended.bias].map((operand) => lowered[operand][0]);
-      const blocks = attended.blocks.map(({ keys, values }) => ({ keys: lowered[keys][0], values: lowered[values][0] }));
+      const blocks = attended.blocks.map(({ keys, values }) => ({
+        keys: lowered[keys][0],
+        values: lowered[values][0],
+      }));
       lowered[index] = [writeAttention(program, attended, { query, bias, blocks })];
       return;
     }

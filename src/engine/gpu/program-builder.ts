@@ -195,7 +195,7 @@ export class ProgramBuilder {
     if (x.kind === "reshape") return { ...x, of: this.split(x.of) };
     if (x.kind !== "call" && x.kind !== "indexed") return x;
     const args = x.args.map((arg) => (listValues(arg).size > 2 && !isFree(arg) ? this.compute(arg) : arg));
-    return { ...x, args } as Expression;
+    return { ...x, args };
   }
 
   addOutput(name: string, dtype: DType, shape: Shape, x: Expression): void {

@@ -22,7 +22,9 @@ export function reduceInGroup(writer: KernelWriter, reduction: Reduction, value:
   writer.line(`combined[thread] = ${value};`);
   writer.line("workgroupBarrier();");
   writer.line(`for (var step = ${threads / 2}u; step > 0u; step /= 2u) {`);
-  writer.line(`if (thread < step) { combined[thread] = ${combine(reduction, "combined[thread]", "combined[thread + step]")}; }`);
+  writer.line(
+    `if (thread < step) { combined[thread] = ${combine(reduction, "combined[thread]", "combined[thread + step]")}; }`,
+  );
   writer.line("workgroupBarrier(); }");
   const result = writer.assign("f32", "combined[0]");
   writer.line("workgroupBarrier();");

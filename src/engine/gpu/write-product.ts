@@ -128,7 +128,9 @@ function writeFactors(writer: KernelWriter, { product, shape }: Product): Factor
 /** Declares a function that loads from one of several views. */
 function writeChoice(writer: KernelWriter, views: readonly ValueView[]): string {
   const cases = views.map((view, i) => `case ${i}u: { return ${writer.read(view)}(i); }`);
-  writer.declare(`fn choose(which: u32, i: u32) -> f32 { switch which { ${cases.join(" ")} default: { return 0.0; } } }`);
+  writer.declare(
+    `fn choose(which: u32, i: u32) -> f32 { switch which { ${cases.join(" ")} default: { return 0.0; } } }`,
+  );
   return "choose";
 }
 
@@ -257,7 +259,9 @@ function writeTileLoop(writer: KernelWriter, { rows, columns }: ProductContext, 
   const load = (tile: string, alongInner: boolean, first: string, size: Dim, code: (at: string) => string) => {
     writer.line(`for (var e = thread; e < ${vectors * DEPTH}u; e += ${TILE_THREADS}u) {`);
     const [outer, inner] = alongInner ? [`e / ${DEPTH}u`, `e % ${DEPTH}u`] : [`e % ${vectors}u`, `e / ${vectors}u`];
-    writer.line(`let at = ${first} + (${outer}) * 4u; let depth = ${inner}; let k = k0 + depth; var value = vec4<f32>();`);
+    writer.line(
+      `let at = ${first} + (${outer}) * 4u; let depth = ${inner}; let k = k0 + depth; var value = vec4<f32>();`,
+    );
     writer.line(`if (k < ${factors.inner}) {`);
     for (let i = 0; i < 4; i++)
       writer.line(`if (at + ${i}u < ${writer.dim(size)}) { value.${"xyzw"[i]} = ${code(`(at + ${i}u)`)}; }`);

@@ -188,7 +188,13 @@ export class Runtime {
     this.pending.delete(response.id);
     if (this.pending.size === 0) this.worker.unref();
     if (response.ok) pending.resolve(response.result);
-    else pending.reject(new LlamaGymError("RUNTIME_FAILED", `${this.device === "webgpu" ? "GPU" : "ONNX Runtime"}: ${response.message}`));
+    else
+      pending.reject(
+        new LlamaGymError(
+          "RUNTIME_FAILED",
+          `${this.device === "webgpu" ? "GPU" : "ONNX Runtime"}: ${response.message}`,
+        ),
+      );
   }
 
   private fail(message: string, cause?: Error): void {

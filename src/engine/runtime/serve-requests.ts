@@ -24,7 +24,7 @@ export function serveRequests(
       try {
         response = { id, ok: true, result: await runGuarded(parent.data, () => handle(request)) };
       } catch (error) {
-        response = { id, ok: false, message: process.env.GPUDBG ? String((error as Error).stack) : errorMessage(error) };
+        response = { id, ok: false, message: errorMessage(error) };
       }
       parent.post(response, response.ok ? listTransferables(response.result) : []);
     });

@@ -9,13 +9,7 @@ import { serveRequests } from "./serve-requests.js";
 import { detectInt8Overflow } from "./detect-int8-overflow.js";
 import { runKernel } from "./kernels/run-kernel.js";
 import type { BufferView } from "./buffer-view.js";
-import type {
-  WorkerMessage,
-  WorkerRequest,
-  WorkerResult,
-  RunRequest,
-  SessionConfig,
-} from "./worker-protocol.js";
+import type { WorkerMessage, WorkerRequest, WorkerResult, RunRequest, SessionConfig } from "./worker-protocol.js";
 
 const parent = connectToParent<WorkerMessage, ExitGuard>();
 const sessions = new Map<number, InferenceSession>();

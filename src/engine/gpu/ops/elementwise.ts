@@ -5,7 +5,13 @@ import type { GpuForm } from "./form.js";
 /** Form of a function of elements, as WGSL of its arguments. */
 const elementwise =
   (write: (...args: string[]) => string): GpuForm<object> =>
-  ({ node: { dtype, shape }, inputs }) => ({ kind: "call", dtype, shape, args: inputs, write: (args) => write(...args) });
+  ({ node: { dtype, shape }, inputs }) => ({
+    kind: "call",
+    dtype,
+    shape,
+    args: inputs,
+    write: (args) => write(...args),
+  });
 
 const alias: GpuForm<object> = ({ inputs: [x] }) => x;
 
@@ -46,13 +52,13 @@ const cast: GpuForm<{ readonly to: DType }> = ({ node: { shape }, inputs: [x], a
 };
 
 const add: GpuForm<object> = ({ node: { dtype, shape }, inputs }) => ({
-    kind: "call",
-    dtype,
-    shape,
-    args: inputs,
-    write: ([a, b]) => `${a} + ${b}`,
-    isSum: true,
-  });
+  kind: "call",
+  dtype,
+  shape,
+  args: inputs,
+  write: ([a, b]) => `${a} + ${b}`,
+  isSum: true,
+});
 
 export const elementwiseForms = {
   add,
@@ -71,7 +77,9 @@ export const elementwiseForms = {
   erf: elementwise(erf),
   silu: elementwise((x) => `${x} / (1.0 + exp(-${x}))`),
   gelu: elementwise((x) => `0.5 * ${x} * (1.0 + ${erf(`(${x} * ${Math.SQRT1_2})`)})`),
-  geluTanh: elementwise((x) => `0.5 * ${x} * (1.0 + ${tanh(`${GELU_SCALE} * (${x} + 0.044715 * ${x} * ${x} * ${x})`)})`),
+  geluTanh: elementwise(
+    (x) => `0.5 * ${x} * (1.0 + ${tanh(`${GELU_SCALE} * (${x} + 0.044715 * ${x} * ${x} * ${x})`)})`,
+  ),
   less: elementwise((a, b) => `${a} < ${b}`),
   lessEqual: elementwise((a, b) => `${a} <= ${b}`),
   equal: elementwise((a, b) => `${a} == ${b}`),

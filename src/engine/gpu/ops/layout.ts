@@ -1,6 +1,13 @@
 import { addDims, mulDims, type Dim, type Shape } from "../../graph/dim.js";
 import type { PadAttributes, SliceAttributes } from "../../graph/ops/layout.js";
-import { broadcastStrides, indexed, reshapeExpression, wgslType, type Expression, type ExpressionContext } from "../expression.js";
+import {
+  broadcastStrides,
+  indexed,
+  reshapeExpression,
+  wgslType,
+  type Expression,
+  type ExpressionContext,
+} from "../expression.js";
 import type { ProgramBuilder } from "../program-builder.js";
 import type { GpuForm } from "./form.js";
 

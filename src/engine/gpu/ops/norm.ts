@@ -65,7 +65,13 @@ const softmaxForm =
     return result;
   };
 
-const rmsNorm: GpuForm<NormAttributes> = ({ program, node, inputs: [input, scale], attributes: { epsilon }, isRead }) => {
+const rmsNorm: GpuForm<NormAttributes> = ({
+  program,
+  node,
+  inputs: [input, scale],
+  attributes: { epsilon },
+  isRead,
+}) => {
   const x = program.view(input);
   const weight = program.resolve(scale, false);
   const [result, inverse] = node.outputs.map(({ dtype, shape }) => program.temporary(dtype, shape));

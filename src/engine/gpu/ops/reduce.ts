@@ -3,7 +3,14 @@ import type { ReduceAttributes } from "../../graph/ops/reduce.js";
 import { reshapeExpression, type Expression } from "../expression.js";
 import { KernelWriter } from "../kernel-writer.js";
 import type { ProgramBuilder } from "../program-builder.js";
-import { combine, declareReductions, neutral, reduceInGroup, threadsForWidth, type Reduction } from "../reduce-in-group.js";
+import {
+  combine,
+  declareReductions,
+  neutral,
+  reduceInGroup,
+  threadsForWidth,
+  type Reduction,
+} from "../reduce-in-group.js";
 import type { GpuForm } from "./form.js";
 
 /** Columns and lanes of a workgroup that reduces leading axes. */

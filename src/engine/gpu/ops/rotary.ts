@@ -4,7 +4,12 @@ import { contiguousStrides, indexed } from "../expression.js";
 import type { GpuForm } from "./form.js";
 
 /** Rotates the first half of the rotated dimensions of each head against the second. */
-export const rotary: GpuForm<RotaryAttributes> = ({ program, node, inputs: [input, cos, sin], attributes: { heads } }) => {
+export const rotary: GpuForm<RotaryAttributes> = ({
+  program,
+  node,
+  inputs: [input, cos, sin],
+  attributes: { heads },
+}) => {
   const x = program.view(input);
   const headDim = (node.shape[1] as number) / heads;
   const half = cos.shape[1] as number;
@@ -13,7 +18,10 @@ export const rotary: GpuForm<RotaryAttributes> = ({ program, node, inputs: [inpu
     const frequency = [token, context.assign("u32", `${within} % ${half}u`)];
     const isFirst = `${within} < ${half}u`;
     const other = context.assign("u32", `select(${column} - ${half}u, ${column} + ${half}u, ${isFirst})`);
-    const [own, turned] = [[token, column], [token, other]].map((at) => context.evaluate(from, at));
+    const [own, turned] = [
+      [token, column],
+      [token, other],
+    ].map((at) => context.evaluate(from, at));
     const [c, s] = [cosines, sines].map((table) => context.evaluate(table, frequency));
     return `select(${own}, ${own} * ${c} + select(${turned}, -${turned}, ${isFirst}) * ${s}, ${within} < ${2 * half}u)`;
   });

@@ -1,6 +1,6 @@
-import type { KernelSource } from "../../gpu/program.js";
+import type { ElementFormat, KernelSource } from "../../gpu/program.js";
 
-type OperandSpec = readonly [name: string, mode: "read" | "write", format?: "f32" | "i32"];
+type OperandSpec = readonly [name: string, mode: "read" | "write", format?: ElementFormat];
 
 /** A kernel with named operands and parameters; the code has `group` and `thread`, and parameter k as `$k`. */
 export function defineKernel(

@@ -123,7 +123,13 @@ export class GpuExecutor {
     if (this.retired.length === 0) return;
     const ids = new Set(this.retired.map(({ id }) => id));
     for (const key of this.groups.keys())
-      if (key.slice(key.indexOf(":") + 1).split(",").some((id) => ids.has(Number(id)))) this.groups.delete(key);
+      if (
+        key
+          .slice(key.indexOf(":") + 1)
+          .split(",")
+          .some((id) => ids.has(Number(id)))
+      )
+        this.groups.delete(key);
     for (const { buffer, words } of this.retired.splice(0)) {
       buffer.destroy();
       this.counters.bufferBytes -= words * 4;
@@ -131,15 +137,15 @@ export class GpuExecutor {
   }
 
   /** Writes words, after all work that was encoded before. */
-  write({ buffer: { buffer }, start }: Location, words: Uint32Array<ArrayBufferLike>): void {
+  write({ buffer: { buffer }, start }: Location, words: Uint32Array<ArrayBuffer>): void {
     this.submit();
     this.upload(buffer, start, words);
   }
 
   /** Writes words that no encoded work reads. */
-  upload(buffer: GPUBuffer, start: number, words: Uint32Array<ArrayBufferLike>): void {
+  upload(buffer: GPUBuffer, start: number, words: Uint32Array<ArrayBuffer>): void {
     if (words.length === 0) return;
-    this.device.queue.writeBuffer(buffer, start * 4, words as Uint32Array<ArrayBuffer>);
+    this.device.queue.writeBuffer(buffer, start * 4, words);
     this.counters.bytesUp += words.byteLength;
   }
 
@@ -192,7 +198,7 @@ export class GpuExecutor {
   }
 
   /** Uploads data that one dispatch reads. */
-  uploadTransient(words: Uint32Array<ArrayBufferLike>): Location {
+  uploadTransient(words: Uint32Array<ArrayBuffer>): Location {
     const bytes = Math.max(4, words.byteLength);
     if (bytes > TRANSIENT_BYTES) {
       this.submit();

@@ -177,7 +177,7 @@ export class GpuKernels {
           targetSize,
         );
     const { executor } = this.context;
-    const uploaded = executor.uploadTransient(new Uint32Array(plan.buffer, plan.byteOffset, plan.length));
+    const uploaded = executor.uploadTransient(Uint32Array.from(plan));
     const blocks = plan.length / 3;
     const locations = [this.locate(source), this.locate(target), uploaded];
     executor.run(KERNELS.copyBlocks, locations, [blocks, sourceStride, targetStride], blocks * sections);
@@ -186,7 +186,8 @@ export class GpuKernels {
   /** Runs a kernel on the processor, on copies of what it reads. */
   private async runOnHost(call: KernelCall): Promise<KernelResult> {
     const views = Object.values(call).filter(
-      (value): value is BufferView => typeof value === "object" && value !== null && "buffer" in value && "dtype" in value,
+      (value): value is BufferView =>
+        typeof value === "object" && value !== null && "buffer" in value && "dtype" in value,
     );
     const words = await this.context.executor.read(
       views.map((view) => ({ ...this.locate(view), words: countElements(view.shape) })),

@@ -189,7 +189,8 @@ export class GpuSession {
 function planKey(sizes: ReadonlyMap<string, number>, { feeds, fetches }: GpuRun): string {
   const views: string[] = [];
   for (const [name, value] of feeds) if ("buffer" in value) views.push(`${name}@${value.buffer}:${value.offset}`);
-  for (const [name, view] of fetches) views.push(`${name}>${view === undefined ? "" : `${view.buffer}:${view.offset}`}`);
+  for (const [name, view] of fetches)
+    views.push(`${name}>${view === undefined ? "" : `${view.buffer}:${view.offset}`}`);
   return `${[...sizes.values()].join()}|${views.join()}`;
 }
 
@@ -305,7 +306,7 @@ class PlanBuilder {
   private expandSteps(): [GpuStep, { rows: number; start: number } | undefined][] {
     const { steps, blocks } = this.program;
     const expanded: [GpuStep, { rows: number; start: number } | undefined][] = [];
-    for (let i = 0; i < steps.length; ) {
+    for (let i = 0; i < steps.length;) {
       const { block } = steps[i];
       if (block === undefined) {
         expanded.push([steps[i++], undefined]);
@@ -338,7 +339,9 @@ class PlanBuilder {
     for (const parameter of call.parameters) parameters.push(this.dims.get(parameter));
     const padding = Math.ceil(words / PARAMETER_WORDS) * PARAMETER_WORDS - words;
     for (let i = 0; i < padding; i++) parameters.push(0);
-    return [{ kernel: call.kernel, places: call.values.map((value) => places[value]), starts, groups, parameterOffset }];
+    return [
+      { kernel: call.kernel, places: call.values.map((value) => places[value]), starts, groups, parameterOffset },
+    ];
   }
 
   private placeValues(feedStarts: ReadonlyMap<string, number>, feedBuffer: DeviceBuffer | undefined) {
@@ -352,9 +355,7 @@ class PlanBuilder {
         case "input": {
           const feed = this.run.feeds.get(source.name)!;
           places[index] =
-            "buffer" in feed
-              ? this.context.locate(feed)
-              : { buffer: feedBuffer!, start: feedStarts.get(source.name)! };
+            "buffer" in feed ? this.context.locate(feed) : { buffer: feedBuffer!, start: feedStarts.get(source.name)! };
           break;
         }
         case "weight":

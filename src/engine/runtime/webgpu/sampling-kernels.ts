@@ -1,6 +1,7 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { KernelCall, SampleResult, SamplingRow, ScoreResult } from "../kernels/run-kernel.js";
 import { notFiniteError } from "../kernels/sampling.js";
+import type { BufferView } from "../buffer-view.js";
 import { defineKernel } from "./define-kernel.js";
 import type { DeviceBuffer, Location } from "./gpu-executor.js";
 import type { GpuContext } from "./gpu-session.js";
@@ -219,7 +220,8 @@ export class SamplingKernels {
 
   /** @throws RUNTIME_FAILED when the logits are not finite. */
   async sample({ logits, rawProbabilities, columns, values, rows }: SampleCall): Promise<SampleResult> {
-    const { executor, locate } = this.context;
+    const { executor } = this.context;
+    const locate = (view: BufferView) => this.context.locate(view);
     const width = logits.shape[1];
     const lists = new CandidateLists(columns);
     const words = rows.flatMap((row) => lists.addRow(row, width));
@@ -267,9 +269,10 @@ export class SamplingKernels {
   }
 
   async score({ logits, rawProbabilities, tokens }: ScoreCall): Promise<ScoreResult> {
-    const { executor, locate } = this.context;
+    const { executor } = this.context;
+    const locate = (view: BufferView) => this.context.locate(view);
     const { results } = this.reserve(0, tokens.length);
-    const tokenData = executor.uploadTransient(new Uint32Array(tokens.slice().buffer));
+    const tokenData = executor.uploadTransient(Uint32Array.from(tokens));
     const locations = [locate(logits), locate(rawProbabilities), tokenData, tokenData, results];
     executor.run(SCORE, locations, [logits.shape[1], 1, 0, 0], tokens.length);
     const [words] = await executor.read([{ ...results, words: tokens.length }]);

@@ -56,7 +56,10 @@ export class WeightCache {
     releases: (() => void)[],
   ): Promise<DeviceBuffer> {
     const key = JSON.stringify([folder, file, offset, byteLength]);
-    const cached = this.files.get(key) ?? { buffer: await this.readFile(fs.join(folder, file), offset, byteLength), users: 0 };
+    const cached = this.files.get(key) ?? {
+      buffer: await this.readFile(fs.join(folder, file), offset, byteLength),
+      users: 0,
+    };
     this.files.set(key, cached);
     cached.users++;
     releases.push(() => {
@@ -72,7 +75,7 @@ export class WeightCache {
     const file = await fs.open(path, "read");
     try {
       const chunk = new Uint8Array(Math.min(CHUNK_BYTES, byteLength));
-      for (let done = 0; done < byteLength; ) {
+      for (let done = 0; done < byteLength;) {
         const part = chunk.subarray(0, Math.min(chunk.length, byteLength - done));
         const count = await file.read(part, offset + done);
         if (count < part.length) throw new Error(`${path} ends before byte ${offset + byteLength}`);

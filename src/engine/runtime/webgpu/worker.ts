@@ -10,6 +10,7 @@ import { releaseMemory } from "../release-memory.js";
 import { serveRequests } from "../serve-requests.js";
 import type { RunRequest, WorkerMessage, WorkerRequest, WorkerResult } from "../worker-protocol.js";
 import { Arena } from "./arena.js";
+import { checkGpu } from "./check-gpu.js";
 import { GpuExecutor, type DeviceBuffer, type Location } from "./gpu-executor.js";
 import { GpuKernels } from "./gpu-kernels.js";
 import { GpuSession, type GpuContext } from "./gpu-session.js";
@@ -36,7 +37,9 @@ class GpuWorker {
   }
 
   static async open(): Promise<GpuWorker> {
-    return new GpuWorker(await GpuExecutor.open());
+    const executor = await GpuExecutor.open();
+    await checkGpu(executor);
+    return new GpuWorker(executor);
   }
 
   async handle(request: WorkerRequest): Promise<WorkerResult> {
