@@ -12,7 +12,7 @@ import { ScoringGraph, TrainingGraph } from "../src/models/graphs/training-graph
 import type { SelectedToken, TokenBatch } from "../src/models/graphs/token-batch.js";
 import { writeRandomModel } from "../test/support/random-model.js";
 
-/** Prints what this machine's GPU does, one JSON object per line: correctness beside the CPU, then speed. */
+/** Prints what this machine's GPU does, one JSON object per line: correctness compared with the CPU, and speed. */
 const { values: options } = parseArgs({
   options: {
     /** Folder or GGUF file of the larger model; default random weights in SmolLM2-135M's shape. */
@@ -251,7 +251,7 @@ await attempt("adapter", async () => {
   await model.close();
   return { adapter: found.adapter, seconds: seconds(since) };
 });
-if (!options.fast) await attempt("embedded: beside the CPU", () => compareWithCpu(embedded));
+if (!options.fast) await attempt("embedded: compared with the CPU", () => compareWithCpu(embedded));
 await measureModel("embedded", embedded, 3);
 if (!options.small) {
   const random =
@@ -261,7 +261,7 @@ if (!options.small) {
   const path = options.model ?? random!.folder;
   const label = options.model === undefined ? "SmolLM2-135M's shape, random weights" : "the model";
   await measureModel(label, path, 3);
-  if (!options.fast) await attempt(`${label}: beside the CPU`, () => compareWithCpu(path));
+  if (!options.fast) await attempt(`${label}: compared with the CPU`, () => compareWithCpu(path));
   await random?.remove();
 }
 process.exit(0);

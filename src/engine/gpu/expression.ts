@@ -105,7 +105,7 @@ export function broadcastStrides(own: Shape, strides: readonly Dim[], shape: Sha
 }
 
 /** Returns the strides of a reshaped view; undefined where no strides address the elements in this order. */
-export function reshapeStrides(shape: Shape, strides: readonly Dim[], next: Shape): Dim[] | undefined {
+function reshapeStrides(shape: Shape, strides: readonly Dim[], next: Shape): Dim[] | undefined {
   if (isContiguous(shape, strides)) return contiguousStrides(next);
   const runs: { size: Dim; stride: Dim }[] = [];
   shape.forEach((size, axis) => {

@@ -8,7 +8,6 @@ import {
   type WgslType,
 } from "./expression.js";
 import type { GpuNumber, KernelOperand, KernelSource } from "./program.js";
-import type { ProgramBuilder } from "./program-builder.js";
 
 /** Threads of a workgroup of a kernel with one thread per element. */
 export const ELEMENT_THREADS = 64;
@@ -17,6 +16,11 @@ export const ELEMENT_THREADS = 64;
 interface BoundOperand extends KernelOperand {
   readonly value: number;
   readonly offset: GpuNumber;
+}
+
+/** Returns a dimension as a number of the program. */
+interface DimNumbers {
+  dim(dim: Dim): GpuNumber;
 }
 
 /** Writes the WGSL of one kernel and collects its operands and parameters. */
@@ -30,7 +34,7 @@ export class KernelWriter implements ExpressionContext {
   private readonly bound = new Map<Expression, string>();
   private variables = 0;
 
-  constructor(private readonly program: ProgramBuilder) {}
+  constructor(private readonly program: DimNumbers) {}
 
   line(code: string): void {
     this.lines.push(code);
@@ -105,7 +109,7 @@ export class KernelWriter implements ExpressionContext {
     return name;
   }
 
-  /** Writes statements in a block of its own, whose variables are forgotten after it. */
+  /** Writes statements in a block, whose variables are forgotten after it. */
   scoped(write: () => void): void {
     const outer = this.memo;
     this.memo = new Map([...outer].map(([expression, codes]) => [expression, new Map(codes)]));
@@ -242,7 +246,7 @@ export class KernelWriter implements ExpressionContext {
 }
 
 /** Returns the coordinates of an argument of shape `own`, given those of the shape that it broadcasts to. */
-export function broadcastCoordinates(coordinates: readonly string[], own: Shape): string[] {
+function broadcastCoordinates(coordinates: readonly string[], own: Shape): string[] {
   const lead = coordinates.length - own.length;
   return own.map((dim, axis) => (dim === 1 ? "0u" : coordinates[axis + lead]));
 }

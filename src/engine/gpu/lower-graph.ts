@@ -76,7 +76,7 @@ export function lowerGraph({ nodes, inputs, outputs, outputNodes }: CompiledGrap
 
 /** Columns up to which products with the same left factor are computed in one dispatch: those of low-rank adapters. */
 const MAX_SIBLING_COLUMNS = 128;
-/** Most right factors that one kernel reads, each of which may be in a buffer of its own. */
+/** Most right factors that one kernel reads, each of which may be in another buffer. */
 const MAX_SIBLINGS = 4;
 
 /** Returns, by the index of each, groups of small products of one left factor with stored right factors of the same shape. */

@@ -36,7 +36,7 @@ const MAX_VIEWS = 12;
 const INPUT_BUFFERS = 3;
 
 /** Format of a computed value. */
-export function computedFormat(dtype: DType): ElementFormat {
+function computedFormat(dtype: DType): ElementFormat {
   if (dtype === "bool") return "bool";
   return dtype === "float32" ? "f32" : "i32";
 }

@@ -1,8 +1,21 @@
 import { mulDims, type Dim, type Shape } from "../graph/dim.js";
 import { broadcastStrides, listArguments, type Expression, type PendingProduct, type ValueView } from "./expression.js";
 import { KernelWriter } from "./kernel-writer.js";
-import type { KernelCall } from "./program.js";
-import type { ProgramBuilder } from "./program-builder.js";
+import type { GpuNumber, KernelCall } from "./program.js";
+
+/** The part of a program builder that dispatches of products need. */
+interface ProductProgram {
+  dim(dim: Dim): GpuNumber;
+  ceilDiv(dim: Dim, by: number): GpuNumber;
+  createCall(
+    writer: KernelWriter,
+    label: string,
+    threads: number,
+    groups: readonly GpuNumber[],
+    range?: Pick<KernelCall, "rows" | "upTo">,
+  ): KernelCall;
+  addChoice(calls: readonly KernelCall[]): void;
+}
 
 type Product = Extract<Expression, { kind: "product" }>;
 
@@ -25,7 +38,7 @@ const FEW_ROWS = 32;
  * Products of few rows read each weight once; the others are computed in tiles.
  */
 export function writeProduct(
-  program: ProgramBuilder,
+  program: ProductProgram,
   root: Expression,
   shape: Shape,
   products: readonly Product[],
@@ -70,7 +83,7 @@ function findSums(root: Expression, products: readonly Product[]): ProductSum[] 
 }
 
 interface ProductContext {
-  readonly program: ProgramBuilder;
+  readonly program: ProductProgram;
   readonly root: Expression;
   readonly shape: Shape;
   readonly sums: readonly ProductSum[];

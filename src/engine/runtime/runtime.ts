@@ -187,14 +187,14 @@ export class Runtime {
     const pending = this.pending.get(response.id)!;
     this.pending.delete(response.id);
     if (this.pending.size === 0) this.worker.unref();
-    if (response.ok) pending.resolve(response.result);
-    else
-      pending.reject(
-        new LlamaGymError(
-          "RUNTIME_FAILED",
-          `${this.device === "webgpu" ? "GPU" : "ONNX Runtime"}: ${response.message}`,
-        ),
-      );
+    if (response.ok) return pending.resolve(response.result);
+    const { message, isUnavailable } = response;
+    const engine = this.device === "webgpu" ? "GPU" : "ONNX Runtime";
+    pending.reject(
+      isUnavailable
+        ? new LlamaGymError("DEVICE_UNAVAILABLE", message)
+        : new LlamaGymError("RUNTIME_FAILED", `${engine}: ${message}`),
+    );
   }
 
   private fail(message: string, cause?: Error): void {

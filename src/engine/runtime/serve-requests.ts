@@ -1,4 +1,4 @@
-import { errorMessage } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { ParentConnection } from "../../core/platform/ports.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { runGuarded, type ExitGuard } from "./exit-guard.js";
@@ -24,7 +24,8 @@ export function serveRequests(
       try {
         response = { id, ok: true, result: await runGuarded(parent.data, () => handle(request)) };
       } catch (error) {
-        response = { id, ok: false, message: errorMessage(error) };
+        const isUnavailable = error instanceof LlamaGymError && error.code === "DEVICE_UNAVAILABLE";
+        response = { id, ok: false, message: errorMessage(error), isUnavailable };
       }
       parent.post(response, response.ok ? listTransferables(response.result) : []);
     });

@@ -81,4 +81,5 @@ export interface GpuReport {
 
 export type WorkerResponse =
   | { readonly id: number; readonly ok: true; readonly result: WorkerResult }
-  | { readonly id: number; readonly ok: false; readonly message: string };
+  /** `isUnavailable`: the device cannot be used at all. */
+  | { readonly id: number; readonly ok: false; readonly message: string; readonly isUnavailable: boolean };

@@ -72,7 +72,7 @@ export class GpuExecutor {
       this.deviceError ??= event.error.message;
     });
     void this.device.lost.then(({ reason, message }) => {
-      if (reason !== "destroyed") this.deviceError ??= `the GPU was lost: ${message}`;
+      if (reason !== "destroyed") this.deviceError ??= `the GPU was lost (${message}). Resume from the last checkpoint`;
     });
     this.transient = {
       uniform: this.createBuffer(TRANSIENT_BYTES / 4, BUFFER_USAGE.uniform),

@@ -302,7 +302,7 @@ class CandidateLists {
     this.columnOf = columns && new Map(columns.map((token, column) => [token, column]));
   }
 
-  /** Returns the token at a place of a row without a list of its own. */
+  /** Returns the token at a place of a row without a list. */
   token(place: number): number {
     return this.columns === undefined ? place : this.columns[place];
   }
