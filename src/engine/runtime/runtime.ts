@@ -9,7 +9,6 @@ import type { IoBinding, BufferView } from "./buffer-view.js";
 import { resolveProviders, type Device } from "./device.js";
 import { createExitGuard, waitAtExit } from "./exit-guard.js";
 import type { KernelCall, KernelResult } from "./kernels/run-kernel.js";
-import { lowerGraph } from "../gpu/lower-graph.js";
 import type { GpuReport, WorkerRequest, WorkerResponse, WorkerResult } from "./worker-protocol.js";
 import { Session } from "./session.js";
 
@@ -81,17 +80,14 @@ export class Runtime {
     const transferred = new Set(
       buffers.map(({ data }) => data.buffer).filter((buffer) => buffer instanceof ArrayBuffer),
     );
-    const request: WorkerRequest =
-      this.device === "webgpu"
-        ? {
-            kind: "createProgram",
-            session,
-            program: lowerGraph(graph),
-            weights: graph.weights.map((weight) => [weight.name, locate(weight)] as const),
-            folder,
-            buffers,
-          }
-        : { kind: "create", session, model: graph.serialize(locate, this.device), settings };
+    let request: WorkerRequest;
+    if (this.device === "webgpu") {
+      const { lowerGraph } = await import("../gpu/lower-graph.js");
+      const weights = graph.weights.map((weight) => [weight.name, locate(weight)] as const);
+      request = { kind: "createProgram", session, program: lowerGraph(graph), weights, folder, buffers };
+    } else {
+      request = { kind: "create", session, model: graph.serialize(locate, this.device), settings };
+    }
     await this.request(request, [...transferred]);
     return new Session(graph, session, (request) => this.request(request));
   }
