@@ -3,7 +3,7 @@ import { RandomStream } from "../../src/core/random/random-stream.js";
 import { make, openEnv, register } from "../../src/envs/index.js";
 import { readNewTextEnv } from "../../src/app/runs/make-text-agent.js";
 import { checkEnv } from "../../src/testing.js";
-import { randomAction } from "../../src/rl/agent/random-action.js";
+import { randomAction } from "../../src/envs/random-action.js";
 import { solveWorld } from "./solve-world.js";
 import { defineWorld, end, go, uniform } from "./world.js";
 import { WorldEnv } from "./world-env.js";
@@ -45,6 +45,8 @@ describe("a new run", () => {
     const id = "UndeclaredParcel-v0";
     register({ id, entryPoint: () => new WorldEnv({ ...parcel, id }), maxEpisodeSteps: parcel.maxEpisodeSteps });
     expect((await read(id)).historyTurns).toBe(declared);
+    const { warnings } = await checkEnv(make(id));
+    expect(warnings.join("\n")).toMatch(/depends on an observation 3 turns earlier.*text\.historyTurns/);
   });
 });
 

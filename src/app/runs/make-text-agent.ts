@@ -1,7 +1,7 @@
 import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/demonstration-trainer.js";
 import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
 import { agentSettings, textAgentSettings } from "../../rl/agent/agent-settings.js";
-import { randomAction } from "../../rl/agent/random-action.js";
+import { randomAction } from "../../envs/random-action.js";
 import { TextAgent, type ActionMode } from "../../rl/agent/text-agent.js";
 import { promptSettings } from "../../rl/rollout/rollout-settings.js";
 import type { Env } from "../../envs/env.js";
@@ -10,9 +10,9 @@ import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
 import { policySamplingSettings } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import { findHiddenState } from "../../envs/check/hidden-state.js";
 import { EpisodeRunner } from "../../rl/rollout/episode-runner.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
-import { findHiddenState } from "./random-play.js";
 import type { EnvTraits, TrainConfig } from "./run-settings.js";
 
 /** The parts of an environment that a TextAgent needs. */
@@ -61,10 +61,19 @@ export async function readNewTextEnv(
   const textEnv = await readTextEnv(env, name);
   const { text, actionMode, historyTurns } = textEnv;
   if (actionMode !== "choices" || text.historyTurns !== undefined) return textEnv;
-  return {
-    ...textEnv,
-    historyTurns: (await findHiddenState(env, text, seed, { callTimeoutSeconds })) ?? historyTurns,
-  };
+  const lag = await playAtRandom(new EpisodeRunner(env, { settings: { callTimeoutSeconds } }), textEnv, seed);
+  return { ...textEnv, historyTurns: lag ?? historyTurns };
+}
+
+/** Looks for hidden state; an error of the text interface is left to training, which names the method. @throws ENV_FAILED */
+async function playAtRandom(runner: EpisodeRunner, textEnv: TextEnv, seed: number): Promise<number | undefined> {
+  const reset = async (episodeSeed: number) => runner.reset(episodeSeed).then(() => runner);
+  try {
+    return await findHiddenState({ reset, step: async (action) => runner.step(action) }, textEnv, seed);
+  } catch (error) {
+    if (error instanceof LlamaGymError) throw error;
+    return undefined;
+  }
 }
 
 /** Creates the agent of a run, which takes a random action for an invalid completion. */

@@ -60,9 +60,9 @@ export interface RunContext<Options, Config, Hooks> {
   /** Shows a warning, and logs it in the run folder once that is open. */
   readonly onWarning: (message: string) => void;
   /** Opens the model, which the run closes. */
-  openModel(valueHead: Parameters<typeof openTrainable>[1]["valueHead"]): Promise<LanguageModel>;
+  readonly openModel: (valueHead: Parameters<typeof openTrainable>[1]["valueHead"]) => Promise<LanguageModel>;
   /** Adds a call for the end of the run, before those added earlier. */
-  defer(close: (isFinished: boolean) => Promise<void>): void;
+  readonly defer: (close: (isFinished: boolean) => Promise<void>) => void;
 }
 
 /** What the loop of a run receives, in addition to a program's own callbacks. */
