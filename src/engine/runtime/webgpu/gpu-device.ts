@@ -1,9 +1,13 @@
 import { errorMessage, LlamaGymError } from "../../../core/errors.js";
+import type { GPU, GPUBuffer, GPUDevice } from "./webgpu-api.js";
 
 /** Usages of buffers, by WebGPU's values: browsers define the names only where WebGPU is available. */
 export const BUFFER_USAGE = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128 } as const;
 
 const MAP_READ_MODE = 1;
+
+/** An optional dependency, so its types may be missing. */
+const PACKAGE: string = "webgpu";
 
 /** The object that npm's webgpu creates must stay referenced: the process aborts when it is collected. */
 let nodeGpu: GPU | undefined;
@@ -28,7 +32,7 @@ async function findGpu(): Promise<GPU> {
   const found = (globalThis as { navigator?: { gpu?: GPU } }).navigator?.gpu;
   if (found !== undefined) return found;
   try {
-    const { create } = await import("webgpu");
+    const { create } = (await import(PACKAGE)) as { create: (this: void, options: readonly string[]) => GPU };
     return (nodeGpu ??= create([]));
   } catch (error) {
     throw new LlamaGymError("DEVICE_UNAVAILABLE", `npm's webgpu cannot be loaded: ${errorMessage(error)}`);

@@ -1,6 +1,15 @@
 import type { KernelSource } from "../../gpu/program.js";
 import { assembleShader, countParameterWords, type BindingPattern } from "./assemble-shader.js";
 import type { GpuCounters } from "./gpu-counters.js";
+import type {
+  GPUBindGroup,
+  GPUBindGroupLayout,
+  GPUBuffer,
+  GPUCommandEncoder,
+  GPUComputePassEncoder,
+  GPUComputePipeline,
+  GPUDevice,
+} from "./webgpu-api.js";
 import { BUFFER_USAGE, mapWords, openGpu, type OpenedGpu } from "./gpu-device.js";
 
 /** A buffer on the device with an identity by which bind groups are found. */
