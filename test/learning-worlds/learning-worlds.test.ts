@@ -3,6 +3,7 @@ import { RandomStream } from "../../src/core/random/random-stream.js";
 import { make, register } from "../../src/envs/index.js";
 import { readNewTextEnv } from "../../src/app/runs/make-text-agent.js";
 import { RunEnv } from "../../src/app/runs/run-env.js";
+import { resolveTrainConfig } from "../../src/app/runs/run-settings.js";
 import { checkEnv } from "../../src/testing.js";
 import { randomAction } from "../../src/envs/random-action.js";
 import { solveWorld } from "./solve-world.js";
@@ -39,6 +40,14 @@ describe("a new run", () => {
     ["Clinic-v0", "choices", 5],
   ])("in %s has the action mode %s and prompts with %i earlier turns", async (env, actionMode, historyTurns) => {
     expect(await read(env)).toMatchObject({ actionMode, historyTurns });
+  });
+
+  it("has a large entropy bonus where a schema lists all values", async () => {
+    for (const [env, entropyCoef] of [
+      ["Waiter-v0", 0.3],
+      ["Animals-v0", 0.03],
+    ] as const)
+      expect(resolveTrainConfig({ env }, { envTraits: await read(env) })).toMatchObject({ entropyCoef });
   });
 
   it("finds the history that an environment needs and does not declare", async () => {

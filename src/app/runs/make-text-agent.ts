@@ -41,6 +41,7 @@ export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
       text,
       actionSpace,
       actionMode,
+      hasListedSchema: text.jsonSchema !== undefined && listsAllValues(text.jsonSchema),
       historyTurns: text.historyTurns ?? promptSettings.historyTurns.default,
       maxEpisodeSteps: spec?.maxEpisodeSteps,
     };
@@ -58,6 +59,15 @@ async function chooseActionMode(env: Env, text: TextInterface<unknown, unknown>)
   const runner = new EpisodeRunner(env);
   await runner.reset();
   return (getChoices(text, runner.observation, runner.info) ?? []).length > 0 ? "choices" : otherwise;
+}
+
+/** Whether a JSON schema, or a part of one, has only values that it lists: enums, constants and booleans in objects. */
+function listsAllValues(schema: unknown): boolean {
+  if (typeof schema !== "object" || schema === null) return true;
+  if ("enum" in schema || "const" in schema) return true;
+  const { type } = schema as { type?: unknown };
+  const isOpen = typeof type === "string" && !["object", "boolean", "null"].includes(type);
+  return !isOpen && Object.values(schema).every(listsAllValues);
 }
 
 /**

@@ -113,7 +113,7 @@ export function resolvePromptRunConfig({
 
 /** Returns defaults of the embedded model: those of episodes, whose completions are short. */
 function getEmbeddedPromptDefaults(algorithm: PromptAlgorithm, given: AlgorithmSettings): AlgorithmSettings {
-  return { maxCompletionLength: 8, ...getEmbeddedGroupDefaults({ algorithm, actionMode: "free" }, given), minTurns: 0 };
+  return { maxCompletionLength: 8, ...getEmbeddedGroupDefaults({ algorithm, isListed: false }, given), minTurns: 0 };
 }
 
 /** Returns the settings of a run for its trainer. */
