@@ -60,7 +60,7 @@ export async function runRung(
     if (computeProgress(run.config, await readLastRecord(folder)) < share)
       await trainUntil(run, share, config, { signal, onProgress });
     if (isStopped()) return undefined;
-    await run.saveAdapter();
+    await run.saveModel();
     const records = await readMetrics(join(folder, METRICS_FILE));
     const value =
       config.metric === EVAL_MEAN_RETURN

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
 import { writeJson, type FolderLock } from "../../models/files/index.js";
-import { requireTextEnv } from "../runs/make-text-agent.js";
+import { EnvSupply } from "../runs/env-supply.js";
+import { readTextEnv } from "../runs/make-text-agent.js";
 import { RunEnv } from "../runs/run-env.js";
 import { checkWritable, openLocked } from "../runs/run-folder.js";
 import type { RunOptions } from "../runs/run.js";
@@ -103,8 +104,8 @@ async function runLocked(
 /** Checks the environment of the first valid trial. @throws what opening it throws. */
 async function checkEnv({ trials }: SweepPlan): Promise<void> {
   const config = trials.find((trial) => trial.config !== undefined)!.config!;
-  const env = new RunEnv(config);
-  await requireTextEnv(async () => env.open(), env.id);
+  const envs = new EnvSupply(new RunEnv(config));
+  await envs.read(readTextEnv).finally(async () => envs.close());
 }
 
 /** Returns whether all runs are complete; false if the signal aborted. */
