@@ -2,8 +2,6 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { Bench } from "./framework.js";
 import { measure } from "./measure.js";
-import { checkTexts } from "./schema-texts.js";
-import { runSchemas } from "./schemas.js";
 import { formatReport } from "./table.js";
 
 const benches: Record<string, () => Promise<{ bench: Bench }>> = {
@@ -18,11 +16,16 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
   recording: () => import("./recording.js"),
 };
 
+/** The bench that measures learning instead of time; it has its own table. */
+const LEARNING = "learning";
+/** The bench that counts schemas; it takes a folder. */
+const SCHEMAS = "schemas";
+
 const usage = `usage: npm run bench -- NAME [options]
 
        npm run bench -- schemas DIR [--verbose] [--texts N]
 
-benches: ${Object.keys(benches).join(", ")}; schemas checks the JSON schemas of MaskBench or of JSON-Schema-Test-Suite
+benches: ${[...Object.keys(benches), LEARNING, SCHEMAS].join(", ")}
 
   --json          one JSON object on standard output instead of a table
   --runs N        measured runs of each case (5); figures are their medians
@@ -31,7 +34,10 @@ benches: ${Object.keys(benches).join(", ")}; schemas checks the JSON schemas of 
   --side SIDE     only ours, or only the peers
   --model FILE    SmolLM2-135M-Instruct as GGUF (LLAMAGYM_BENCH_MODEL)
   --verbose       show what the sides print
-  --texts N       check N random texts of the schemas with ajv, too`;
+  --texts N       check N random texts of the schemas with ajv, too
+
+learning: --runs N seeds, --cases A,B environments, --threads N; arguments after -- are those of llamagym train
+schemas: the folder has the JSON schemas of MaskBench or of JSON-Schema-Test-Suite`;
 
 function positiveInteger(text: string, option: string): number {
   const value = Number(text);
@@ -65,9 +71,25 @@ async function main(): Promise<void> {
     return;
   }
   const [name, folder] = positionals;
-  if (name === "schemas" && positionals.length === 2) {
+  if (name === SCHEMAS && positionals.length === 2) {
+    const { runSchemas } = await import("./schemas.js");
     console.log(runSchemas(folder, values));
-    if (values.texts !== undefined) console.log(checkTexts(folder, positiveInteger(values.texts, "texts")));
+    if (values.texts === undefined) return;
+    const { checkTexts } = await import("./schema-texts.js");
+    console.log(checkTexts(folder, positiveInteger(values.texts, "texts")));
+    return;
+  }
+  if (name === LEARNING) {
+    const { measureLearning, formatLearning } = await import("./learning.js");
+    const reports = await measureLearning({
+      root: fileURLToPath(new URL("../../..", import.meta.url)),
+      seeds: positiveInteger(values.runs, "runs"),
+      threads: positiveInteger(values.threads, "threads"),
+      cases: values.cases?.split(",").map((text) => text.trim()),
+      trainArgs: positionals.slice(1),
+      progress: (text) => process.stderr.write(`${text}\n`),
+    });
+    console.log(values.json ? JSON.stringify(reports) : formatLearning(reports));
     return;
   }
   if (positionals.length > 1 || !Object.hasOwn(benches, name)) {

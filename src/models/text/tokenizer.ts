@@ -3,7 +3,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import { isNestedDeeper } from "../../core/json.js";
 import { type Steps, runSteps } from "../../core/steps.js";
 import { type AssistantSpan, findAssistantRanges, toTokenSpans } from "./assistant-spans.js";
-import { ChatRenderer, type RenderOptions } from "./chat-renderer.js";
+import { ChatRenderer, type ChatOptions, type RenderOptions } from "./chat-renderer.js";
 import { readChatTemplates } from "./chat-templates.js";
 import type { ChatMessage } from "./chat-messages.js";
 import { type SpecialTokenRole, readEosTokenIds, readSpecialTokens } from "./special-tokens.js";
@@ -30,7 +30,7 @@ import { writeTokenizerFolder } from "./tokenizer-folder.js";
 export interface EncodeOptions {
   /** Whether to add the beginning and end tokens that the tokenizer's files define. Default true. */
   readonly addSpecialTokens?: boolean;
-  /** Whether special tokens that are written in the text are encoded as plain text. Default false. */
+  /** Whether special tokens that are written in the text are encoded as plain text. Default tokenizer_config.json's, else false. */
   readonly splitSpecialTokens?: boolean;
 }
 
@@ -99,6 +99,8 @@ export class Tokenizer {
   private maxTokenLength: number | undefined;
   private readonly specialContents: readonly string[];
   private readonly chatRenderer: ChatRenderer;
+  /** tokenizer_config.json's `split_special_tokens`, for texts; the text of a chat template is always read. */
+  private readonly splitsTexts: boolean;
 
   /**
    * @param name names the tokenizer in error messages
@@ -135,6 +137,7 @@ export class Tokenizer {
     this.decodesByJoiningBytes = this.decoder.length === 1 && decodesByteCharacters(json.decoder);
     this.encodeToken = tokenBytes(json.decoder);
     this.encodePart = partText(json.decoder, this.pipeline.normalizePart);
+    this.splitsTexts = config.split_special_tokens === true;
     this.chatTemplates = readChatTemplates(config, files.chatTemplate);
     this.specialContents = this.specialTokenIds.map((id) => this.tokens[id] ?? "");
     this.chatRenderer = new ChatRenderer(this.chatTemplates, {
@@ -177,7 +180,7 @@ export class Tokenizer {
   /** Encodes as `encode`, in steps; ends early after more than `maxTokens`. */
   *encodeSteps(
     text: string,
-    { addSpecialTokens = true, splitSpecialTokens = false }: EncodeOptions = {},
+    { addSpecialTokens = true, splitSpecialTokens = this.splitsTexts }: EncodeOptions = {},
     maxTokens?: number,
   ): Steps<number[]> {
     const sections = yield* this.pipeline.encode(text, "start", splitSpecialTokens ? "all" : undefined, maxTokens);
@@ -317,9 +320,22 @@ export class Tokenizer {
     return this.chatRenderer.renderSteps(messages, options);
   }
 
+  /** Whether the chat template marks what the assistant generates, with {% generation %}. */
+  marksGeneration(options: ChatOptions = {}): boolean {
+    return this.chatRenderer.marksGeneration(options);
+  }
+
   /** Renders what follows the content of a message; undefined if it is not printed once. @throws as `applyChatTemplate`. */
   renderAfter(messages: readonly ChatMessage[], index: number, options: RenderOptions = {}): RenderedText | undefined {
     return this.chatRenderer.renderAfter(messages, index, options);
+  }
+
+  /**
+   * Returns messages whose tool calls have their arguments in the form that the chat template prints, mostly an object: OpenAI's API
+   * and many files have them as JSON text, which `applyChatTemplate` leaves as it is, as in Transformers.
+   */
+  prepareToolCalls(messages: readonly ChatMessage[], options: ChatOptions = {}): readonly ChatMessage[] {
+    return this.chatRenderer.prepareToolCalls(messages, options);
   }
 
   /** Renders and encodes a conversation and locates the assistant's tokens. @throws as `applyChatTemplate`. */
