@@ -8,7 +8,7 @@ import { DecodeSession } from "../cache/decode-session.js";
 import { RunningSequence } from "./running-sequence.js";
 import { PrefixCache } from "../cache/prefix-cache.js";
 import type { FinishReason, SampleOutput, SampleRequest, ScoredTokens } from "./sample-request.js";
-import { KvCacheRows, type CacheRow } from "../cache/kv-cache-rows.js";
+import { KvCacheRows, type CacheRow } from "./kv-cache-rows.js";
 import { DecodeStep } from "./decode-step.js";
 import { planStep, type RowPlan } from "./step-plan.js";
 
