@@ -189,7 +189,7 @@ export class Sampler {
     const { context } = sequence;
     const { tokens } = this.prefixCache;
     if (tokens.length === 0) return true;
-    // The last token is always processed: its logits are those of the next token.
+    // The last token is always processed: its logits predict the next token.
     const isLonger = context.length > tokens.length;
     return this.canSharePrefix(sequence) && isLonger && sharedPrefixLength(tokens, context) === tokens.length;
   }

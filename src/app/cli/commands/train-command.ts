@@ -95,7 +95,7 @@ async function createCommand(args: readonly string[]): Promise<Command> {
     options: { ...commandOptions, ...settings },
     showsCommonOptions: true,
     notes: [
-      `Defaults are those of ${findAlgorithm(algorithm ?? "ppo").title}; add --algorithm NAME and --model ID to see others.`,
+      `Shows the defaults of ${findAlgorithm(algorithm ?? "ppo").title}; add --algorithm NAME and --model ID to see others.`,
       "The batch size counts turns for PPO and episodes for the other algorithms.",
     ],
     describeDefaults: (table, values) =>
