@@ -19,7 +19,7 @@ export function getOwnerName(): string {
  * Whether the process that a name begins with has left the file or folder behind: it has ended, or it cannot be seen from here
  * (as in `hasProcessEnded`) and the last change is some days ago.
  */
-export async function isAbandoned(path: string, owner: string, maxAgeDays = 1): Promise<boolean> {
+export async function isLeftover(path: string, owner: string, maxAgeDays = 1): Promise<boolean> {
   const [, pidText, place, start] = OWNER.exec(owner) ?? [];
   if (pidText === undefined) return false;
   const pid = Number(pidText);
@@ -43,6 +43,6 @@ export async function removeAbandonedFiles(folder: string, path?: string): Promi
     if (!name.startsWith(prefix) || !name.endsWith(SUFFIX)) continue;
     const owner = name.slice(name.lastIndexOf(".", name.length - SUFFIX.length - 1) + 1);
     const abandoned = fs.join(folder, name);
-    if (await isAbandoned(abandoned, owner)) await fs.remove(abandoned).catch(() => undefined);
+    if (await isLeftover(abandoned, owner)) await fs.remove(abandoned).catch(() => undefined);
   }
 }

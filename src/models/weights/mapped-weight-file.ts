@@ -1,6 +1,6 @@
 import { fs, system } from "#platform";
 import { getSystemErrorCode } from "../files/file-errors.js";
-import { getOwnerName, isAbandoned } from "../files/temporary-path.js";
+import { getOwnerName, isLeftover } from "../files/temporary-path.js";
 import type { WeightLocation } from "../../engine/graph/index.js";
 import { releaseMemory } from "../../engine/runtime/release-memory.js";
 
@@ -94,7 +94,7 @@ async function removeStaleFolders(): Promise<void> {
   for (const name of names) {
     if (!name.startsWith(FOLDER_PREFIX)) continue;
     const folder = fs.join(system.tempFolder, name);
-    if (await isAbandoned(folder, name.slice(FOLDER_PREFIX.length), MAX_AGE_DAYS))
+    if (await isLeftover(folder, name.slice(FOLDER_PREFIX.length), MAX_AGE_DAYS))
       await fs.remove(folder).catch(() => {});
   }
 }
