@@ -8,8 +8,10 @@ export interface FileInfo {
   readonly isFile: boolean;
   readonly isFolder: boolean;
   readonly size: number;
-  /** Time of the last change, in milliseconds since 1970. */
+  /** Time of the last change of the contents, in milliseconds since 1970. */
   readonly modifiedMs: number;
+  /** Time of the last change of the contents or of anything else about the file, which programs cannot set. */
+  readonly changedMs: number;
 }
 
 /** A file opened for random access. Released at garbage collection if it is never closed. */

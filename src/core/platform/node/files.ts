@@ -91,7 +91,8 @@ async function* readLines(path: string): AsyncGenerator<string> {
 
 async function stat(path: string): Promise<FileInfo> {
   const status = await disk.stat(path);
-  return { isFile: status.isFile(), isFolder: status.isDirectory(), size: status.size, modifiedMs: status.mtimeMs };
+  const { size, mtimeMs: modifiedMs, ctimeMs: changedMs } = status;
+  return { isFile: status.isFile(), isFolder: status.isDirectory(), size, modifiedMs, changedMs };
 }
 
 /** Writes a byte again: utimes would set the time by the clock of this machine, not by the file server's. */
