@@ -80,7 +80,7 @@ describe("llamagym gateway", () => {
 
   it("stops at Ctrl-C while it waits for sessions, without an update to save", async () => {
     const { status, out } = await runGateway("--output", "stopped", "--algorithm", "grpo");
-    expect(out).toMatch(/with grpo: 5,000 episodes/);
+    expect(out).toMatch(/with grpo: 30,720 turns/);
     expect(out).toContain("Stopped before the first update. Start again with: ");
     expect(status).toBe(130);
   });

@@ -2,6 +2,16 @@ import type { ActionMode } from "../../rl/agent/text-agent.js";
 import type { AlgorithmName } from "../../rl/algorithms/algorithms.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
+/** Turns of a run without a given length: a minute or a few. */
+export const EMBEDDED_TURNS = 30_720;
+
+/** Environments that are stepped in parallel by default. */
+const NUM_ENVS = 16;
+/** Consecutive turns of an environment in an update: few, so that there are many updates, but more where credit must reach far. */
+const CONSECUTIVE_TURNS = { short: 16, long: 64 };
+/** Step limit above which episodes are long. */
+const LONG_EPISODE = 100;
+
 /** Episodes per update; the model is small enough for many. */
 const EPISODES_PER_UPDATE = 64;
 
@@ -21,24 +31,34 @@ function decayingEntropyBonus(entropyCoef: number, actionMode: ActionMode) {
 }
 
 /**
- * PPO defaults of the embedded model: large batches, a higher learning rate, and no KL penalty, since the reference policy is
- * random. For lambda and 64 consecutive turns in each of 16 environments, see docs/decisions/cartpole-credit.md.
+ * PPO defaults of the embedded model: a higher learning rate, a large entropy bonus, and no KL penalty, since the reference policy is
+ * random. For what they were measured on, see docs/decisions/learning-defaults.md; for lambda and 64 consecutive turns, see
+ * docs/decisions/cartpole-credit.md.
  */
-export const getEmbeddedPpoDefaults = ({ actionMode }: { readonly actionMode: ActionMode }) =>
+export const getEmbeddedPpoDefaults = ({
+  actionMode,
+  maxEpisodeSteps = 0,
+}: {
+  readonly actionMode: ActionMode;
+  readonly maxEpisodeSteps?: number | undefined;
+}) =>
   ({
-    batchSize: 1024,
+    batchSize: NUM_ENVS * CONSECUTIVE_TURNS[maxEpisodeSteps > LONG_EPISODE ? "long" : "short"],
     miniBatchSize: 256,
     numPpoEpochs: 4,
     learningRate: 3e-3,
+    valueHeadLearningRate: 3e-4,
     lrSchedulerType: "linear",
     maxGradNorm: 0.5,
+    targetKl: 0.05,
+    gamma: 0.99,
     lam: 0.99,
     initKlCoef: 0,
     adaptiveKl: false,
     advantageLevel: "turn",
     rewardScaling: true,
     vfCoef: 0.5,
-    ...decayingEntropyBonus(0.03, actionMode),
+    ...decayingEntropyBonus(0.3, actionMode),
   }) as const satisfies AlgorithmSettings;
 
 /**

@@ -15,7 +15,8 @@ import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
 import { ADAPTER_FOLDER, checkUnchanged, GATEWAY_ENV, type RunOptions } from "./run.js";
 import { takeControlRequests } from "./run-control.js";
-import { checkNewRunFolder, checkWritable, getCheckpointDir, openLocked, requireRunConfig } from "./run-folder.js";
+import { getCheckpointDir, requireRunConfig } from "../../rl/train/run-config.js";
+import { checkNewRunFolder, checkWritable, openLocked } from "./run-folder.js";
 import { RunRecords } from "./run-records.js";
 import { resolveTrainConfig, runSettings, trainSettingsOf, type TrainConfig } from "./run-settings.js";
 

@@ -2,42 +2,91 @@ import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/de
 import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
 import { agentSettings, textAgentSettings } from "../../rl/agent/agent-settings.js";
 import { randomAction } from "../../rl/agent/random-action.js";
-import { TextAgent } from "../../rl/agent/text-agent.js";
+import { TextAgent, type ActionMode } from "../../rl/agent/text-agent.js";
+import { promptSettings } from "../../rl/rollout/rollout-settings.js";
 import type { Env } from "../../envs/env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import type { TextInterface } from "../../envs/text-interface.js";
+import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
 import { policySamplingSettings } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import { EpisodeRunner } from "../../rl/rollout/episode-runner.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
-import type { TrainConfig } from "./run-settings.js";
+import { findHiddenState } from "./random-play.js";
+import type { RunEnv } from "./run-env.js";
+import type { EnvTraits, TrainConfig } from "./run-settings.js";
 
 /** The parts of an environment that a TextAgent needs. */
-export interface TextEnv extends Pick<Env, "actionSpace"> {
+export interface TextEnv extends Pick<Env, "actionSpace">, EnvTraits {
   readonly text: TextInterface<unknown, unknown>;
 }
 
-/** Opens an environment to read its text interface. @throws as `asTextEnv` */
+/** Opens an environment to read its text interface. @throws as `readTextEnv` */
 export async function requireTextEnv(makeEnv: () => MaybePromise<Env>, name: string): Promise<TextEnv> {
   const env = await makeEnv();
-  await env.close();
-  return asTextEnv(env, name);
+  try {
+    return await readTextEnv(env, name);
+  } finally {
+    await env.close();
+  }
 }
 
 /** @throws ENV_INVALID for an environment without a text interface. */
-export function asTextEnv({ text, actionSpace }: Env, name: string): TextEnv {
-  if (text !== undefined) return { text, actionSpace };
+export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
+  const { text, actionSpace, spec } = env;
+  if (text !== undefined) {
+    const actionMode = await chooseActionMode(env, text);
+    return {
+      text,
+      actionSpace,
+      actionMode,
+      historyTurns: text.historyTurns ?? promptSettings.historyTurns.default,
+      maxEpisodeSteps: spec?.maxEpisodeSteps,
+    };
+  }
   throw new LlamaGymError(
     "ENV_INVALID",
     `${name} has no text interface, which language models need. Give it a \`text\`, or write an Agent for it.`,
   );
 }
 
+/** Returns "choices" for an environment that lists choices (in its first state, if they vary), "schema" for one with a JSON schema. */
+async function chooseActionMode(env: Env, text: TextInterface<unknown, unknown>): Promise<ActionMode> {
+  const otherwise = text.jsonSchema === undefined ? "free" : "schema";
+  if (typeof text.choices !== "function") return text.choices === undefined ? otherwise : "choices";
+  const runner = new EpisodeRunner(env);
+  await runner.reset();
+  return (getChoices(text, runner.observation, runner.info) ?? []).length > 0 ? "choices" : otherwise;
+}
+
+/**
+ * Opens the environment of a new run to read its text interface. Where it lists choices and does not say how many earlier turns belong
+ * into prompts, random play does.
+ * @throws as `readTextEnv`, and ENV_FAILED
+ */
+export async function readNewTextEnv(
+  runEnv: RunEnv,
+  { seed, callTimeoutSeconds }: Pick<TrainConfig, "seed" | "callTimeoutSeconds">,
+): Promise<TextEnv> {
+  const env = await runEnv.open();
+  try {
+    const textEnv = await readTextEnv(env, runEnv.id);
+    const { text, actionMode, historyTurns } = textEnv;
+    if (actionMode !== "choices" || text.historyTurns !== undefined) return textEnv;
+    return {
+      ...textEnv,
+      historyTurns: (await findHiddenState(env, text, seed, { callTimeoutSeconds })) ?? historyTurns,
+    };
+  } finally {
+    await env.close();
+  }
+}
+
 /** Creates the agent of a run, which takes a random action for an invalid completion. */
 export function makeTextAgent(
   model: LanguageModel,
-  env: TextEnv,
+  env: Pick<TextEnv, "text" | "actionSpace">,
   config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentDemonstrationOptions, "sftWarmStart">,
 ): TextAgent {
   const { maxCompletionLength, maxContextLength, actionMode, actionScoring } = config;

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { resumeRun, startRun } from "./run.js";
-import { resolveTrainConfig } from "./run-settings.js";
 
 const options = { env: "Blackjack-v1", numEnvs: 4, batchSize: 16, miniBatchSize: 16, turns: 16 };
 let folder = "";
@@ -30,7 +29,8 @@ describe("startRun", () => {
 
 describe("resumeRun", () => {
   it("accepts unchanged settings and more turns", async () => {
-    const run = await resumeRun(join(folder, "run"), resolveTrainConfig({ ...options, turns: 32, threads: 1 }));
+    const { config } = await resumeRun(join(folder, "run")).then(async (run) => run.close().then(() => run));
+    const run = await resumeRun(join(folder, "run"), { ...config, turns: 32, threads: 1 });
     const { state } = await run.train();
     await run.close();
     expect(state).toMatchObject({ updates: 2, turns: 32 });

@@ -8,20 +8,14 @@ import type { TrackerSource } from "../../rl/tracking/index.js";
 import { EpisodeJudge } from "../judge/episode-judge.js";
 import { withJudge } from "../judge/judged-env.js";
 import { resolveWandbConfig } from "../tracking/index.js";
-import { makeTextAgent, requireTextEnv } from "./make-text-agent.js";
+import { makeTextAgent, readNewTextEnv, requireTextEnv, type TextEnv } from "./make-text-agent.js";
 import { checkRunSize } from "./check-run-size.js";
 import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
 import { takeControlRequests } from "./run-control.js";
-import {
-  checkNewRunFolder,
-  checkWritable,
-  getCheckpointDir,
-  openLocked,
-  requireRunConfig,
-  writeRunConfig,
-} from "./run-folder.js";
+import { getCheckpointDir, requireRunConfig, writeRunConfig } from "../../rl/train/run-config.js";
+import { checkNewRunFolder, checkWritable, openLocked } from "./run-folder.js";
 import { RunEnv } from "./run-env.js";
 import { RunRecords } from "./run-records.js";
 import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "./run-settings.js";
@@ -78,11 +72,20 @@ export interface Run {
  */
 export async function startRun(options: TrainOptions, folder: string, runOptions: RunOptions = {}): Promise<Run> {
   const { algorithm } = options;
-  const config = resolveTrainConfig(
-    algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) },
-  );
-  checkRunSize(config, options);
-  return openLocked(folder, checkNewRunFolder, async (lock) => openRun(config, lock, runOptions, false));
+  const given = algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) };
+  const envConfig = resolveTrainConfig(given);
+  checkRunSize(envConfig, options);
+  const env = new RunEnv(envConfig);
+  return openLocked(folder, checkNewRunFolder, async (lock) => {
+    const textEnv = await readNewTextEnv(env, envConfig);
+    const config = resolveTrainConfig(given, { envTraits: textEnv });
+    if (config.historyTurns > (textEnv.text.historyTurns ?? options.historyTurns ?? 0))
+      runOptions.onInfo?.(
+        `Random play shows that an observation matters up to ${config.historyTurns} turns later, so prompts contain ` +
+          `${config.historyTurns} earlier turns (historyTurns).`,
+      );
+    return openRun(config, lock, runOptions, false, textEnv);
+  });
 }
 
 /**
@@ -150,6 +153,7 @@ async function openRun(
   lock: FolderLock,
   { trackers = [], onDownload, onWarning = () => {}, onInfo, workers }: RunOptions,
   isResumed: boolean,
+  openedEnv?: TextEnv,
 ): Promise<Run> {
   const { folder } = lock;
   const { rollouts } = config;
@@ -160,7 +164,7 @@ async function openRun(
   if (config.gradientWorkers) checkGradientWorkers(config, workers);
   const env = new RunEnv(config);
   const makeEnv = async () => withJudge(await env.open(), judge);
-  const textEnv = await requireTextEnv(makeEnv, env.id);
+  const textEnv = openedEnv ?? (await requireTextEnv(makeEnv, env.id));
   const sftWarmStart = await resolveWarmStart(config, env);
   const memoryEstimate = await estimateRunMemory(config);
   if (memoryEstimate?.warning !== undefined) onWarning(memoryEstimate.warning);

@@ -5,7 +5,7 @@ import { suggestNames } from "../../core/suggest.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
 import { evaluate } from "../../rl/train/evaluate.js";
-import { readRunConfig } from "../runs/run-folder.js";
+import { readRunConfig } from "../../rl/train/run-config.js";
 import { resumeRun, startRun, type Run, type RunOptions } from "../runs/run.js";
 import type { TrainConfig, TrainOptions } from "../runs/run-settings.js";
 import type { TrainProgress } from "../../rl/train/train-loop.js";

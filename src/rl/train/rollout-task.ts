@@ -14,6 +14,7 @@ import type { CompletionRow } from "../tracking/index.js";
 import type { Settings } from "../../core/settings.js";
 import type { BestModel } from "./best-model.js";
 import { collectGroups } from "./collect-groups.js";
+import { describeFirstRollout } from "./describe-first-rollout.js";
 import { evaluate } from "./evaluate.js";
 import { LearnerTask } from "./learner-task.js";
 import { recordedGroups, SAMPLED_ENV_SLOTS, type RolloutMode } from "./record-rollout.js";
@@ -121,7 +122,10 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
   }
 
   async collect(state: TrainerState, onProgress: (current: TrainerState) => void): Promise<Rollout> {
-    return this.pipeline?.collect(state, onProgress) ?? this.collectFrom(this.source, state, onProgress);
+    const rollout = await (this.pipeline?.collect(state, onProgress) ??
+      this.collectFrom(this.source, state, onProgress));
+    if (state.updates === 0) describeFirstRollout(rollout).forEach(this.options.onWarning);
+    return rollout;
   }
 
   private async collectFrom(
@@ -153,8 +157,8 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
     return describeRollout(rollout, state, seconds);
   }
 
-  sampleCompletions(rollout: Rollout, count: number): readonly CompletionRow[] {
-    return sampleCompletionRows(rollout, count, this.model.tokenizer);
+  sampleCompletions({ trajectories }: Rollout, count: number): readonly CompletionRow[] {
+    return sampleCompletionRows(trajectories, count, this.model.tokenizer);
   }
 
   async evaluate({ updates }: TrainerState): Promise<Metrics | undefined> {

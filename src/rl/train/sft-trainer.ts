@@ -23,7 +23,7 @@ export interface SftTrainerOptions extends SftOptions {
 /** Callbacks of `SftTrainer.train`. */
 export interface SftTrainOptions extends Pick<
   TrainLoopOptions,
-  "checkpointDir" | "lock" | "saveSteps" | "evalSteps" | "tracker" | "signal"
+  "checkpointDir" | "lock" | "saveSteps" | "evalSteps" | "tracker" | "onUpdate" | "signal"
 > {
   /** Called after each update, and awaited. */
   readonly onStep?: (metrics: SftMetrics) => void | Promise<void>;
@@ -61,8 +61,9 @@ export class SftTrainer {
     { train, evaluation = [], ...options }: SftTrainerOptions = {},
   ): Promise<SftTrainer> {
     const config = resolveSftConfig(options);
-    const { maxPositions } = model.causalLM.config;
-    const encodingOptions = { ...config, maxLength: Math.min(config.maxLength ?? Infinity, maxPositions) };
+    const { maxPositions, vocabSize } = model.causalLM.config;
+    const maxLength = Math.min(config.maxLength ?? Infinity, maxPositions);
+    const encodingOptions = { ...config, maxLength, vocabSize };
     const encode = (examples: readonly SftExample[]) => encodeDataset(examples, () => model.tokenizer, encodingOptions);
     const dataset = train === undefined || typeof train === "function" ? undefined : encode(train);
     const evalExamples = evaluation.length === 0 ? [] : encode(evaluation).examples;
@@ -74,7 +75,7 @@ export class SftTrainer {
       throw new LlamaGymError("INVALID_ARGUMENT", "Generated training examples have no epochs: set `maxSteps`.");
     const getBatch =
       typeof train === "function"
-        ? (step: number) => ({ examples: encodeExamples(train(step), model), epoch: undefined })
+        ? (step: number) => ({ examples: encodeExamples(train(step), model, config), epoch: undefined })
         : (step: number) => schedule!.batch(step);
     const task = new SftTask(learner, getBatch, totalSteps, evalExamples);
     return new SftTrainer(config, dataset, learner, evalExamples, task);
@@ -111,7 +112,7 @@ export class SftTrainer {
     return withFolderLock(checkpointDir, async (taken) => this.trainLocked({ ...options, lock: taken }));
   }
 
-  private async trainLocked({ onStep, onEvaluation, ...options }: SftTrainOptions): Promise<TrainResult> {
+  private async trainLocked({ onStep, onUpdate, onEvaluation, ...options }: SftTrainOptions): Promise<TrainResult> {
     const task = this.requireTask();
     const { resumed } = this;
     if (resumed === undefined)
@@ -119,7 +120,10 @@ export class SftTrainer {
     const result = await runTrainLoop(task, {
       ...options,
       resumed,
-      onUpdate: () => onStep?.(task.lastMetrics!),
+      onUpdate: async (event) => {
+        await onStep?.(task.lastMetrics!);
+        return onUpdate?.(event);
+      },
       onEvaluation: (_metrics, { updates }) => onEvaluation?.(task.lastEvaluation!, updates),
     });
     this.resumed = { state: result.state, folder: result.latestCheckpoint };
@@ -128,12 +132,13 @@ export class SftTrainer {
 
   /** Makes one update on the given examples. @throws as `create`, and TRAINING_DIVERGED. */
   async update(examples: readonly SftExample[]): Promise<SftMetrics> {
-    return this.learner.update(encodeExamples(examples, this.model));
+    return this.learner.update(encodeExamples(examples, this.model, this.config));
   }
 
   /** Computes loss and accuracy on the evaluation examples, or on others. */
   async evaluate(examples?: readonly SftExample[]): Promise<SftEvaluation> {
-    return this.learner.evaluate(examples === undefined ? this.evalExamples : encodeExamples(examples, this.model));
+    const encoded = examples === undefined ? this.evalExamples : encodeExamples(examples, this.model, this.config);
+    return this.learner.evaluate(encoded);
   }
 
   async release(): Promise<void> {
@@ -209,8 +214,13 @@ class SftTask implements TrainTask<SftBatch, SftBatch> {
   }
 }
 
-function encodeExamples(examples: readonly SftExample[], model: LanguageModel): TokenExample[] {
-  return examples.map((example) => encodeExample(example, () => model.tokenizer));
+function encodeExamples(
+  examples: readonly SftExample[],
+  model: LanguageModel,
+  { assistantOnlyLoss }: SftConfig,
+): TokenExample[] {
+  const options = { assistantOnlyLoss, vocabSize: model.causalLM.config.vocabSize };
+  return examples.map((example) => encodeExample(example, () => model.tokenizer, options));
 }
 
 /** sft/loss, sft/eval_loss, ... */

@@ -2,7 +2,9 @@ import { existsSync } from "node:fs";
 import { defineSettings, number, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { gatewaySettings } from "../../gateway/gateway-settings.js";
 import { gatewayRunSettingsOf, resumeGatewayRun, startGatewayRun, type GatewayRun } from "../../runs/gateway-run.js";
-import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
+import { readRunConfig } from "../../../rl/train/run-config.js";
+import { findRunOfAdapter } from "../../runs/run-folder.js";
+import type { TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { describeStart } from "../display/describe-start.js";
 import { reportDownloads } from "../display/report-downloads.js";
@@ -49,7 +51,7 @@ export const gatewayCommand: Command = {
 /** Creates the command with the options of the algorithm that the arguments name. */
 async function createCommand(args: readonly string[]): Promise<Command> {
   const algorithm = await loadArgAlgorithm(args, async ({ resume }) =>
-    resume === undefined ? undefined : (await readRunConfig(resume))?.algorithm,
+    resume === undefined ? undefined : (await readRunConfig<Partial<TrainOptions>>(resume))?.algorithm,
   );
   const settings = gatewayRunSettingsOf(algorithm);
   return defineCommand<SettingTable>({

@@ -1,7 +1,7 @@
 import { boolean, defineSettings, integer, number, type GivenSettings } from "../../../core/settings.js";
 import { createInterface } from "node:readline";
 import { TimeLimit, type Env } from "../../../envs/index.js";
-import { asTextEnv } from "../../runs/make-text-agent.js";
+import { readTextEnv } from "../../runs/make-text-agent.js";
 import { AgentEpisodePlayer } from "../interactive/agent-episode-player.js";
 import { InteractiveEpisode } from "../interactive/interactive-episode.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
@@ -102,7 +102,7 @@ async function playWithAgent(env: Env, name: string, args: Args, reporter: Repor
   const limitedEnv = hasLimit ? env : new TimeLimit(env, { maxEpisodeSteps: DEFAULT_MAX_STEPS });
   const { episodes = 1, temperature, seed, text = false } = args;
   const isGreedy = temperature === 0;
-  const { agent } = await openAgent(args, name, asTextEnv(env, name), reporter);
+  const { agent } = await openAgent(args, name, await readTextEnv(env, name), reporter);
   try {
     reporter.print(`${env.text?.systemPrompt}\n`);
     const player = new AgentEpisodePlayer(limitedEnv, agent, {

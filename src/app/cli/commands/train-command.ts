@@ -14,7 +14,8 @@ import { resolveWorkers } from "../../distributed/open-transport.js";
 import { listChangeable, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
 import { findAlgorithm } from "../../runs/load-algorithm.js";
 import { RunEnv } from "../../runs/run-env.js";
-import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
+import { readRunConfig } from "../../../rl/train/run-config.js";
+import { findRunOfAdapter } from "../../runs/run-folder.js";
 import { runSettings, trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { dashboardRoot, startDashboardProcess } from "../dashboard-process.js";
@@ -121,7 +122,7 @@ async function createCommand(args: readonly string[]): Promise<Command> {
 /** Reads the algorithm of the --config file or of the run to --resume. */
 async function readSavedAlgorithm({ config, resume }: FileArgs): Promise<unknown> {
   if (config !== undefined) return (await readJsonIfExists(config))?.algorithm;
-  return resume === undefined ? undefined : (await readRunConfig(resume))?.algorithm;
+  return resume === undefined ? undefined : (await readRunConfig<Partial<TrainOptions>>(resume))?.algorithm;
 }
 
 async function train(
