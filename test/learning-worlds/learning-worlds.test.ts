@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../src/core/random/random-stream.js";
-import { make, register } from "../../src/envs/index.js";
+import { make, openEnv, register } from "../../src/envs/index.js";
 import { readNewTextEnv } from "../../src/app/runs/make-text-agent.js";
-import { RunEnv } from "../../src/app/runs/run-env.js";
+import { resolveTrainConfig } from "../../src/app/runs/run-settings.js";
 import { checkEnv } from "../../src/testing.js";
-import { randomAction } from "../../src/rl/agent/random-action.js";
+import { randomAction } from "../../src/envs/random-action.js";
 import { solveWorld } from "./solve-world.js";
 import { defineWorld, end, go, uniform } from "./world.js";
 import { WorldEnv } from "./world-env.js";
@@ -28,7 +28,7 @@ describe("the learning worlds", () => {
 });
 
 describe("a new run", () => {
-  const read = async (env: string) => readNewTextEnv(new RunEnv({ env }), { seed: 0, callTimeoutSeconds: 5 });
+  const read = async (env: string) => readNewTextEnv(await openEnv(env), env, { seed: 0, callTimeoutSeconds: 5 });
 
   it.each([
     ["Flags-v0", "choices", 0],
@@ -41,11 +41,21 @@ describe("a new run", () => {
     expect(await read(env)).toMatchObject({ actionMode, historyTurns });
   });
 
+  it("has a large entropy bonus where a schema lists all values", async () => {
+    for (const [env, entropyCoef] of [
+      ["Waiter-v0", 0.3],
+      ["Animals-v0", 0.03],
+    ] as const)
+      expect(resolveTrainConfig({ env }, { envTraits: await read(env) })).toMatchObject({ entropyCoef });
+  });
+
   it("finds the history that an environment needs and does not declare", async () => {
     const { historyTurns: declared, ...parcel } = worlds.find(({ id }) => id === "Parcel-v0")!;
     const id = "UndeclaredParcel-v0";
     register({ id, entryPoint: () => new WorldEnv({ ...parcel, id }), maxEpisodeSteps: parcel.maxEpisodeSteps });
     expect((await read(id)).historyTurns).toBe(declared);
+    const { warnings } = await checkEnv(make(id));
+    expect(warnings.join("\n")).toMatch(/depends on an observation 3 turns earlier.*text\.historyTurns/);
   });
 });
 

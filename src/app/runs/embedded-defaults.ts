@@ -1,4 +1,3 @@
-import type { ActionMode } from "../../rl/agent/text-agent.js";
 import type { AlgorithmName } from "../../rl/algorithms/algorithms.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
@@ -21,11 +20,10 @@ const EPISODES_PER_UPDATE = 64;
  */
 const FREE_COMPLETION_ENTROPY_DIVISOR = 10;
 
-/** Returns a decaying entropy bonus; `coefficient` applies to constrained completions. */
-function decayingEntropyBonus(entropyCoef: number, actionMode: ActionMode) {
-  const isChoice = actionMode === "choices" || actionMode === "scored";
+/** Returns a decaying entropy bonus; the coefficient is that of completions that can be listed. */
+function decayingEntropyBonus(entropyCoef: number, isListed: boolean) {
   return {
-    entropyCoef: isChoice ? entropyCoef : entropyCoef / FREE_COMPLETION_ENTROPY_DIVISOR,
+    entropyCoef: isListed ? entropyCoef : entropyCoef / FREE_COMPLETION_ENTROPY_DIVISOR,
     entropySchedulerType: "linear",
   } as const;
 }
@@ -36,10 +34,10 @@ function decayingEntropyBonus(entropyCoef: number, actionMode: ActionMode) {
  * docs/decisions/cartpole-credit.md.
  */
 export const getEmbeddedPpoDefaults = ({
-  actionMode,
+  isListed,
   maxEpisodeSteps = 0,
 }: {
-  readonly actionMode: ActionMode;
+  readonly isListed: boolean;
   readonly maxEpisodeSteps?: number | undefined;
 }) =>
   ({
@@ -58,7 +56,7 @@ export const getEmbeddedPpoDefaults = ({
     advantageLevel: "turn",
     rewardScaling: true,
     vfCoef: 0.5,
-    ...decayingEntropyBonus(0.3, actionMode),
+    ...decayingEntropyBonus(0.3, isListed),
   }) as const satisfies AlgorithmSettings;
 
 /**
@@ -66,7 +64,7 @@ export const getEmbeddedPpoDefaults = ({
  * penalty, since the reference policy is random.
  */
 export function getEmbeddedGroupDefaults(
-  { algorithm, actionMode }: { readonly algorithm: Exclude<AlgorithmName, "ppo">; readonly actionMode: ActionMode },
+  { algorithm, isListed }: { readonly algorithm: Exclude<AlgorithmName, "ppo">; readonly isListed: boolean },
   { numGenerations = 8 }: AlgorithmSettings,
 ): AlgorithmSettings {
   const shared = {
@@ -78,7 +76,7 @@ export function getEmbeddedGroupDefaults(
     learningRate: 1e-3,
     maxGradNorm: 0.5,
   };
-  const entropyBonus = (entropyCoef: number) => decayingEntropyBonus(entropyCoef, actionMode);
+  const entropyBonus = (entropyCoef: number) => decayingEntropyBonus(entropyCoef, isListed);
   return {
     grpo: { ...shared, ...entropyBonus(0.1) },
     // Without division by the group's deviation, rare actions get less weight, so the bonus is larger.

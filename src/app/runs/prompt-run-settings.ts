@@ -22,6 +22,9 @@ import type { AlgorithmSettings } from "./algorithm-settings.js";
 import { getEmbeddedGroupDefaults } from "./embedded-defaults.js";
 import { trackingSettings } from "./tracking-settings.js";
 
+/** Algorithms of runs on prompts. */
+export const PROMPT_ALGORITHMS = ["grpo", "rloo"] as const satisfies readonly PromptAlgorithm[];
+
 const rewardSettings = defineSettings(
   {
     rewardFuncs: list({
@@ -113,7 +116,7 @@ export function resolvePromptRunConfig({
 
 /** Returns defaults of the embedded model: those of episodes, whose completions are short. */
 function getEmbeddedPromptDefaults(algorithm: PromptAlgorithm, given: AlgorithmSettings): AlgorithmSettings {
-  return { maxCompletionLength: 8, ...getEmbeddedGroupDefaults({ algorithm, actionMode: "free" }, given), minTurns: 0 };
+  return { maxCompletionLength: 8, ...getEmbeddedGroupDefaults({ algorithm, isListed: false }, given), minTurns: 0 };
 }
 
 /** Returns the settings of a run for its trainer. */

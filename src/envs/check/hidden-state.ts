@@ -1,4 +1,7 @@
 import { RandomStream } from "../../core/random/random-stream.js";
+import type { Env, ResetResult, StepResult } from "../env.js";
+import { randomAction } from "../random-action.js";
+import type { TextInterface } from "../text-interface.js";
 
 /** A turn as the model sees it. */
 export interface ObservedTurn {
@@ -23,6 +26,49 @@ const MIN_DEVIATIONS = 5;
 export function findHiddenStateLag(episodes: readonly (readonly ObservedTurn[])[]): number | undefined {
   for (let lag = MAX_LAG; lag > 0; lag--) if (dependsOnEarlier(episodes, lag)) return lag;
   return undefined;
+}
+
+const MAX_EPISODES = 512;
+const MAX_TURNS = 4096;
+/** Environments that are slower are left alone. */
+const MAX_SECONDS = 2;
+
+/** Calls of an environment. */
+export interface EnvCalls {
+  reset(seed: number): Promise<ResetResult<unknown>>;
+  step(action: unknown): Promise<StepResult<unknown>>;
+}
+
+/** Plays random actions, then looks for hidden state as `findHiddenStateLag`. Returns undefined for a slow environment as well. */
+export async function findHiddenState(
+  calls: EnvCalls,
+  env: Pick<Env, "actionSpace"> & { readonly text: TextInterface<unknown, unknown> },
+  seed: number,
+): Promise<number | undefined> {
+  const start = performance.now();
+  const { text } = env;
+  const draw = randomAction(env);
+  const random = new RandomStream(seed);
+  const episodes: ObservedTurn[][] = [];
+  let turnCount = 0;
+  while (episodes.length < MAX_EPISODES && turnCount < MAX_TURNS) {
+    let { observation, info } = await calls.reset(random.integers(0, 2 ** 31));
+    const turns: ObservedTurn[] = [];
+    episodes.push(turns);
+    let prompt = text.formatObservation(observation, info);
+    for (let isOver = false; !isOver && turnCount < MAX_TURNS; turnCount++) {
+      const action = draw(observation, random, info);
+      const result = await calls.step(action);
+      ({ observation, info } = result);
+      const next = result.terminated ? "" : text.formatObservation(observation, info);
+      const outcome = JSON.stringify([result.reward, result.terminated, next]);
+      turns.push({ prompt, action: text.formatAction(action), outcome });
+      prompt = next;
+      isOver = result.terminated || result.truncated;
+      if (performance.now() - start > 1000 * MAX_SECONDS) return undefined;
+    }
+  }
+  return findHiddenStateLag(episodes);
 }
 
 /** Numbers of the earlier prompts and of the outcomes of turns with equal prompts and actions. */
