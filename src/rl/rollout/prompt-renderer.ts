@@ -16,7 +16,7 @@ export class PromptRenderer {
     readonly tokenizer: Tokenizer,
     private readonly completionPrefix = "",
     /** Further variables of the chat template. */
-    private readonly variables: Readonly<Record<string, unknown>> | undefined = undefined,
+    private readonly variables?: Readonly<Record<string, unknown>>,
   ) {
     this.hasTemplate = tokenizer.chatTemplates.size > 0;
     this.supportsSystemRole = !this.hasTemplate || supportsSystemRole(tokenizer);
