@@ -36,7 +36,7 @@ benches: ${[...Object.keys(benches), LEARNING, SCHEMAS].join(", ")}
   --verbose       show what the sides print
   --texts N       check N random texts of the schemas with ajv, too
 
-learning: --runs N seeds, --cases A,B environments, --threads N; arguments after -- are those of llamagym train
+learning: --runs N seeds, --cases A,B environments, --threads N; arguments after -- go to llamagym train
 schemas: the folder has the JSON schemas of MaskBench or of JSON-Schema-Test-Suite`;
 
 function positiveInteger(text: string, option: string): number {

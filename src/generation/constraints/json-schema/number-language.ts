@@ -1,4 +1,4 @@
-import { LruCache } from "../../cache/lru-cache.js";
+import { LruCache } from "../../../core/lru-cache.js";
 import { buildTextAutomaton } from "../regex/build-text-automaton.js";
 import { type Expression, NO_MATCH, alternatives, characters, literal } from "../regex/expression.js";
 import { TextAutomaton } from "../regex/text-automaton.js";
