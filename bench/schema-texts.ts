@@ -48,7 +48,7 @@ function compileValidator(schema: JsonSchema): ValidateFunction {
   const Validator = dialect.includes("2020") ? Ajv2020 : dialect.includes("2019") ? Ajv2019 : Ajv;
   const ajv = new Validator({ strict: false, logger: false, validateSchema: false, multipleOfPrecision: 6 });
   addFormats.default(ajv, [...FORMATS, ...MORE_FORMATS]);
-  const { $schema: _dialect, id: _id, ...rest } = schema;
+  const { $schema: _dialect, id: _id, $async: _async, ...rest } = schema;
   return ajv.compile(rest);
 }
 
