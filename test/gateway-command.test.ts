@@ -75,7 +75,9 @@ describe("llamagym gateway", () => {
     expect(resumed.status).toBe(0);
     expect(await readMetrics()).toHaveLength(3);
     const { err } = await runInHost(["train", "--resume", "run"], { cwd: folder });
-    expect(err).toContain("The run in run is one of a gateway. Resume it with: llamagym gateway --resume run");
+    expect(err).toContain(
+      "The run in run is not a run of llamagym train. Resume it with: llamagym gateway --resume run",
+    );
   });
 
   it("stops at Ctrl-C while it waits for sessions, without an update to save", async () => {

@@ -188,3 +188,39 @@ describe("llamagym rloo", () => {
       });
   });
 });
+
+describe("llamagym sweep on prompts", () => {
+  it("compares runs by their reward, and names the command that trains the best one", async () => {
+    const fixed = [...given, ...small.slice(0, 4), "--max-steps", "3", "--batch-size", "16", "--output", "sweep"];
+    const search = ["--search", "learningRate=1e-6,3e-3", "--reduction", "2", "--trials", "2", "--method", "halving"];
+    const { out, status } = await run("sweep", ...fixed, ...search);
+    expect(status).toBe(0);
+    expect(out).toMatch(/^trial 1, seed 1, rung 1: reward /m);
+    expect(out).toMatch(/grpo --config sweep\/best\.json --max-steps 30 --seed 2 --output sweep\/best/);
+    const best = JSON.parse(await readFile(join(folder, "sweep", "best.json"), "utf8")) as object;
+    expect(best).toMatchObject({ algorithm: "grpo", data: "prompts.jsonl", maxSteps: 3, batchSize: 16 });
+    const again = await run(
+      "grpo",
+      "--config",
+      "sweep/best.json",
+      "--max-steps",
+      "1",
+      "-o",
+      "best",
+      ...small.slice(0, 4),
+    );
+    expect(again.status).toBe(0);
+  });
+
+  it.each([
+    [["blackjack", ...given], /has `env`, or `data` and `rewardFuncs`/],
+    [["--data", "none.jsonl", "--reward-funcs", "rewards.js"], /none\.jsonl does not exist/],
+    [["--data", "prompts.jsonl", "--reward-funcs", "none.js"], /none\.js must export reward functions/],
+    [[...given, "--algorithm", "ppo"], /`algorithm` must be "grpo" or "rloo", got "ppo"/],
+    [[...given, "--metric", "eval/mean_return"], /Compare them by `reward`/],
+  ])("rejects %j, and writes nothing", async (args, message) => {
+    const result = await run("sweep", ...args, "--search", "learningRate=1e-6,3e-3", "--output", "never");
+    expect(result).toMatchObject({ status: 1, err: expect.stringMatching(message) as string });
+    await expect(readConfig("never")).rejects.toThrow("ENOENT");
+  });
+});

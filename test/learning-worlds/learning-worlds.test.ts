@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../src/core/random/random-stream.js";
-import { make, register } from "../../src/envs/index.js";
+import { make, openEnv, register } from "../../src/envs/index.js";
 import { readNewTextEnv } from "../../src/app/runs/make-text-agent.js";
-import { RunEnv } from "../../src/app/runs/run-env.js";
 import { resolveTrainConfig } from "../../src/app/runs/run-settings.js";
 import { checkEnv } from "../../src/testing.js";
 import { randomAction } from "../../src/envs/random-action.js";
@@ -29,7 +28,7 @@ describe("the learning worlds", () => {
 });
 
 describe("a new run", () => {
-  const read = async (env: string) => readNewTextEnv(new RunEnv({ env }), { seed: 0, callTimeoutSeconds: 5 });
+  const read = async (env: string) => readNewTextEnv(await openEnv(env), env, { seed: 0, callTimeoutSeconds: 5 });
 
   it.each([
     ["Flags-v0", "choices", 0],

@@ -15,7 +15,8 @@ import {
 import { JobRunner } from "../../rl/rollout/rollout-job.js";
 import { configureAlgorithm } from "../runs/algorithm-settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
-import { makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
+import { EnvSupply } from "../runs/env-supply.js";
+import { makeTextAgent, readTextEnv } from "../runs/make-text-agent.js";
 import { RunEnv } from "../runs/run-env.js";
 import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import { PACKAGE_VERSION } from "./package-version.js";
@@ -95,34 +96,35 @@ export async function openSetup(
   const { adapter, valueHead } = setup;
   const config = resolveWorkerConfig(setup);
   checkNames(config, files);
-  const env = new RunEnv(config);
-  const createEnv = async () => env.open();
-  const textEnv = await requireTextEnv(createEnv, env.id);
+  const envs = new EnvSupply(new RunEnv(config));
   const { device, threads } = files;
   const { model: name, quantize, ...options } = selectSettings(baseModelSettings, config);
-  const model = await openTrainable(files.model ?? name, {
-    ...options,
-    device,
-    threads,
-    quantize: parseQuantizeBits(quantize),
-    peftConfig: adapter,
-    valueHead,
-  });
+  let model: LanguageModel | undefined;
   try {
-    if ((await fingerprint(model.causalLM)) !== setup.fingerprint)
+    const textEnv = await envs.read(readTextEnv);
+    const opened = await openTrainable(files.model ?? name, {
+      ...options,
+      device,
+      threads,
+      quantize: parseQuantizeBits(quantize),
+      peftConfig: adapter,
+      valueHead,
+    });
+    model = opened;
+    if ((await fingerprint(opened.causalLM)) !== setup.fingerprint)
       throw new LlamaGymError("RUN_INCOMPATIBLE", `The base model ${files.model ?? name} is not the one of the run.`);
-    const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart: undefined });
+    const agent = makeTextAgent(opened, textEnv, { ...config, sftWarmStart: undefined });
     const { settings } = agent;
     const runner = new JobRunner({
-      model: model.causalLM,
+      model: opened.causalLM,
       newEpisode: (random) => agent.newEpisode(random),
-      createEnv,
+      createEnv: envs.make,
       settings,
       onWarning,
     });
-    const graphs = setup.algorithm === null ? undefined : openGradientGraphs(model.causalLM, setup.algorithm);
+    const graphs = setup.algorithm === null ? undefined : openGradientGraphs(opened.causalLM, setup.algorithm);
     return {
-      model,
+      model: opened,
       runner,
       runGradients: async (job, prepare) => {
         if (graphs === undefined) throw new LlamaGymError("INVALID_STATE", "The run has no gradient jobs.");
@@ -132,12 +134,14 @@ export async function openSetup(
       jobTimeoutSeconds: config.jobTimeoutSeconds,
       close: async () => {
         await runner.close();
+        await envs.close();
         await graphs?.release();
-        await model.close();
+        await opened.close();
       },
     };
   } catch (error) {
-    await model.close();
+    await envs.close();
+    await model?.close();
     throw error;
   }
 }

@@ -179,6 +179,9 @@ export class GatewayTrainer<Task = unknown> {
       await checkNoCheckpoints(checkpointDir, "Call resume() before train(), or choose another folder.");
     const abort = () => this.queue.abort(signal?.reason);
     signal?.addEventListener("abort", abort);
+    // Sessions may not come for hours.
+    const reportLoss = () => void lock?.verify().catch((error: unknown) => this.queue.abort(error));
+    lock?.lost.addEventListener("abort", reportLoss);
     let result: Pick<TrainResult, "state" | "metrics"> = { state: resumed?.state ?? INITIAL_STATE, metrics: {} };
     try {
       const task = await this.openTask();
@@ -204,6 +207,7 @@ export class GatewayTrainer<Task = unknown> {
       return { state, metrics, isInterrupted: true, latestCheckpoint };
     } finally {
       signal?.removeEventListener("abort", abort);
+      lock?.lost.removeEventListener("abort", reportLoss);
       await this.close();
     }
   }

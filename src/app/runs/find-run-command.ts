@@ -1,5 +1,5 @@
 /** In place of the environment in the config of a gateway's run. */
-const GATEWAY_ENV = "gateway";
+export const GATEWAY_ENV = "gateway";
 
 /** Commands whose run folders can be resumed. */
 export type RunCommand = "train" | "gateway" | "sft" | "grpo" | "rloo";

@@ -5,7 +5,6 @@ import { randomAction } from "../../envs/random-action.js";
 import { TextAgent, type ActionMode } from "../../rl/agent/text-agent.js";
 import { promptSettings } from "../../rl/rollout/rollout-settings.js";
 import type { Env } from "../../envs/env.js";
-import type { MaybePromise } from "../../core/maybe-promise.js";
 import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
@@ -14,7 +13,6 @@ import type { LanguageModel } from "../../generation/language-model.js";
 import { findHiddenState } from "../../envs/check/hidden-state.js";
 import { EpisodeRunner } from "../../rl/rollout/episode-runner.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
-import type { RunEnv } from "./run-env.js";
 import type { EnvTraits, TrainConfig } from "./run-settings.js";
 
 /** The parts of an environment that a TextAgent needs. */
@@ -22,17 +20,7 @@ export interface TextEnv extends Pick<Env, "actionSpace">, EnvTraits {
   readonly text: TextInterface<unknown, unknown>;
 }
 
-/** Opens an environment to read its text interface. @throws as `readTextEnv` */
-export async function requireTextEnv(makeEnv: () => MaybePromise<Env>, name: string): Promise<TextEnv> {
-  const env = await makeEnv();
-  try {
-    return await readTextEnv(env, name);
-  } finally {
-    await env.close();
-  }
-}
-
-/** @throws ENV_INVALID for an environment without a text interface. */
+/** Reads the text interface of an open environment. @throws ENV_INVALID for an environment without one. */
 export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
   const { text, actionSpace, spec } = env;
   if (text !== undefined) {
@@ -71,24 +59,20 @@ function listsAllValues(schema: unknown): boolean {
 }
 
 /**
- * Opens the environment of a new run to read its text interface. Where it lists choices and does not say how many earlier turns belong
- * into prompts, random play does.
+ * Reads the text interface of a new run's environment. Where it lists choices and does not say how many earlier turns belong into
+ * prompts, random play does.
  * @throws as `readTextEnv`, and ENV_FAILED
  */
 export async function readNewTextEnv(
-  runEnv: RunEnv,
+  env: Env,
+  name: string,
   { seed, callTimeoutSeconds }: Pick<TrainConfig, "seed" | "callTimeoutSeconds">,
 ): Promise<TextEnv> {
-  const env = await runEnv.open();
-  try {
-    const textEnv = await readTextEnv(env, runEnv.id);
-    const { text, actionMode, historyTurns } = textEnv;
-    if (actionMode !== "choices" || text.historyTurns !== undefined) return textEnv;
-    const lag = await playAtRandom(new EpisodeRunner(env, { settings: { callTimeoutSeconds } }), textEnv, seed);
-    return { ...textEnv, historyTurns: lag ?? historyTurns };
-  } finally {
-    await env.close();
-  }
+  const textEnv = await readTextEnv(env, name);
+  const { text, actionMode, historyTurns } = textEnv;
+  if (actionMode !== "choices" || text.historyTurns !== undefined) return textEnv;
+  const lag = await playAtRandom(new EpisodeRunner(env, { settings: { callTimeoutSeconds } }), textEnv, seed);
+  return { ...textEnv, historyTurns: lag ?? historyTurns };
 }
 
 /** Looks for hidden state; an error of the text interface is left to training, which names the method. @throws ENV_FAILED */

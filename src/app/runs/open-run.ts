@@ -46,20 +46,23 @@ export interface RunHooks {
 }
 
 /** What a program opens its trainer with. */
-export interface RunContext<Config, Hooks> {
+export interface RunContext<Options, Config, Hooks> {
   readonly config: Config;
+  /** Options as they were given. */
+  readonly options: Options;
+  /** The stored settings of the run to resume; undefined for a new run. */
+  readonly saved: Options | undefined;
   readonly hooks: Hooks;
   readonly lock: FolderLock;
   readonly checkpointDir: string;
-  readonly isResumed: boolean;
   /** Scores episodes, if the config names a judge. */
   readonly judge: EpisodeJudge | undefined;
   /** Shows a warning, and logs it in the run folder once that is open. */
   readonly onWarning: (message: string) => void;
   /** Opens the model, which the run closes. */
-  openModel(valueHead: Parameters<typeof openTrainable>[1]["valueHead"]): Promise<LanguageModel>;
+  readonly openModel: (valueHead: Parameters<typeof openTrainable>[1]["valueHead"]) => Promise<LanguageModel>;
   /** Adds a call for the end of the run, before those added earlier. */
-  defer(close: (isFinished: boolean) => Promise<void>): void;
+  readonly defer: (close: (isFinished: boolean) => Promise<void>) => void;
 }
 
 /** What the loop of a run receives, in addition to a program's own callbacks. */
@@ -67,6 +70,8 @@ export type LoopHooks = Required<Pick<TrainLoopOptions, "tracker" | "onUpdate">>
 
 /** An open trainer with its model. */
 export interface OpenedRun<Config, Callbacks> {
+  /** The config, completed by what was opened. */
+  readonly config: Config;
   readonly model: LanguageModel;
   /** Updates made before the run was resumed; 0 without a checkpoint. */
   readonly resumedAt: number;
@@ -92,17 +97,9 @@ export interface RunProgram<
   readonly settings: SettingTable;
   /** Resolves options; those of a run to resume (`isResolved`) are complete. @throws INVALID_ARGUMENT, and what loading modules throws */
   resolve(options: Options, isResolved: boolean): MaybePromise<Config>;
-  /** Checks what a config names and completes it, before a run is opened; `saved` is the run to resume. */
-  check?(config: Config, given: Options, saved?: SavedRun<Options>): MaybePromise<Config>;
   /** Returns what is stored of a config. Default: all. */
   toJson?(config: Config): object;
-  open(context: RunContext<Config, Hooks>): Promise<Opened>;
-}
-
-/** A run to resume. */
-export interface SavedRun<Options> {
-  readonly folder: string;
-  readonly options: Options;
+  open(context: RunContext<Options, Config, Hooks>): Promise<Opened>;
 }
 
 /**
@@ -120,10 +117,10 @@ export async function startProgram<
   options: Options,
   folder: string,
   hooks: Hooks,
-): Promise<OpenRun<Config, Opened>> {
-  const resolved = await program.resolve(options, false);
-  const config = (await program.check?.(resolved, options)) ?? resolved;
-  return openLocked(folder, checkNewRunFolder, async (lock) => openRun(program, config, lock, hooks, false));
+): Promise<RunParts<Config, Opened>> {
+  const config = await program.resolve(options, false);
+  const given = { config, options, saved: undefined, hooks };
+  return openLocked(folder, checkNewRunFolder, async (lock) => openRun(program, { ...given, lock }));
 }
 
 /**
@@ -141,14 +138,13 @@ export async function resumeProgram<
   folder: string,
   changes: Partial<Options>,
   hooks: Hooks,
-): Promise<OpenRun<Config, Opened>> {
-  const options = await requireRunConfig<Options>(folder);
-  checkCommand(options, program.command, folder);
-  checkUnchanged(program.settings, options, changes, folder);
-  const given = { ...options, ...changes };
-  const resolved = await program.resolve(given, true);
-  const config = (await program.check?.(resolved, given, { folder, options })) ?? resolved;
-  return openLocked(folder, checkWritable, async (lock) => openRun(program, config, lock, hooks, true));
+): Promise<RunParts<Config, Opened>> {
+  const saved = await requireRunConfig<Options>(folder);
+  checkCommand(saved, program.command, folder);
+  checkUnchanged(program.settings, saved, changes, folder);
+  const given = { ...saved, ...changes };
+  const run = { config: await program.resolve(given, true), options: given, saved, hooks };
+  return openLocked(folder, checkWritable, async (lock) => openRun(program, { ...run, lock }));
 }
 
 async function openRun<
@@ -158,45 +154,41 @@ async function openRun<
   Opened extends OpenedRun<Config, never>,
 >(
   program: RunProgram<Options, Config, Hooks, Opened>,
-  config: Config,
-  lock: FolderLock,
-  hooks: Hooks,
-  isResumed: boolean,
-): Promise<OpenRun<Config, Opened>> {
+  given: Pick<RunContext<Options, Config, Hooks>, "config" | "options" | "saved" | "hooks" | "lock">,
+): Promise<RunParts<Config, Opened>> {
+  const { config: resolved, hooks, lock } = given;
   const { trackers = [], onDownload, onWarning = () => {}, onInfo } = hooks;
-  const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
-  const judge = EpisodeJudge.create(config, onWarning);
+  const wandb = resolveWandbConfig({ project: resolved.wandbProject, mode: resolved.wandbMode });
+  const judge = EpisodeJudge.create(resolved, onWarning);
   const closers: ((isFinished: boolean) => Promise<void>)[] = [];
   let model: LanguageModel | undefined;
   let records: RunRecords | undefined;
   const close = async () => {
-    for (const closer of closers.reverse()) await closer(records?.isFinished === true);
+    for (const closer of closers.toReversed()) await closer(records?.isFinished === true);
     await records?.close();
     await judge?.close();
     await model?.close();
   };
   try {
     const opened = await program.open({
-      config,
-      hooks,
-      lock,
+      ...given,
       checkpointDir: getCheckpointDir(lock.folder),
-      isResumed,
       judge,
       onWarning: (message) => {
         records?.log.warning(message, "metrics");
         onWarning(message);
       },
       openModel: async (valueHead) => {
-        const memory = await estimateRunMemory(config);
+        const memory = await estimateRunMemory(resolved);
         if (memory?.warning !== undefined) onWarning(memory.warning);
         else if (memory !== undefined) onInfo?.(memory.text);
-        model = await openRunModel(config, { valueHead, onDownload });
+        model = await openRunModel(resolved, { valueHead, onDownload });
         return model;
       },
       defer: (closer) => void closers.push(closer),
     });
-    const { resumedAt, hasCheckpoint } = opened;
+    const { config, resumedAt, hasCheckpoint } = opened;
+    const isResumed = given.saved !== undefined;
     records = await RunRecords.open(lock.folder, config, {
       saved: program.toJson?.(config),
       wandb,
@@ -207,16 +199,16 @@ async function openRun<
       resumedAt: isResumed ? resumedAt : undefined,
       hasCheckpoint,
     });
-    return new OpenRun({ program, config, lock, isResumed, opened, records, close });
+    return { program, lock, isResumed, opened, records, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-interface OpenRunParts<Config extends BaseRunConfig, Opened extends OpenedRun<Config, never>> {
+/** What an open run consists of. */
+export interface RunParts<Config extends BaseRunConfig, Opened extends OpenedRun<Config, never>> {
   readonly program: Pick<RunProgram<never, Config, never, Opened>, "resultFolder" | "settings" | "resolve" | "toJson">;
-  readonly config: Config;
   readonly lock: FolderLock;
   readonly isResumed: boolean;
   readonly opened: Opened;
@@ -232,8 +224,8 @@ type CallbacksOf<Opened> = Opened extends { train(callbacks: infer Callbacks): u
 export class OpenRun<Config extends BaseRunConfig, Opened extends OpenedRun<Config, never>> {
   private currentConfig: Config;
 
-  constructor(private readonly parts: OpenRunParts<Config, Opened>) {
-    this.currentConfig = parts.config;
+  constructor(private readonly parts: RunParts<Config, Opened>) {
+    this.currentConfig = parts.opened.config;
   }
 
   get config(): Config {

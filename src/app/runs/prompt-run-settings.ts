@@ -22,6 +22,9 @@ import type { AlgorithmSettings } from "./algorithm-settings.js";
 import { getEmbeddedGroupDefaults } from "./embedded-defaults.js";
 import { trackingSettings } from "./tracking-settings.js";
 
+/** Algorithms of runs on prompts. */
+export const PROMPT_ALGORITHMS = ["grpo", "rloo"] as const satisfies readonly PromptAlgorithm[];
+
 const rewardSettings = defineSettings(
   {
     rewardFuncs: list({

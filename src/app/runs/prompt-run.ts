@@ -9,12 +9,11 @@ import {
   resumeProgram,
   startProgram,
   type LoopHooks,
+  OpenRun,
   type OpenedRun,
-  type OpenRun,
   type RunContext,
   type RunHooks,
   type RunProgram,
-  type SavedRun,
 } from "./open-run.js";
 import {
   getPromptConfig,
@@ -33,6 +32,8 @@ export interface OpenedPromptRun extends OpenedRun<PromptRunConfig, PromptCallba
   readonly numPrompts: number;
 }
 
+type PromptContext = RunContext<PromptRunOptions, PromptRunConfig, RunHooks>;
+
 /** An open run on prompts with reward functions. */
 export type PromptRun = OpenRun<PromptRunConfig, OpenedPromptRun>;
 
@@ -42,7 +43,7 @@ export async function startPromptRun(
   folder: string,
   hooks: RunHooks = {},
 ): Promise<PromptRun> {
-  return startProgram(createProgram(options.algorithm, hooks), options, folder, hooks);
+  return new OpenRun(await startProgram(createProgram(options.algorithm), options, folder, hooks));
 }
 
 /**
@@ -56,35 +57,29 @@ export async function resumePromptRun(
   changes: Partial<PromptRunOptions> = {},
   hooks: RunHooks = {},
 ): Promise<PromptRun> {
-  return resumeProgram(createProgram(algorithm, hooks), folder, changes, hooks);
+  return new OpenRun(await resumeProgram(createProgram(algorithm), folder, changes, hooks));
 }
 
 function createProgram(
   algorithm: PromptAlgorithm,
-  { onWarning = () => {} }: RunHooks,
 ): RunProgram<PromptRunOptions, PromptRunConfig, RunHooks, OpenedPromptRun> {
   return {
     command: algorithm,
     resultFolder: "adapter",
     settings: promptRunSettingsOf(algorithm),
     resolve: resolvePromptRunConfig,
-    check: async (config, _given, saved) => hashFiles(config, onWarning, saved),
     open: openTraining,
   };
 }
 
-async function hashFiles(
-  config: PromptRunConfig,
-  onWarning: (message: string) => void,
-  saved?: SavedRun<PromptRunOptions>,
-): Promise<PromptRunConfig> {
-  const savedData = saved && { folder: saved.folder, sha256: saved.options.dataSha256 };
+async function hashFiles({ config, saved, lock, onWarning }: PromptContext): Promise<PromptRunConfig> {
+  const savedData = saved && { folder: lock.folder, sha256: saved.dataSha256 };
   const dataSha256 = await hashData(config.data, "--data", savedData);
   const rewardFuncsSha256: string[] = [];
   for (const [i, reference] of config.rewardFuncs.entries()) {
     const { path } = parseRewardReference(reference);
     const sha256 = await hashFile(path, saved && " If it was moved, give its new path with --reward-funcs FILE.");
-    const before = saved?.options.rewardFuncsSha256?.[i];
+    const before = saved?.rewardFuncsSha256?.[i];
     if (before !== undefined && before !== sha256)
       onWarning(`${path} has changed since the run started, so the resumed run differs from an uninterrupted one.`);
     rewardFuncsSha256.push(sha256);
@@ -92,8 +87,9 @@ async function hashFiles(
   return { ...config, dataSha256, rewardFuncsSha256 };
 }
 
-async function openTraining(context: RunContext<PromptRunConfig, RunHooks>): Promise<OpenedPromptRun> {
-  const { config, checkpointDir, lock, isResumed, onWarning } = context;
+async function openTraining(context: PromptContext): Promise<OpenedPromptRun> {
+  const { checkpointDir, lock, saved, onWarning } = context;
+  const config = await hashFiles(context);
   const { data, algorithm, rewardTimeoutSeconds: timeoutSeconds } = config;
   const functions = await loadRewardFunctions(config.rewardFuncs);
   const rewardWeights = parseRewardWeights(config.rewardWeights);
@@ -102,8 +98,9 @@ async function openTraining(context: RunContext<PromptRunConfig, RunHooks>): Pro
   const options = { algorithm, ...getPromptConfig(config), trainDataset: data, scorer, onWarning };
   const training = await PromptTraining.open(model, options);
   context.defer(async () => training.release());
-  const resumedAt = isResumed ? await training.resume(checkpointDir) : 0;
+  const resumedAt = saved !== undefined ? await training.resume(checkpointDir) : 0;
   return {
+    config,
     model,
     resumedAt,
     hasCheckpoint: resumedAt > 0,

@@ -20,7 +20,7 @@ import type { TrainConfig } from "./run-settings.js";
 const CURVE_FILE = "curve.svg";
 const SFT_LOSS = "sft/loss";
 /** Mean reward of the completions of an update. */
-const MEAN_REWARD = "reward";
+export const MEAN_REWARD = "reward";
 /** Updates are averaged to at most this many points, so that a curve stays readable. */
 const MAX_POINTS = 200;
 

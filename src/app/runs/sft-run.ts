@@ -7,12 +7,11 @@ import { hashData } from "./hash-files.js";
 import {
   resumeProgram,
   startProgram,
+  OpenRun,
   type OpenedRun,
-  type OpenRun,
   type RunContext,
   type RunHooks,
   type RunProgram,
-  type SavedRun,
 } from "./open-run.js";
 import {
   allSftRunSettings,
@@ -33,6 +32,8 @@ export interface OpenedSftRun extends OpenedRun<SftRunConfig, SftRunCallbacks> {
   readonly unusedColumns: readonly string[];
 }
 
+type SftContext = RunContext<SftRunOptions, SftRunConfig, RunHooks>;
+
 /** An open run of supervised fine-tuning. */
 export type SftRun = OpenRun<SftRunConfig, OpenedSftRun>;
 
@@ -41,7 +42,6 @@ const sftProgram: RunProgram<SftRunOptions, SftRunConfig, RunHooks, OpenedSftRun
   resultFolder: "model",
   settings: { ...dataSettings, ...allSftRunSettings },
   resolve: resolveSftRunConfig,
-  check: hashAllData,
   open: openSft,
 };
 
@@ -50,7 +50,7 @@ const sftProgram: RunProgram<SftRunOptions, SftRunConfig, RunHooks, OpenedSftRun
  * @throws as `startProgram`, and FILE_CORRUPT for an invalid line.
  */
 export async function startSftRun(options: SftRunOptions, folder: string, hooks: RunHooks = {}): Promise<SftRun> {
-  return startProgram(sftProgram, options, folder, hooks);
+  return new OpenRun(await startProgram(sftProgram, options, folder, hooks));
 }
 
 /**
@@ -62,17 +62,13 @@ export async function resumeSftRun(
   changes: Partial<SftRunOptions> = {},
   hooks: RunHooks = {},
 ): Promise<SftRun> {
-  return resumeProgram(sftProgram, folder, changes, hooks);
+  return new OpenRun(await resumeProgram(sftProgram, folder, changes, hooks));
 }
 
 /** Adds the hashes of the data. */
-async function hashAllData(
-  config: SftRunConfig,
-  _given: SftRunOptions,
-  saved?: SavedRun<SftRunOptions>,
-): Promise<SftRunConfig> {
+async function hashAllData({ config, saved, lock }: SftContext): Promise<SftRunConfig> {
   const hash = async (path: string, option: string, name: "dataSha256" | "evalDataSha256") =>
-    hashData(path, option, saved && { folder: saved.folder, sha256: saved.options[name] });
+    hashData(path, option, saved && { folder: lock.folder, sha256: saved[name] });
   const { data, evalData } = config;
   return {
     ...config,
@@ -81,15 +77,17 @@ async function hashAllData(
   };
 }
 
-async function openSft(context: RunContext<SftRunConfig, RunHooks>): Promise<OpenedSftRun> {
-  const { config, isResumed, checkpointDir, lock, hooks } = context;
+async function openSft(context: SftContext): Promise<OpenedSftRun> {
+  const { saved, checkpointDir, lock, hooks } = context;
+  const config = await hashAllData(context);
   const model = await context.openModel("saved");
   const { examples: train, evalExamples: evaluation, ...read } = await readData(config, model);
   const trainer = await SftTrainer.create(model, { ...getSftConfig(config), train, evaluation });
   context.defer(async () => trainer.release());
-  const resumedAt = isResumed ? await trainer.resume(checkpointDir, hooks.onWarning) : 0;
+  const resumedAt = saved !== undefined ? await trainer.resume(checkpointDir, hooks.onWarning) : 0;
   const { saveSteps, evalSteps } = config;
   return {
+    config,
     model,
     trainer,
     ...read,

@@ -15,6 +15,8 @@ export class PromptRenderer {
   constructor(
     readonly tokenizer: Tokenizer,
     private readonly completionPrefix = "",
+    /** Further variables of the chat template. */
+    private readonly variables: Readonly<Record<string, unknown>> | undefined = undefined,
   ) {
     this.hasTemplate = tokenizer.chatTemplates.size > 0;
     this.supportsSystemRole = !this.hasTemplate || supportsSystemRole(tokenizer);
@@ -32,7 +34,8 @@ export class PromptRenderer {
   }
 
   private get templateOptions() {
-    return this.hasTemplate ? {} : { chatTemplate: FALLBACK_CHAT_TEMPLATE };
+    const { variables } = this;
+    return this.hasTemplate ? { variables } : { variables, chatTemplate: FALLBACK_CHAT_TEMPLATE };
   }
 
   /** Returns the messages of a system prompt and the first observation; one message if the template has no system role. */
