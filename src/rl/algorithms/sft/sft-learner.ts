@@ -71,7 +71,11 @@ export class SftLearner {
     const { learningRate, weightDecay, beta1, beta2, maxGradNorm } = config;
     const { parameters } = model.causalLM;
     const optimizer = new Optimizer(parameters, {
-      ...{ learningRate, weightDecay, beta1, beta2, maxGradNorm },
+      learningRate,
+      weightDecay,
+      beta1,
+      beta2,
+      maxGradNorm,
       groups: parameters.groupBy(weightDecay),
     });
     return new SftLearner(model, config, totalSteps, optimizer);
