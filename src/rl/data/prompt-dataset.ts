@@ -32,7 +32,8 @@ const RESERVED_COLUMNS = ["prompts", "completions", "completionIds"];
 const MAX_LISTED = 3;
 
 /**
- * Loads a dataset of rows or from a JSONL, JSON or CSV file, and tokenizes its prompts.
+ * Loads a dataset of rows or from a JSONL, JSON or CSV file, and tokenizes its prompts; `chatTemplateKwargs` are variables of the chat
+ * template.
  * @throws FILE_NOT_FOUND, FILE_CORRUPT (file) or INVALID_ARGUMENT (rows) for a row without a prompt, and
  * CONTEXT_OVERFLOW for prompts that leave no room for `maxCompletionLength` tokens.
  */
@@ -40,12 +41,13 @@ export async function loadPromptDataset(
   dataset: string | readonly PromptRow[],
   model: LanguageModel,
   maxCompletionLength: number,
+  chatTemplateKwargs?: Readonly<Record<string, unknown>>,
 ): Promise<readonly EncodedRow[]> {
   const rows = typeof dataset === "string" ? await readRowsFromFile(dataset) : readInlineRows(dataset);
   const name = typeof dataset === "string" ? dataset : "trainDataset";
   if (rows.length === 0)
     throw invalidArgument(`${name} has no rows. Each update needs prompts: add a row with a prompt.`);
-  const renderer = new PromptRenderer(model.tokenizer);
+  const renderer = new PromptRenderer(model.tokenizer, "", chatTemplateKwargs);
   const encoded = rows.map(({ row, name }) => ({ row, name, tokens: encodePrompt(renderer, row.prompt, name) }));
   const { maxPositions } = model.causalLM.config;
   const tooLong = encoded.filter(({ tokens }) => tokens.length + maxCompletionLength > maxPositions);

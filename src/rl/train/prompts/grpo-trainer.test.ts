@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../../test/support/random-model.js";
 import { readTrainedValues } from "../../../../test/support/trainable.js";
 import { AutoModelForCausalLM, getPeftModel } from "../../../generation/index.js";
+import { loadPromptDataset } from "../../data/prompt-dataset.js";
 import { decodeChunk, parseRolloutLine } from "../../tracking/rollouts/chunk.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { RewardFunction } from "./reward-scorer.js";
@@ -83,6 +84,50 @@ describe("GrpoTrainer", () => {
     const state = await readFile(join(outputDir, "checkpoints", "000002", "state.json"), "utf8");
     const { recentReturns } = (JSON.parse(state) as { trainer: { recentReturns: number[] } }).trainer;
     expect(recentReturns.every((value) => value >= 0 && value < 16)).toBe(true);
+  });
+
+  it("warms the learning rate up and decays it over the rest of the run, as Transformers' linear schedule", async () => {
+    const rates: number[] = [];
+    const trainer = new GrpoTrainer({
+      model: await openModel(),
+      rewardFuncs: lowTokens,
+      trainDataset: dataset,
+      args: { ...args, maxSteps: 6, learningRate: 0.01, lrSchedulerType: "linear", warmupSteps: 2 },
+      onWarning: quiet,
+    });
+    await trainer.train({ onStep: (_, { learning_rate: rate }) => void rates.push(rate) });
+    const expected = [0, 0.005, 0.01, 0.0075, 0.005, 0.0025];
+    rates.forEach((rate, i) => expect(rate).toBeCloseTo(expected[i], 8));
+    expect(rates).toHaveLength(6);
+  });
+
+  it("applies AdamW's settings", async () => {
+    const train2 = async (settings: object) => {
+      const { model } = await train({ args: { ...args, maxSteps: 2, ...settings } });
+      return readTrainedValues(model);
+    };
+    const plain = await train2({});
+    expect(await train2({ weightDecay: 0, adamBeta1: 0.9, adamBeta2: 0.999, adamEpsilon: 1e-8 })).toEqual(plain);
+    for (const setting of [{ weightDecay: 0.5 }, { adamBeta1: 0.5 }, { adamBeta2: 0.5 }, { adamEpsilon: 1 }])
+      expect(await train2(setting)).not.toEqual(plain);
+  });
+
+  it("gives the chat template chatTemplateKwargs", async () => {
+    const path = join(files.folder, "tokenizer_config.json");
+    const config = JSON.parse(await readFile(path, "utf8")) as object;
+    const template = "{% for m in messages %}{{ style or 'none' }}{{ m.content }}{% endfor %}";
+    await writeFile(path, JSON.stringify({ ...config, chat_template: template }));
+    const model = await AutoModelForCausalLM.fromPretrained(files.folder, { device: "cpu", threads: 1 });
+    const rows = [{ prompt: [{ role: "user", content: "a" }] }];
+    const prompts = await Promise.all(
+      [undefined, { style: "brief" }].map((kwargs) => loadPromptDataset(rows, model, 4, kwargs)),
+    );
+    expect(prompts.map(([{ tokens }]) => model.tokenizer.decode(tokens))).toEqual(["nonea", "briefa"]);
+    const chatTemplateKwargs = { style: "x".repeat(100) };
+    const trainer = new GrpoTrainer({ model, rewardFuncs: lowTokens, trainDataset: rows, args, chatTemplateKwargs });
+    await expect(trainer.train()).rejects.toMatchObject({ code: "CONTEXT_OVERFLOW" });
+    await model.close();
+    await writeFile(path, JSON.stringify(config));
   });
 
   it("passes TRL's arguments to reward functions: prompts, completions, their tokens and the other columns", async () => {

@@ -152,9 +152,11 @@ export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {
   readonly rewardFuncs: RewardFunction | readonly RewardFunction[];
   /** Weight of each function's rewards. Default 1. */
   readonly rewardWeights?: readonly number[];
-  /** Rows with a prompt, or the path of a JSONL file of them. Other columns are passed to the reward functions. */
+  /** Rows with a prompt, or the path of a JSONL, JSON or CSV file of them. Other columns are passed to the reward functions. */
   readonly trainDataset: string | readonly PromptRow[];
   readonly args?: GrpoTrainerConfig<Algorithm>;
+  /** Further variables of the chat template, for prompts of messages, such as { enable_thinking: false }. */
+  readonly chatTemplateKwargs?: Readonly<Record<string, unknown>>;
   /** Adapter of a model given by name. Default: rank 16 and alpha 32 on all linear layers. */
   readonly peftConfig?: PeftOptions;
   /** Trackers in addition to the files in outputDir. */
@@ -170,6 +172,7 @@ const required: Readonly<Record<keyof PromptTrainerOptions<PromptAlgorithm>, boo
   rewardWeights: false,
   trainDataset: true,
   args: false,
+  chatTemplateKwargs: false,
   peftConfig: false,
   trackers: false,
   onWarning: false,

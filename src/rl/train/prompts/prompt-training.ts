@@ -20,6 +20,8 @@ import type { RewardScorer } from "./reward-scorer.js";
 export interface PromptTrainingOptions<Algorithm extends PromptAlgorithm> extends ResolvedPromptConfig<Algorithm> {
   readonly algorithm: Algorithm;
   readonly trainDataset: string | readonly PromptRow[];
+  /** Further variables of the chat template, for prompts of messages. */
+  readonly chatTemplateKwargs?: Readonly<Record<string, unknown>>;
   readonly scorer: RewardScorer;
   readonly onWarning: (message: string) => void;
 }
@@ -49,10 +51,10 @@ export class PromptTraining {
     model: LanguageModel,
     options: PromptTrainingOptions<Algorithm>,
   ): Promise<PromptTraining> {
-    const { algorithm, config, algorithmConfig, trainDataset, scorer } = options;
+    const { algorithm, config, algorithmConfig, trainDataset, chatTemplateKwargs, scorer } = options;
     const { seed, shuffleDataset: shuffle, microBatchTokens, temperature, rollouts } = config;
     const { batchSize, numGenerations, maxCompletionLength } = algorithmConfig;
-    const rows = await loadPromptDataset(trainDataset, model, maxCompletionLength);
+    const rows = await loadPromptDataset(trainDataset, model, maxCompletionLength, chatTemplateKwargs);
     const settings = resolveCompletionSettings(options);
     // GRPO may normalize each function's rewards before weighting them.
     const weights = algorithm === "grpo" ? { rewardWeights: scorer.rewardWeights } : {};
