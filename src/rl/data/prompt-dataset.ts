@@ -1,3 +1,4 @@
+import { createHash } from "#platform";
 import { readRows } from "./read-rows.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
@@ -61,6 +62,22 @@ export async function loadPromptDataset(
     );
   }
   return encoded;
+}
+
+/** Returns a hash of rows, by which a resumed run recognizes them. */
+export function hashRows(rows: readonly EncodedRow[]): string {
+  const hash = createHash("sha256");
+  for (const { row, tokens } of rows) hash.update(`${tokens.join()} ${stringifyColumns(row)}\n`);
+  return hash.hex();
+}
+
+/** Formats the columns of a row; those of a program may not be JSON. */
+function stringifyColumns(row: PromptRow): string {
+  try {
+    return JSON.stringify(row);
+  } catch {
+    return "";
+  }
 }
 
 async function readRowsFromFile(path: string): Promise<readonly NamedRow[]> {

@@ -215,10 +215,17 @@ describe("GrpoTrainer", () => {
     expect(episodes.map(({ row: { step, group } }) => [step, group])).toEqual(Array.from({ length: 4 }, () => [8, 0]));
     expect(episodes[0].turns[0].entropies!.length).toBe(episodes[0].row.tokens);
     expect(dataset.map(({ prompt }) => prompt)).toContain(episodes[0].turns[0].observation);
-    const other = new GrpoTrainer({ ...options, model: await openModel(), trainDataset: dataset.slice(1) });
-    await expect(other.train({ resumeFromCheckpoint: true })).rejects.toThrow(
-      expect.objectContaining({ code: "RUN_INCOMPATIBLE" }),
-    );
+    const changed = dataset.map((row, i) => (i === 3 ? { ...row, answer: 7 } : row));
+    for (const [trainDataset, message] of [
+      [dataset.slice(1), /has rows 5, this run has 4/],
+      [changed, /The rows of trainDataset have changed since the checkpoint/],
+    ] as const) {
+      const other = new GrpoTrainer({ ...options, model: await openModel(), trainDataset });
+      await expect(other.train({ resumeFromCheckpoint: true })).rejects.toMatchObject({
+        code: "RUN_INCOMPATIBLE",
+        message: expect.stringMatching(message) as string,
+      });
+    }
   });
 
   it("normalizes each function's rewards before weighting them (normalize_then_sum)", async () => {

@@ -27,6 +27,8 @@ export interface RunFingerprint {
   readonly rows: number;
   readonly batchSize: number;
   readonly numGenerations: number;
+  /** Hash of the rows of the dataset. */
+  readonly dataset: string;
 }
 
 /** Scored completions of one update. */
@@ -94,11 +96,16 @@ export class PromptTask extends LearnerTask<PromptBatch, PromptTaskState> {
     return { promptRollout: dropRollout ? this.rolloutState : promptRollout.getState(), fingerprint };
   }
 
-  /** @throws RUN_INCOMPATIBLE for a checkpoint with another fingerprint. */
+  /** @throws RUN_INCOMPATIBLE for a checkpoint with another fingerprint: other settings, or a dataset with other rows. */
   protected override checkRolloutState(saved: PromptTaskState, folder: string): void {
     const { promptRollout, fingerprint } = this.options;
     for (const name of Object.keys(fingerprint) as (keyof RunFingerprint)[]) {
       if (saved.fingerprint[name] === fingerprint[name]) continue;
+      if (name === "dataset")
+        throw new LlamaGymError(
+          "RUN_INCOMPATIBLE",
+          `The rows of trainDataset have changed since the checkpoint ${folder}, so the run cannot be resumed on them. Restore them, or start a new run.`,
+        );
       throw new LlamaGymError(
         "RUN_INCOMPATIBLE",
         `The checkpoint ${folder} has ${name} ${saved.fingerprint[name]}, this run has ${fingerprint[name]}. Use the same ${name} to resume.`,

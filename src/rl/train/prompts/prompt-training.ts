@@ -4,7 +4,7 @@ import { policySamplingSettings } from "../../../generation/generation-options.j
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { createLearner } from "../../algorithms/create-learner.js";
 import type { GroupSpec, Learner } from "../../algorithms/learner.js";
-import { loadPromptDataset, type PromptRow } from "../../data/prompt-dataset.js";
+import { hashRows, loadPromptDataset, type PromptRow } from "../../data/prompt-dataset.js";
 import { completionSettings, isTruncatedSampling, type CompletionSettings } from "../../rollout/rollout-settings.js";
 import { checkNoCheckpoints, restoreLatestCheckpoint } from "../checkpoints.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "../train-loop.js";
@@ -73,7 +73,7 @@ export class PromptTraining {
       rollouts,
       promptRollout: new PromptRollout(model, { rows, settings, scorer, seed, shuffle }),
       totalSteps,
-      fingerprint: { seed, rows: rows.length, batchSize, numGenerations },
+      fingerprint: { seed, rows: rows.length, batchSize, numGenerations, dataset: hashRows(rows) },
     });
     return new PromptTraining(task, learner, options, totalSteps, rows.length);
   }
