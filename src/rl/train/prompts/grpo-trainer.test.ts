@@ -112,6 +112,30 @@ describe("GrpoTrainer", () => {
       expect(await train2(setting)).not.toEqual(plain);
   });
 
+  it("evaluates on other rows without a trace in the run", async () => {
+    const few = { ...args, maxSteps: 4 };
+    const evaluated = async (options: object) => {
+      const rows: Record<string, number>[] = [];
+      const common = { rewardFuncs: lowTokens, trainDataset: dataset, onWarning: quiet, args: few };
+      const model = await openModel();
+      await new GrpoTrainer({ ...common, model, ...options }).train({
+        onStep: (_, metrics) => void rows.push(metrics),
+      });
+      return { rows, values: await readTrainedValues(model) };
+    };
+    const evalDataset = dataset.slice(0, 2);
+    const { rows, values } = await evaluated({ evalDataset, args: { ...few, evalSteps: 3 } });
+    expect(rows.map((row) => "eval_reward" in row)).toEqual([false, false, true, true]);
+    expect(rows[3].eval_reward).toBeCloseTo(rows[3]["eval_rewards/lowTokens/mean"], 12);
+    expect(rows[3]["eval_completions/mean_length"]).toBeGreaterThan(0);
+    expect(values).toEqual((await evaluated({})).values);
+    const untrained = { ...few, learningRate: 0, evalSteps: 1 };
+    const same = (await evaluated({ evalDataset, args: untrained })).rows.map((row) => row.eval_reward);
+    expect(new Set(same).size).toBe(1);
+    await expect(evaluated({ args: { ...few, evalSteps: 3 } })).rejects.toThrow("`evalSteps` needs an evalDataset");
+    await expect(evaluated({ evalDataset: [] })).rejects.toThrow("evalDataset has no rows");
+  });
+
   it("gives the chat template chatTemplateKwargs", async () => {
     const path = join(files.folder, "tokenizer_config.json");
     const config = JSON.parse(await readFile(path, "utf8")) as object;
@@ -120,11 +144,15 @@ describe("GrpoTrainer", () => {
     const model = await AutoModelForCausalLM.fromPretrained(files.folder, { device: "cpu", threads: 1 });
     const rows = [{ prompt: [{ role: "user", content: "a" }] }];
     const prompts = await Promise.all(
-      [undefined, { style: "brief" }].map((kwargs) => loadPromptDataset(rows, model, 4, kwargs)),
+      [undefined, { style: "brief" }].map((kwargs) =>
+        loadPromptDataset(rows, model, 4, { chatTemplateKwargs: kwargs }),
+      ),
     );
     expect(prompts.map(([{ tokens }]) => model.tokenizer.decode(tokens))).toEqual(["nonea", "briefa"]);
     const chatTemplateKwargs = { style: "x".repeat(100) };
-    const trainer = new GrpoTrainer({ model, rewardFuncs: lowTokens, trainDataset: rows, args, chatTemplateKwargs });
+    const adapted = await getPeftModel(model, { r: 8, seed: 1 });
+    const options = { model: adapted, rewardFuncs: lowTokens, trainDataset: rows, args, chatTemplateKwargs };
+    const trainer = new GrpoTrainer(options);
     await expect(trainer.train()).rejects.toMatchObject({ code: "CONTEXT_OVERFLOW" });
     await model.close();
     await writeFile(path, JSON.stringify(config));
