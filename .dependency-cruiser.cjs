@@ -14,6 +14,17 @@ const areas = {
 const innerOrder = {
   engine: [["tensor"], ["graph"], ["gpu"], ["runtime", "nn"], ["optim"]],
   models: [["files"], ["text"], ["architectures"], ["weights"], ["adapters"], ["graphs"], ["export"], ["registry"]],
+  generation: [["constraints"], ["cache"], ["sampling"], ["prompt"]],
+  envs: [
+    ["spaces", "rendering"],
+    ["check"],
+    ["wrappers"],
+    ["registry"],
+    ["solvers", "toy-text", "classic-control", "tasks", "games"],
+    ["reasoning", "baby-ai"],
+    ["vector", "bridges"],
+  ],
+  app: [["tracking", "server", "judge"], ["gateway"], ["runs"], ["sweeps", "distributed"], ["dashboard"], ["cli"]],
   rl: [["rollout"], ["tracking", "algorithms", "data"], ["agent"], ["train"]],
 };
 

@@ -9,8 +9,8 @@ import {
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
-import { LruCache, sizeByKey } from "../../generation/cache/lru-cache.js";
-import { CompletionCache } from "../../generation/cache/completion-cache.js";
+import { LruCache, sizeByKey } from "../../core/lru-cache.js";
+import { CompletionCache } from "../../generation/sampling/completion-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { algorithms, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
 import { createLearner } from "../../rl/algorithms/create-learner.js";

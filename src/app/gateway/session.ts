@@ -1,6 +1,6 @@
 import { getOrCreatePromise } from "../../core/promise-cache.js";
-import type { CompletionCache } from "../../generation/cache/completion-cache.js";
-import type { LruCache } from "../../generation/cache/lru-cache.js";
+import type { CompletionCache } from "../../generation/sampling/completion-cache.js";
+import type { LruCache } from "../../core/lru-cache.js";
 import { UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";

@@ -81,7 +81,7 @@ export const runSettings = defineSettings({
   ...defineSettings(
     {
       gradientWorkers: boolean({
-        description: "Compute the gradients of updates on workers, too: a job for each micro-batch (microBatchTokens).",
+        description: "Also compute the gradients of updates on workers: a job for each micro-batch (microBatchTokens).",
       }),
       jobTimeoutSeconds: number({
         default: 3600,
@@ -193,7 +193,7 @@ export interface EnvTraits {
 }
 
 interface ResolveOptions {
-  /** Whether the settings are those of a run to resume: complete, so what is missing was off when it started. */
+  /** Whether the settings belong to a run to resume: they are complete, so what is missing was off when it started. */
   readonly isResolved?: boolean;
   /** The environment, whose traits decide some defaults; without one those are for free completions. */
   readonly envTraits?: EnvTraits;

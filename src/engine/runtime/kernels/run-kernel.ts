@@ -65,7 +65,7 @@ export type KernelCall =
     } & SgdStep)
   /**
    * Samples a token per row from logits, raw and tempered probabilities, each [rows, vocabulary]; passes values [rows]
-   * through. With `columns`, logits are those of some tokens [rows, columns], in which all rows' `allowedTokens` are; raw
+   * through. With `columns`, logits belong to some tokens [rows, columns], in which all rows' `allowedTokens` are; raw
    * log-probabilities are then NaN.
    */
   | {

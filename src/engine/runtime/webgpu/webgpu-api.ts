@@ -1,4 +1,4 @@
-/** The part of the WebGPU API that this engine uses, of browsers and of npm's webgpu. The names are those of the specification. */
+/** The part of the WebGPU API that this engine uses, of browsers and of npm's webgpu. The names follow the specification. */
 
 export interface GPUBuffer {
   mapAsync(mode: number, offset: number, size: number): Promise<void>;
