@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../../core/errors.js";
 import type { Steps } from "../../../core/steps.js";
 import type { CharacterSet } from "../regex/character-set.js";
-import { type Expression, type ListExpression, NO_MATCH, type Rule, literal } from "../regex/expression.js";
+import { type Expression, type ListExpression, NO_MATCH, type GrammarRule, literal } from "../regex/expression.js";
 import { type ByteRange, utf8Sequences } from "./utf8-sequences.js";
 
 /** A transition over one byte. */
@@ -34,12 +34,12 @@ export class Nfa {
   /** [rules] */
   readonly starts: number[] = [];
   readonly ends: number[] = [];
-  readonly rules: Rule[] = [];
+  readonly rules: GrammarRule[] = [];
   /** [states]: the rule that a state belongs to. */
   readonly ruleOf: number[] = [];
-  private readonly ruleNumbers = new Map<Rule, number>();
+  private readonly ruleNumbers = new Map<GrammarRule, number>();
   /** Rules of the bodies of repetitions. */
-  private readonly bodyRules = new Map<Expression, Rule>();
+  private readonly bodyRules = new Map<Expression, GrammarRule>();
   /** By character set: repetitions share one. */
   private readonly sequences = new Map<CharacterSet, readonly (readonly ByteRange[])[]>();
   private currentRule = 0;
@@ -71,7 +71,7 @@ export class Nfa {
     return this.byteEdges.length;
   }
 
-  private getRule(rule: Rule): number {
+  private getRule(rule: GrammarRule): number {
     let number = this.ruleNumbers.get(rule);
     if (number === undefined) this.ruleNumbers.set(rule, (number = this.rules.push(rule) - 1));
     return number;
@@ -281,7 +281,7 @@ export class Nfa {
     return to;
   }
 
-  private addRuleEdge(from: number, rule: Rule): number {
+  private addRuleEdge(from: number, rule: GrammarRule): number {
     const to = this.addState();
     this.ruleEdges[from] = append(this.ruleEdges[from], { rule: this.getRule(rule), to });
     return to;

@@ -4,7 +4,7 @@ import { TYPE_BITS, typeOfValue } from "./keywords.js";
 import { mergeBounds } from "./number-language.js";
 import { allowsName, isOpen, listedNames, namedMemberTerms } from "./object-members.js";
 import type { Term } from "./schema-document.js";
-import type { Shape, ShapeExpander } from "./shape.js";
+import type { ValueShape, ShapeExpander } from "./value-shape.js";
 import type { StringLanguages } from "./string-language.js";
 
 /** Maximum pairs of shapes, and maximum nesting, that are compared. */
@@ -26,12 +26,12 @@ export class ShapeComparer {
   ) {}
 
   /** Returns true only if no value has one of our shapes and one of theirs. */
-  areDisjoint(ours: readonly Shape[], theirs: readonly Shape[], options: CompareOptions = {}): boolean {
+  areDisjoint(ours: readonly ValueShape[], theirs: readonly ValueShape[], options: CompareOptions = {}): boolean {
     if (ours.length * theirs.length > MAX_PAIRS || (options.depth ?? 0) > MAX_DEPTH) return false;
     return ours.every((a) => theirs.every((b) => this.areShapesDisjoint(a, b, options)));
   }
 
-  private areShapesDisjoint(a: Shape, b: Shape, options: CompareOptions): boolean {
+  private areShapesDisjoint(a: ValueShape, b: ValueShape, options: CompareOptions): boolean {
     if (a.values !== undefined) return a.values.every((value) => this.excludesValue(b, value));
     if (b.values !== undefined) return b.values.every((value) => this.excludesValue(a, value));
     const types = a.types & b.types;
@@ -47,28 +47,28 @@ export class ShapeComparer {
   }
 
   /** Returns true only if a shape does not have a value. */
-  private excludesValue(shape: Shape, value: unknown): boolean {
+  private excludesValue(shape: ValueShape, value: unknown): boolean {
     if (shape.values?.every((other) => formatCanonical(other) !== formatCanonical(value)) === true) return true;
     if ((shape.types & typeOfValue(value)) === 0) return true;
     if (shape.excluded.some((other) => formatCanonical(other) === formatCanonical(value))) return true;
     return typeof value === "string" && this.languageOf(shape)?.matches(value) === false;
   }
 
-  private areStringsDisjoint(a: Shape, b: Shape): boolean {
+  private areStringsDisjoint(a: ValueShape, b: ValueShape): boolean {
     if (a.minLength > b.maxLength || b.minLength > a.maxLength) return true;
     const [language, other] = [this.languageOf(a), this.languageOf(b)];
     if (language === undefined || other === undefined) return false;
     return attempt(() => language.and(other).isEmpty) ?? false;
   }
 
-  private languageOf(shape: Shape) {
+  private languageOf(shape: ValueShape) {
     return attempt(() => this.languages.ofShape(shape));
   }
 
-  private areArraysDisjoint(a: Shape, b: Shape, options: CompareOptions): boolean {
+  private areArraysDisjoint(a: ValueShape, b: ValueShape, options: CompareOptions): boolean {
     if (a.minItems > b.maxItems || b.minItems > a.maxItems) return true;
     if (a.minItems === 0 && b.minItems === 0) return false;
-    const first = ({ itemParts }: Shape) =>
+    const first = ({ itemParts }: ValueShape) =>
       itemParts.flatMap(({ prefix, rest }) => {
         const term = prefix.length > 0 ? prefix[0] : rest;
         return term === undefined ? [] : [term];
@@ -76,7 +76,7 @@ export class ShapeComparer {
     return this.areTermsDisjoint(first(a), first(b), options);
   }
 
-  private areObjectsDisjoint(a: Shape, b: Shape, options: CompareOptions): boolean {
+  private areObjectsDisjoint(a: ValueShape, b: ValueShape, options: CompareOptions): boolean {
     if (a.minProperties > b.maxProperties || b.minProperties > a.maxProperties) return true;
     const isListed = (name: string) => options.areOursWritten !== true || isOpen(a) || listedNames(a).has(name);
     return [...new Set([...a.required, ...b.required])].some(
@@ -97,8 +97,8 @@ export class ShapeComparer {
   }
 }
 
-function areNumbersDisjoint(a: Shape, b: Shape): boolean {
-  const isBelow = (low: Shape, high: Shape) => {
+function areNumbersDisjoint(a: ValueShape, b: ValueShape): boolean {
+  const isBelow = (low: ValueShape, high: ValueShape) => {
     const { maximum = Infinity, exclusiveMaximum = Infinity } = mergeBounds(low.bounds);
     const { minimum = -Infinity, exclusiveMinimum = -Infinity } = mergeBounds(high.bounds);
     return maximum < minimum || maximum <= exclusiveMinimum || exclusiveMaximum <= Math.max(minimum, exclusiveMinimum);

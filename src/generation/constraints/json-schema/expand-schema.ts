@@ -16,7 +16,7 @@ import { readBounds, readDependencies, type SchemaEvaluator } from "./evaluate-s
 import { FORMATS } from "./formats.js";
 import { escapePointerPart, type SchemaDocument, type Term } from "./schema-document.js";
 import type { StringLanguages } from "./string-language.js";
-import { ANY_SHAPE, type Shape, type ShapeExpander } from "./shape.js";
+import { ANY_SHAPE, type ValueShape, type ShapeExpander } from "./value-shape.js";
 import { type NegationContext, negateTerm } from "./negate-schema.js";
 import { ShapeComparer } from "./compare-shapes.js";
 
@@ -29,8 +29,8 @@ const MAX_NESTING = 200;
 
 /** Expands schemas into the shapes of their values: a value satisfies a schema if it has one of the shapes. */
 export class SchemaExpander implements ShapeExpander {
-  private readonly expanded = new Map<string, readonly Shape[]>();
-  private readonly resolved = new Map<string, readonly Shape[]>();
+  private readonly expanded = new Map<string, readonly ValueShape[]>();
+  private readonly resolved = new Map<string, readonly ValueShape[]>();
   /** Schemas that are being expanded, which must not apply to the same value again. */
   private readonly active = new Set<string>();
   private nesting = 0;
@@ -47,7 +47,7 @@ export class SchemaExpander implements ShapeExpander {
     this.negation = { expander: this, document, languages };
   }
 
-  shapes(terms: readonly Term[]): readonly Shape[] {
+  shapes(terms: readonly Term[]): readonly ValueShape[] {
     const key = this.document.key(terms);
     let shapes = this.resolved.get(key);
     if (shapes === undefined) {
@@ -60,7 +60,7 @@ export class SchemaExpander implements ShapeExpander {
     return shapes;
   }
 
-  expand(terms: readonly Term[]): readonly Shape[] {
+  expand(terms: readonly Term[]): readonly ValueShape[] {
     const key = this.document.key(terms);
     let shapes = this.expanded.get(key);
     if (shapes === undefined) {
@@ -70,7 +70,7 @@ export class SchemaExpander implements ShapeExpander {
     return shapes;
   }
 
-  addAll(shapes: readonly Shape[], term: Term): Shape[] {
+  addAll(shapes: readonly ValueShape[], term: Term): ValueShape[] {
     const result = shapes.flatMap((shape) => this.add(shape, term));
     if (result.length > MAX_SHAPES)
       throw schemaError(term.path, `its options have more than ${MAX_SHAPES} combinations`);
@@ -78,7 +78,7 @@ export class SchemaExpander implements ShapeExpander {
   }
 
   /** Adds a term to a shape. */
-  add(shape: Shape, term: Term): readonly Shape[] {
+  add(shape: ValueShape, term: Term): readonly ValueShape[] {
     const { schema: source, path, isNegated } = term;
     if (++this.steps > MAX_STEPS) throw schemaError(path, "the schema has too many combinations of options");
     const schema = readSchema(source, path);
@@ -93,10 +93,10 @@ export class SchemaExpander implements ShapeExpander {
     return shapes;
   }
 
-  private applyKeywords(shape: Shape, schema: JsonSchema, path: string): readonly Shape[] {
+  private applyKeywords(shape: ValueShape, schema: JsonSchema, path: string): readonly ValueShape[] {
     const unsupported = UNSUPPORTED_KEYWORDS.find((name) => schema[name] !== undefined);
     if (unsupported !== undefined) throw schemaError(path, `"${unsupported}" is not supported`);
-    let shapes: readonly Shape[] = [this.applyScalars(shape, schema, path)];
+    let shapes: readonly ValueShape[] = [this.applyScalars(shape, schema, path)];
     // In the schema's order, which is the order of properties.
     for (const keyword of Object.keys(schema)) {
       shapes = this.applyApplicator(shapes, keyword, schema, path);
@@ -106,24 +106,24 @@ export class SchemaExpander implements ShapeExpander {
   }
 
   private applyApplicator(
-    shapes: readonly Shape[],
+    shapes: readonly ValueShape[],
     keyword: string,
     schema: JsonSchema,
     path: string,
-  ): readonly Shape[] {
+  ): readonly ValueShape[] {
     const at = (name: string, value: unknown = schema[name], isNegated = false): Term => ({
       schema: value,
       path: `${path}/${name}`,
       isNegated,
     });
     const anyOf = (options: readonly (readonly Term[])[]) =>
-      options.flatMap((terms) => terms.reduce((all: readonly Shape[], term) => this.addAll(all, term), shapes));
+      options.flatMap((terms) => terms.reduce((all: readonly ValueShape[], term) => this.addAll(all, term), shapes));
     switch (keyword) {
       case "$ref":
         return this.addAll(shapes, this.document.resolve(schema.$ref, schema, path));
       case "allOf":
         return readSchemas(schema, keyword, path).reduce(
-          (all: readonly Shape[], each, i) => this.addAll(all, at(`allOf/${i}`, each)),
+          (all: readonly ValueShape[], each, i) => this.addAll(all, at(`allOf/${i}`, each)),
           shapes,
         );
       case "anyOf":
@@ -164,22 +164,25 @@ export class SchemaExpander implements ShapeExpander {
     }
   }
 
-  private applyDependencies(shapes: readonly Shape[], schema: JsonSchema, path: string): readonly Shape[] {
-    return readDependencies(schema, path).reduce((all: readonly Shape[], { name, required, schema: dependent }) => {
-      const term = { schema: dependent, path: `${path}/dependencies/${escapePointerPart(name)}`, isNegated: false };
-      const present = all.map((shape) => ({ ...shape, required: [...shape.required, name, ...required] }));
-      const absent = all
-        .filter((shape) => !shape.required.includes(name))
-        .map((shape) => ({ ...shape, forbidden: [...shape.forbidden, name] }));
-      const result = [...absent, ...this.addAll(present, term)];
-      if (result.length > MAX_SHAPES)
-        throw schemaError(path, `its dependencies have more than ${MAX_SHAPES} combinations`);
-      return result;
-    }, shapes);
+  private applyDependencies(shapes: readonly ValueShape[], schema: JsonSchema, path: string): readonly ValueShape[] {
+    return readDependencies(schema, path).reduce(
+      (all: readonly ValueShape[], { name, required, schema: dependent }) => {
+        const term = { schema: dependent, path: `${path}/dependencies/${escapePointerPart(name)}`, isNegated: false };
+        const present = all.map((shape) => ({ ...shape, required: [...shape.required, name, ...required] }));
+        const absent = all
+          .filter((shape) => !shape.required.includes(name))
+          .map((shape) => ({ ...shape, forbidden: [...shape.forbidden, name] }));
+        const result = [...absent, ...this.addAll(present, term)];
+        if (result.length > MAX_SHAPES)
+          throw schemaError(path, `its dependencies have more than ${MAX_SHAPES} combinations`);
+        return result;
+      },
+      shapes,
+    );
   }
 
   /** Applies the keywords that restrict a value without further schemas, and those of items. */
-  private applyScalars(shape: Shape, schema: JsonSchema, path: string): Shape {
+  private applyScalars(shape: ValueShape, schema: JsonSchema, path: string): ValueShape {
     const { pattern, format, required } = schema;
     if (pattern !== undefined && typeof pattern !== "string")
       throw schemaError(path, `"pattern" must be a string, got ${JSON.stringify(pattern)}`);
@@ -219,7 +222,7 @@ export class SchemaExpander implements ShapeExpander {
   }
 
   /** Expresses what a shape's values must violate by its other restrictions. */
-  private subtract(shape: Shape, terms: readonly Term[], path: string): readonly Shape[] {
+  private subtract(shape: ValueShape, terms: readonly Term[], path: string): readonly ValueShape[] {
     if (shape.values !== undefined) {
       const values = shape.values.filter((value) => this.evaluator.satisfiesAll(value, terms));
       return values.length === 0 ? [] : [{ ...shape, values, negated: [] }];
@@ -240,7 +243,7 @@ export class SchemaExpander implements ShapeExpander {
 }
 
 /** Restricts a shape without a type to the types that its keywords are about. */
-function inferTypes(shape: Shape): Shape {
+function inferTypes(shape: ValueShape): ValueShape {
   const isUntyped = shape.types === ALL_TYPES && shape.values === undefined && shape.mentionedTypes !== 0;
   return isUntyped ? { ...shape, types: shape.mentionedTypes } : shape;
 }

@@ -13,7 +13,7 @@ import {
 import { readBounds, readDependencies, readItems } from "./evaluate-schema.js";
 import { escapePointerPart, type SchemaDocument, type Term } from "./schema-document.js";
 import { isOpen, listedNames } from "./object-members.js";
-import type { Shape, ShapeExpander } from "./shape.js";
+import type { ValueShape, ShapeExpander } from "./value-shape.js";
 import { NON_EMPTY_TEXTS, type StringLanguages, ofTexts } from "./string-language.js";
 import type { TextAutomaton } from "../regex/text-automaton.js";
 
@@ -21,7 +21,7 @@ import type { TextAutomaton } from "../regex/text-automaton.js";
  * Returns shapes of values that have a given shape and violate a schema, one for each way to violate it. Ways that no shape can
  * express are left out: "format" and "uniqueItems". Of members with other names than the listed ones, one name stands for all.
  */
-export function negateTerm(context: NegationContext, shape: Shape, term: Term): Shape[] {
+export function negateTerm(context: NegationContext, shape: ValueShape, term: Term): ValueShape[] {
   const { schema: source, path } = term;
   const schema = readSchema(source, path);
   if (typeof schema === "boolean") return schema ? [] : [shape];
@@ -29,7 +29,7 @@ export function negateTerm(context: NegationContext, shape: Shape, term: Term): 
   return ways.filter(isPossible);
 }
 
-function isPossible({ types, required, forbidden, minLength, maxLength, minItems, maxItems }: Shape): boolean {
+function isPossible({ types, required, forbidden, minLength, maxLength, minItems, maxItems }: ValueShape): boolean {
   return (
     types !== 0 && minLength <= maxLength && minItems <= maxItems && !required.some((name) => forbidden.includes(name))
   );
@@ -47,7 +47,11 @@ interface Keyword {
   readonly path: string;
 }
 
-function negateKeyword(context: NegationContext, shape: Shape, { keyword, schema, path }: Keyword): readonly Shape[] {
+function negateKeyword(
+  context: NegationContext,
+  shape: ValueShape,
+  { keyword, schema, path }: Keyword,
+): readonly ValueShape[] {
   const { expander, document } = context;
   const at = (name: string, value: unknown = schema[name], isNegated = false): Term => ({
     schema: value,
@@ -56,7 +60,7 @@ function negateKeyword(context: NegationContext, shape: Shape, { keyword, schema
   });
   const violating = (terms: readonly Term[]) => terms.flatMap((term) => expander.addAll([shape], term));
   const all = (terms: readonly Term[]) =>
-    terms.reduce((shapes: readonly Shape[], term) => expander.addAll(shapes, term), [shape]);
+    terms.reduce((shapes: readonly ValueShape[], term) => expander.addAll(shapes, term), [shape]);
   switch (keyword) {
     case "$ref":
       return violating([{ ...document.resolve(schema.$ref, schema, path), isNegated: true }]);
@@ -99,10 +103,10 @@ function negateKeyword(context: NegationContext, shape: Shape, { keyword, schema
 
 function negateTypeKeyword(
   context: NegationContext,
-  shape: Shape,
+  shape: ValueShape,
   { keyword, schema, path }: Keyword,
-): readonly Shape[] {
-  const only = (type: keyof typeof TYPE_BITS): Shape => ({ ...shape, types: shape.types & TYPE_BITS[type] });
+): readonly ValueShape[] {
+  const only = (type: keyof typeof TYPE_BITS): ValueShape => ({ ...shape, types: shape.types & TYPE_BITS[type] });
   const count = readOptionalCount(schema, keyword, path);
   switch (keyword) {
     case "minLength":
@@ -188,13 +192,18 @@ function readOptionalCount(schema: JsonSchema, keyword: string, path: string): n
 }
 
 /** Excludes scalars as they are, and arrays and objects by what a schema of them alone would require. */
-function excludeValues(context: NegationContext, shape: Shape, values: readonly unknown[], path: string): Shape[] {
+function excludeValues(
+  context: NegationContext,
+  shape: ValueShape,
+  values: readonly unknown[],
+  path: string,
+): ValueShape[] {
   const isContainer = (value: unknown) => typeof value === "object" && value !== null;
   const excluded = { ...shape, excluded: [...shape.excluded, ...values.filter((value) => !isContainer(value))] };
   return values
     .filter(isContainer)
     .reduce(
-      (shapes: Shape[], value) =>
+      (shapes: ValueShape[], value) =>
         shapes.flatMap((each) => negateTerm(context, each, { schema: onlyValue(value), path, isNegated: false })),
       [excluded],
     );
@@ -218,13 +227,13 @@ function onlyValue(value: unknown): JsonSchema {
 }
 
 /** Returns the names of listed members in a language, and one other. */
-function memberNames(shape: Shape, language: TextAutomaton): string[] {
+function memberNames(shape: ValueShape, language: TextAutomaton): string[] {
   const listed = [...listedNames(shape)];
   const other = isOpen(shape) ? language.without(ofTexts([...listed, ...shape.forbidden])).shortestText() : undefined;
   return [...listed.filter((name) => language.matches(name)), ...(other === undefined ? [] : [other])];
 }
 
-function negateBounds(shape: Shape, schema: JsonSchema, path: string, keyword: string): readonly Shape[] {
+function negateBounds(shape: ValueShape, schema: JsonSchema, path: string, keyword: string): readonly ValueShape[] {
   const bounds = readBounds(schema, path);
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = bounds;
   const options = keyword.toLowerCase().endsWith("minimum")
@@ -242,7 +251,7 @@ function negateBounds(shape: Shape, schema: JsonSchema, path: string, keyword: s
 }
 
 /** An item of the prefix, or one of the others, violates its schema. */
-function negateItems(shape: Shape, schema: JsonSchema, path: string, keyword: string): readonly Shape[] {
+function negateItems(shape: ValueShape, schema: JsonSchema, path: string, keyword: string): readonly ValueShape[] {
   const { prefix, rest } = readItems(schema, path);
   const isPrefix = keyword === "prefixItems" || Array.isArray(schema.items);
   if (isPrefix)
@@ -262,7 +271,7 @@ function negateItems(shape: Shape, schema: JsonSchema, path: string, keyword: st
 }
 
 /** Requires a member whose value satisfies a term. */
-function withMember(shape: Shape, name: string, value: Term): Shape {
+function withMember(shape: ValueShape, name: string, value: Term): ValueShape {
   return {
     ...shape,
     required: [...shape.required, name],
@@ -274,7 +283,7 @@ function withMember(shape: Shape, name: string, value: Term): Shape {
 }
 
 /** A member that the shape lists, but not the schema, violates "additionalProperties". */
-function negateAdditional(shape: Shape, schema: JsonSchema, path: string): readonly Shape[] {
+function negateAdditional(shape: ValueShape, schema: JsonSchema, path: string): readonly ValueShape[] {
   const listed = readSchemaMap(schema, "properties", path);
   if (schema.patternProperties !== undefined) return [];
   const names = new Set(shape.memberParts.flatMap(({ properties }) => [...properties.keys()]).concat(shape.required));

@@ -6,7 +6,7 @@ import { characterSet } from "../regex/character-set.js";
 import { parseRegex } from "../regex/parse-regex.js";
 import { FRACTION, INTEGER, TYPE_BITS, schemaError } from "./keywords.js";
 import { type Bounds, fractionsWithin, integerRange, listMultiples, numberRange } from "./number-range.js";
-import type { Shape } from "./shape.js";
+import type { ValueShape } from "./value-shape.js";
 import { ofTexts } from "./string-language.js";
 
 /** Maximum divisor, in units of its last decimal, of multiples that are not listed one by one. */
@@ -16,7 +16,7 @@ const MAX_DIVISOR = 1_000;
 const MAX_CACHED_RANGES = 256;
 
 /** Returns the expression of a shape's numbers. @throws INVALID_ARGUMENT for a "multipleOf" that needs too many states. */
-export function writeNumbers(shape: Shape, path: string): Expression {
+export function writeNumbers(shape: ValueShape, path: string): Expression {
   const { types, bounds, divisors, excludedDivisors, excluded } = shape;
   const limits = mergeBounds(bounds);
   const excludedTexts = excluded.filter((value) => typeof value === "number").map(String);

@@ -1,10 +1,10 @@
 import { type JsonSchema, readCount, readSchema, readSchemaMap, schemaError } from "./keywords.js";
 import { readItems } from "./evaluate-schema.js";
 import { type Term, escapePointerPart } from "./schema-document.js";
-import type { ItemPart, MemberPart, Shape } from "./shape.js";
+import type { ItemPart, MemberPart, ValueShape } from "./value-shape.js";
 
 /** Reads "enum" or "const"; of several lists, one is enough, because each value is checked against all. */
-export function readValues({ values }: Shape, schema: JsonSchema, path: string): readonly unknown[] | undefined {
+export function readValues({ values }: ValueShape, schema: JsonSchema, path: string): readonly unknown[] | undefined {
   if (schema.enum !== undefined && !Array.isArray(schema.enum)) throw schemaError(path, '"enum" must be a list');
   if (values !== undefined) return values;
   if (schema.const !== undefined) return [schema.const];
@@ -41,7 +41,7 @@ export function readMembers(schema: JsonSchema, path: string): MemberPart {
 }
 
 /** Adds what a schema says of items. */
-export function readItemPart({ itemParts }: Shape, schema: JsonSchema, path: string): readonly ItemPart[] {
+export function readItemPart({ itemParts }: ValueShape, schema: JsonSchema, path: string): readonly ItemPart[] {
   if (schema.items === undefined && schema.prefixItems === undefined) return itemParts;
   const { prefix, rest } = readItems(schema, path);
   const term = (value: unknown, at: string): Term => ({
@@ -61,7 +61,7 @@ export function readItemPart({ itemParts }: Shape, schema: JsonSchema, path: str
 }
 
 /** Adds "contains". @throws INVALID_ARGUMENT for a number of items that is not supported. */
-export function readContains({ contains }: Shape, schema: JsonSchema, path: string): readonly Term[] {
+export function readContains({ contains }: ValueShape, schema: JsonSchema, path: string): readonly Term[] {
   if (schema.contains === undefined) return contains;
   const min = readCount(schema, "minContains", path) ?? 1;
   if (min > 1 || schema.maxContains !== undefined)

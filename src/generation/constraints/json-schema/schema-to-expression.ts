@@ -1,12 +1,12 @@
 import { formatJsonLine } from "../../../core/json.js";
-import { type Expression, NO_MATCH, type Rule, alternatives, literal, shared } from "../regex/expression.js";
+import { type Expression, NO_MATCH, type GrammarRule, alternatives, literal, shared } from "../regex/expression.js";
 import { SchemaEvaluator } from "./evaluate-schema.js";
 import { SchemaExpander } from "./expand-schema.js";
 import { JsonStringWriter } from "./json-text.js";
 import { type JsonSchema, TYPE_BITS, stringifySchema } from "./keywords.js";
 import { mergeBounds, writeNumbers } from "./number-language.js";
 import { SchemaDocument, type Term } from "./schema-document.js";
-import type { Shape } from "./shape.js";
+import type { ValueShape } from "./value-shape.js";
 import { StringLanguages } from "./string-language.js";
 import type { ValueWriter } from "./value-writer.js";
 import { writeArray } from "./write-array.js";
@@ -32,7 +32,7 @@ class SchemaWriter implements ValueWriter {
   readonly strings = new JsonStringWriter();
   readonly evaluator: SchemaEvaluator;
   readonly expander: SchemaExpander;
-  private readonly rules = new Map<string, Rule>();
+  private readonly rules = new Map<string, GrammarRule>();
   private readonly numbers = new Map<string, Expression>();
 
   constructor(private readonly document: SchemaDocument) {
@@ -57,7 +57,7 @@ class SchemaWriter implements ValueWriter {
     return alternatives(this.expander.shapes(terms).map((shape) => this.write(shape, path)));
   }
 
-  private write(shape: Shape, path: string): Expression {
+  private write(shape: ValueShape, path: string): Expression {
     if (shape.values !== undefined) return alternatives([...new Set(shape.values.map(formatJsonLine))].map(literal));
     const has = (type: keyof typeof TYPE_BITS) => (shape.types & TYPE_BITS[type]) !== 0;
     const except = (...values: readonly (boolean | null)[]) =>
@@ -72,7 +72,7 @@ class SchemaWriter implements ValueWriter {
     ]);
   }
 
-  private writeNumbers(shape: Shape, path: string): Expression {
+  private writeNumbers(shape: ValueShape, path: string): Expression {
     const { types, bounds, divisors, excludedDivisors, excluded } = shape;
     const limits = mergeBounds(bounds);
     const key = JSON.stringify([types & TYPE_BITS.number, limits, divisors, excludedDivisors, excluded]);
@@ -81,7 +81,7 @@ class SchemaWriter implements ValueWriter {
     return expression;
   }
 
-  private writeString(shape: Shape): Expression {
+  private writeString(shape: ValueShape): Expression {
     const { minLength, maxLength } = shape;
     if (minLength > maxLength) return NO_MATCH;
     const automaton = this.languages.ofShape(shape);

@@ -7,7 +7,7 @@ import { parsePattern, without } from "../regex/parse-pattern.js";
 import { TextAutomaton } from "../regex/text-automaton.js";
 import { FORMATS } from "./formats.js";
 import { schemaError } from "./keywords.js";
-import type { Shape, StringPattern } from "./shape.js";
+import type { ValueShape, StringPattern } from "./value-shape.js";
 
 /** The strings that schemas allow, as automata. */
 export class StringLanguages {
@@ -32,7 +32,7 @@ export class StringLanguages {
   }
 
   /** Returns the strings of a shape; undefined if only their length is restricted. */
-  ofShape({ patterns, formats, excluded, minLength, maxLength }: Shape): TextAutomaton | undefined {
+  ofShape({ patterns, formats, excluded, minLength, maxLength }: ValueShape): TextAutomaton | undefined {
     const excludedTexts = excluded.filter((value) => typeof value === "string");
     if (patterns.length === 0 && formats.length === 0 && excludedTexts.length === 0) return undefined;
     const sources = patterns.map(({ source, isNegated }) => [source, isNegated]);

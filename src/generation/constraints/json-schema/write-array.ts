@@ -3,7 +3,7 @@ import {
   EMPTY_TEXT,
   type Expression,
   NO_MATCH,
-  type Rule,
+  type GrammarRule,
   alternatives,
   literal,
   optional,
@@ -12,7 +12,7 @@ import {
 } from "../regex/expression.js";
 import { TYPE_BITS, schemaError } from "./keywords.js";
 import type { Term } from "./schema-document.js";
-import type { Shape } from "./shape.js";
+import type { ValueShape } from "./value-shape.js";
 import type { ValueWriter } from "./value-writer.js";
 
 /** Maximum number of values of the items of an array with "uniqueItems": it has a rule for each set of them. */
@@ -26,7 +26,7 @@ const MAX_ITEMS = 1_000;
 const COMMA = literal(", ");
 
 /** Returns the expression of a shape's arrays. */
-export function writeArray(writer: ValueWriter, shape: Shape, path: string): Expression {
+export function writeArray(writer: ValueWriter, shape: ValueShape, path: string): Expression {
   const { itemParts, minItems: min, contains } = shape;
   const prefixLength = Math.max(0, ...itemParts.map(({ prefix }) => prefix.length));
   // A prefix ends the array unless a schema allows others.
@@ -50,7 +50,7 @@ export function writeArray(writer: ValueWriter, shape: Shape, path: string): Exp
   return sequence([literal("["), rest, literal("]")]);
 }
 
-function itemTerms({ itemParts }: Shape, index: number): Term[] {
+function itemTerms({ itemParts }: ValueShape, index: number): Term[] {
   return itemParts.flatMap(({ prefix, rest }) => {
     const term = index < prefix.length ? prefix[index] : rest;
     return term === undefined ? [] : [term];
@@ -58,7 +58,7 @@ function itemTerms({ itemParts }: Shape, index: number): Term[] {
 }
 
 /** Arrays of which one item satisfies "contains". */
-function writeContaining(writer: ValueWriter, shape: Shape, path: string): Expression {
+function writeContaining(writer: ValueWriter, shape: ValueShape, path: string): Expression {
   const { contains, minItems: min, maxItems: max, itemParts } = shape;
   if (
     contains.length > 1 ||
@@ -88,7 +88,7 @@ function writeContaining(writer: ValueWriter, shape: Shape, path: string): Expre
 }
 
 /** Arrays without equal items, for items of a few values. */
-function writeUnique(writer: ValueWriter, shape: Shape, path: string): Expression {
+function writeUnique(writer: ValueWriter, shape: ValueShape, path: string): Expression {
   const values = listValues(writer, itemTerms(shape, 0));
   if (
     values === undefined ||
@@ -101,7 +101,7 @@ function writeUnique(writer: ValueWriter, shape: Shape, path: string): Expressio
       `"uniqueItems" is supported for items of at most ${MAX_UNIQUE_VALUES} values ("enum" or "const"); remove it, or list the values`,
     );
   const { minItems: min, maxItems: max } = shape;
-  const rules = new Map<number, Rule>();
+  const rules = new Map<number, GrammarRule>();
   /** What follows the items of a set. */
   const after = (used: number): Expression => {
     let rule = rules.get(used);

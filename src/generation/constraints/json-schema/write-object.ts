@@ -4,7 +4,7 @@ import { without } from "../regex/parse-pattern.js";
 import { schemaError } from "./keywords.js";
 import { allowsName, isOpen, listedNames, memberTerms, namedMemberTerms } from "./object-members.js";
 import type { Term } from "./schema-document.js";
-import type { Shape } from "./shape.js";
+import type { ValueShape } from "./value-shape.js";
 import type { ValueWriter } from "./value-writer.js";
 import { NON_EMPTY_TEXTS, ofTexts } from "./string-language.js";
 
@@ -12,7 +12,7 @@ import { NON_EMPTY_TEXTS, ofTexts } from "./string-language.js";
 const MAX_NAME_GROUPS = 100;
 
 /** Returns the expression of a shape's objects: listed members in order, then others in any order. */
-export function writeObject(writer: ValueWriter, shape: Shape, path: string): Expression {
+export function writeObject(writer: ValueWriter, shape: ValueShape, path: string): Expression {
   const { evaluator, languages } = writer;
   const given = nameValues(writer, shape);
   const listed = listedNames(shape);
@@ -43,7 +43,7 @@ function checkMin(min: number, max: number, listed: number, required: number, pa
 }
 
 /** Returns the names that "propertyNames" lists, if it does. */
-function nameValues({ expander }: ValueWriter, { names }: Shape): string[] | undefined {
+function nameValues({ expander }: ValueWriter, { names }: ValueShape): string[] | undefined {
   const lists = names
     .map((term) => expander.expand([term]))
     .find((shapes) => shapes.every(({ values }) => values !== undefined));
@@ -51,7 +51,7 @@ function nameValues({ expander }: ValueWriter, { names }: Shape): string[] | und
 }
 
 /** Returns the expression of one member whose name is not listed. */
-function writeOthers(writer: ValueWriter, shape: Shape, listed: ReadonlySet<string>, path: string): Expression {
+function writeOthers(writer: ValueWriter, shape: ValueShape, listed: ReadonlySet<string>, path: string): Expression {
   const { languages, strings, expander } = writer;
   const sources = new Set(shape.memberParts.flatMap(({ patterns }) => patterns.map(({ source }) => source)));
   const unlisted = [...new Set([...listed, ...shape.forbidden])];
@@ -83,7 +83,7 @@ function isNever({ schema, isNegated }: Term): boolean {
 }
 
 /** Returns the names that "propertyNames" allows, as the union of automata; by default all but the empty one. */
-function nameLanguages({ expander, languages }: ValueWriter, { names, memberParts }: Shape): TextAutomaton[] {
+function nameLanguages({ expander, languages }: ValueWriter, { names, memberParts }: ValueShape): TextAutomaton[] {
   if (names.length > 0)
     return expander.shapes(names).flatMap((shape) => {
       if (shape.values !== undefined) return [ofTexts(shape.values.filter((value) => typeof value === "string"))];

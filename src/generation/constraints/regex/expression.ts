@@ -9,7 +9,7 @@ export type Expression =
   | { readonly kind: "repetition"; readonly body: Expression; readonly min: number; readonly max: number }
   | ListExpression
   | { readonly kind: "automaton"; readonly automaton: TextAutomaton; readonly write: (set: CharacterSet) => Expression }
-  | { readonly kind: "rule"; readonly rule: Rule };
+  | { readonly kind: "rule"; readonly rule: GrammarRule };
 
 /** Items in a fixed order, then any number of others, separated by ", ". */
 export interface ListExpression {
@@ -29,7 +29,7 @@ export interface ListItem {
 }
 
 /** A part of the language that expressions share: its states are built once, and it may refer to itself. */
-export interface Rule {
+export interface GrammarRule {
   /** Returns the expression; called once. */
   readonly expression: () => Expression;
   /** Whether it is a JSON value, which may be nested in itself to a limited depth. */

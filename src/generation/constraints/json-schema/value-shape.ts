@@ -27,7 +27,7 @@ export interface StringPattern {
 }
 
 /** The values that satisfy each of several restrictions, of which none is a choice. */
-export interface Shape {
+export interface ValueShape {
   /** Bits of the types. */
   readonly types: number;
   /** The only possible values; undefined for no restriction. They may violate the other restrictions. */
@@ -61,7 +61,7 @@ export interface Shape {
   readonly mentionedTypes: number;
 }
 
-export const ANY_SHAPE: Shape = {
+export const ANY_SHAPE: ValueShape = {
   types: ALL_TYPES,
   values: undefined,
   excluded: [],
@@ -90,9 +90,9 @@ export const ANY_SHAPE: Shape = {
 /** Expands schemas into the shapes of their values. */
 export interface ShapeExpander {
   /** Returns the shapes of values that satisfy all terms: some values, if not all of them can be written. */
-  shapes(terms: readonly Term[]): readonly Shape[];
+  shapes(terms: readonly Term[]): readonly ValueShape[];
   /** Returns shapes that all values that satisfy the terms have; `negated` is not yet expressed. */
-  expand(terms: readonly Term[]): readonly Shape[];
+  expand(terms: readonly Term[]): readonly ValueShape[];
   /** Adds a term to each shape. */
-  addAll(shapes: readonly Shape[], term: Term): readonly Shape[];
+  addAll(shapes: readonly ValueShape[], term: Term): readonly ValueShape[];
 }
