@@ -74,7 +74,7 @@ export interface WorkerFiles {
 }
 
 /** A run's model, agent and environments on a worker. */
-export interface OpenedRun {
+export interface WorkerRun {
   readonly model: LanguageModel;
   readonly runner: JobRunner;
   /** Computes gradients after `prepare`. @throws INVALID_STATE for a run without gradient workers. */
@@ -91,7 +91,7 @@ export async function openSetup(
   text: string,
   files: WorkerFiles,
   onWarning: (message: string) => void,
-): Promise<OpenedRun> {
+): Promise<WorkerRun> {
   const setup = parseSetup(text);
   const { adapter, valueHead } = setup;
   const config = resolveWorkerConfig(setup);

@@ -1,7 +1,7 @@
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { EpisodeSpec, CollectOptions, Rollout } from "../../rl/rollout/rollout-collector.js";
-import type { Session, SessionRecord } from "./session.js";
+import type { GatewaySession, SessionRecord } from "./session.js";
 import type { SessionStore } from "./session-store.js";
 
 /** Sessions of one update. */
@@ -39,7 +39,7 @@ export class FunctionSource<Task> implements SessionSource {
       readonly agent: (episode: AgentEpisode<Task>) => MaybePromise<unknown>;
       readonly tasks: readonly Task[];
       readonly numSessions: number;
-      readonly baseURL: (session: Session) => string;
+      readonly baseURL: (session: GatewaySession) => string;
     },
   ) {}
 
@@ -127,7 +127,7 @@ export class QueueSource implements SessionSource {
   ) {}
 
   /** Adds an ended session. Beyond the limits, the oldest sessions are dropped with a warning. */
-  add({ task = "" }: Pick<Session, "task">, record: SessionRecord): void {
+  add({ task = "" }: Pick<GatewaySession, "task">, record: SessionRecord): void {
     const session = { task, record, tokens: countTokens(record) };
     const queue = this.ended.get(task);
     if (queue === undefined) this.ended.set(task, [session]);

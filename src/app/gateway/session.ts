@@ -48,7 +48,7 @@ export interface SessionRecord {
 }
 
 /** An episode of an agent that calls the gateway: records what is sampled, and the rewards. */
-export class Session implements ChatEngine {
+export class GatewaySession implements ChatEngine {
   private readonly tree: SessionTree;
   private readonly updatesAtTurns: number[] = [];
   private readonly random;

@@ -44,7 +44,7 @@ export const getEmbeddedPpoDefaults = ({
     batchSize: NUM_ENVS * CONSECUTIVE_TURNS[maxEpisodeSteps > LONG_EPISODE ? "long" : "short"],
     miniBatchSize: 256,
     numPpoEpochs: 4,
-    learningRate: 3e-3,
+    learningRate: 1e-3,
     valueHeadLearningRate: 3e-4,
     lrSchedulerType: "linear",
     maxGradNorm: 0.5,
