@@ -33,6 +33,7 @@ describe("random operations", () => {
     ["equal sizes", () => 1],
     ["sizes of keys", (key: string) => key.length],
   ])("leave in a cache of %s what the model holds", (_, sizeOf) => {
+    const differences: string[] = [];
     for (let seed = 0; seed < SCHEDULES; seed++) {
       const random = new RandomStream(seed);
       const maxSize = 1 + random.integers(8);
@@ -40,7 +41,10 @@ describe("random operations", () => {
       for (let step = 0; step < 60; step++) {
         const key = random.choice(KEYS);
         const kind = random.integers(10);
-        if (kind < 4) expect([seed, step, cache.get(key)]).toEqual([seed, step, model.get(key)]);
+        const check = (found: number | undefined, expected: number | undefined) => {
+          if (found !== expected) differences.push(`seed ${seed}, step ${step}: ${found}, not ${expected}`);
+        };
+        if (kind < 4) check(cache.get(key), model.get(key));
         else if (kind < 7) {
           cache.set(key, step);
           model.set(key, step);
@@ -49,15 +53,20 @@ describe("random operations", () => {
           model.entries = model.entries.filter(([name]) => name !== key);
         } else if (kind < 9) {
           const known = model.get(key);
-          expect(cache.getOrCreate(key, () => step)).toBe(known ?? step);
+          check(
+            cache.getOrCreate(key, () => step),
+            known ?? step,
+          );
           if (known === undefined) model.set(key, step);
         } else if (random.integers(10) === 0) {
           cache.clear();
           model.entries = [];
         }
       }
-      for (const [key, value] of [...model.entries]) expect([seed, cache.get(key)]).toEqual([seed, value]);
+      for (const [key, value] of model.entries)
+        if (cache.get(key) !== value) differences.push(`seed ${seed}: ${key} is not ${value} at the end`);
     }
+    expect(differences).toEqual([]);
   });
 
   it("of promises settle each, keep no rejected one, and give every key its own value", async () => {

@@ -17,6 +17,7 @@ interface Result {
 
 describe("a completion cache under random schedules", () => {
   it("gives each request a result of its key that is not older than the request, and no abort or failure of another one", async () => {
+    const faults: string[] = [];
     for (let seed = 0; seed < 300; seed++) {
       const random = new RandomStream(seed);
       const cache = new CompletionCache();
@@ -39,11 +40,13 @@ describe("a completion cache under random schedules", () => {
             .getOrCompute(key, compute, ({ isAborted }) => !isAborted)
             .then(
               (result) => {
-                expect(result.key).toBe(key);
-                expect(result.version).toBeGreaterThanOrEqual(asked);
-                expect(result.isAborted && result.owner !== owner).toBe(false);
+                const isForeign = result.isAborted && result.owner !== owner;
+                if (result.key !== key || result.version < asked || isForeign)
+                  faults.push(`seed ${seed}, request ${owner} of ${key} ${asked}: ${JSON.stringify(result)}`);
               },
-              (error: Error) => expect(error.message).toBe(String(owner)),
+              (error: Error) => {
+                if (error.message !== String(owner)) faults.push(`seed ${seed}, request ${owner}: ${error.message}`);
+              },
             );
           checks.push(check);
         } else if (kind < 8 && pending.length > 0) pending.splice(random.integers(pending.length), 1)[0]();
@@ -54,6 +57,7 @@ describe("a completion cache under random schedules", () => {
       while (!(await Promise.race([all, new Promise(setImmediate).then(() => false)]))) pending.pop()?.();
       await all;
     }
+    expect(faults).toEqual([]);
   });
 
   it.each([
@@ -98,13 +102,11 @@ describe("a completion cache under random schedules", () => {
           if (random.integers(3) === 0) await running[random.integers(running.length)];
           controller?.abort();
         }
-        const expected = new Map<string, TurnCompletion>();
-        for (const [kind, seed, isCanceled, { tokens, finishReason }] of await Promise.all(running)) {
-          if (finishReason === "aborted") expect(isCanceled).toBe(true);
-          if (isCanceled) continue;
-          const name = `${kind};${seed}`;
-          expected.set(name, expected.get(name) ?? (await ask(new CompletionSampler(model, settings), kind, seed)));
-          expect([schedule, name, tokens]).toEqual([schedule, name, expected.get(name)!.tokens]);
+        const completed = (await Promise.all(running)).filter(([, , isCanceled]) => !isCanceled);
+        for (const [kind, seed, , { tokens, finishReason }] of completed) {
+          const alone = await ask(new CompletionSampler(model, settings), kind, seed);
+          const found = { schedule, kind, seed, tokens, finishReason };
+          expect(found).toMatchObject({ tokens: alone.tokens, finishReason: alone.finishReason });
         }
         await setTrainedValues(model, (i) => Math.sin(i + schedule));
       }
