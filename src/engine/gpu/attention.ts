@@ -1,7 +1,7 @@
 import type { DistinctNode } from "../graph/compile.js";
 import { addDims, mulDims, type Dim, type Shape } from "../graph/dim.js";
 import type { MatmulAttributes } from "../graph/ops/matmul.js";
-import { broadcastStrides, type Expression } from "./expression.js";
+import type { Expression } from "./expression.js";
 import { KernelWriter } from "./kernel-writer.js";
 import type { ProgramBuilder } from "./program-builder.js";
 import { declareReductions, reduceInGroup } from "./reduce-in-group.js";
@@ -209,18 +209,14 @@ function writeBlock(writer: KernelWriter, program: ProgramBuilder, context: Bloc
   const { bias, at, firstKey, scale, headDim, parts } = context;
   const [group, head, row, , token] = at;
   const [keys, values] = [context.keys, context.values].map((x) => {
-    const { view, shape } = program.view(x);
     // Keys are shared by all rows of a group, or each row has its own.
-    const coordinates = shape.length === 4 ? [group, head] : [group, head, row];
-    const lead = shape.slice(0, -2);
-    const strides = broadcastStrides(lead, view.strides.slice(0, -2), lead);
-    const start = writer.assign(
-      "u32",
-      writer.index(
-        strides,
-        coordinates.map((c, i) => (lead[i] === 1 ? "0u" : c)),
-      ),
-    );
+    const lead = x.shape.slice(0, -2);
+    const of = (lead.length === 2 ? [group, head] : [group, head, row]).map((c, i) => (lead[i] === 1 ? "0u" : c));
+    // The few new tokens of a decoding step are gathered where they are read.
+    const resolved = program.resolve(x, false);
+    if (resolved.kind !== "view") return (key: string, d: string) => writer.evaluate(resolved, [...of, key, d]);
+    const { view } = resolved;
+    const start = writer.assign("u32", writer.index(view.strides.slice(0, -2), of));
     const name = writer.read(view);
     const index = (key: string, d: string) => writer.index(view.strides.slice(-2), [key, d]);
     return (key: string, d: string) => `${name}(${start} + ${index(key, d)})`;
@@ -230,7 +226,8 @@ function writeBlock(writer: KernelWriter, program: ProgramBuilder, context: Bloc
   writer.scoped(() => {
     writer.line("let key = first + thread; var score = -3.40282346e38;");
     writer.line(`if (key < ${length}) { var dot = 0.0;`);
-    writer.line(`for (var d = 0u; d < ${headDim}u; d++) { dot += query[d] * ${keys("key", "d")}; }`);
+    writer.line(`for (var d = 0u; d < ${headDim}u; d++) {`);
+    writer.scoped(() => writer.line(`dot += query[d] * ${keys("key", "d")}; }`));
     writer.scoped(() => {
       const position = writer.assign("u32", `${writer.dim(firstKey)} + key`);
       const within = [group, "0u", row, "0u", token, position].map((c, i) => (bias.shape[i] === 1 ? "0u" : c));
@@ -246,7 +243,7 @@ function writeBlock(writer: KernelWriter, program: ProgramBuilder, context: Bloc
       const d = `(thread + ${i * THREADS}u)`;
       writer.line(`${part} *= rescale; if (${d} < ${headDim}u) {`);
       writer.line(`for (var j = 0u; j < ${THREADS}u && first + j < ${length}; j++) {`);
-      writer.line(`${part} += weights[j] * ${values("(first + j)", d)}; } }`);
+      writer.scoped(() => writer.line(`${part} += weights[j] * ${values("(first + j)", d)}; } }`));
     });
     writer.line("workgroupBarrier();");
   });

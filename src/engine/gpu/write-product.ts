@@ -170,6 +170,8 @@ function fewRowsCall(context: ProductContext, rowsAtOnce: number, upTo: number):
   const isInnerContiguous = first.transposeB;
   const lanes = isInnerContiguous ? 32 : 4;
   const width = THREADS / lanes;
+  // Several terms at once, so that their loads overlap.
+  const terms = isInnerContiguous ? 4 : 2;
   const [lane, slot] = isInnerContiguous
     ? [`thread % ${lanes}u`, `thread / ${lanes}u`]
     : [`thread / ${width}u`, `thread % ${width}u`];
@@ -189,9 +191,19 @@ function fewRowsCall(context: ProductContext, rowsAtOnce: number, upTo: number):
     for (const product of products) {
       const factors = writeFactors(writer, product);
       writer.line(`if (column < ${writer.dim(columns)}) {`);
-      writer.line(`for (var k = lane; k < ${factors.inner}; k += ${lanes}u) {`);
-      writer.line(`let b = ${factors.b("k", "column")};`);
-      rowNames.forEach((row, i) => writer.line(`s${p}_${i} += ${factors.a(row, "k")} * b;`));
+      writer.line(`for (var k = lane * ${terms}u; k < ${factors.inner}; k += ${lanes * terms}u) {`);
+      const { inner } = product.product;
+      const isWhole = typeof inner === "number" && inner % terms === 0;
+      for (let t = 0; t < terms; t++) {
+        const k = t === 0 ? "k" : `k${t}`;
+        if (t > 0) writer.line(`let ${k} = ${isWhole ? `k + ${t}u` : `min(k + ${t}u, ${factors.inner} - 1u)`};`);
+        const b = factors.b(k, "column");
+        writer.line(`let b${t} = ${isWhole || t === 0 ? b : `select(0.0, ${b}, k + ${t}u < ${factors.inner})`};`);
+      }
+      rowNames.forEach((row, i) => {
+        const products = Array.from({ length: terms }, (_, t) => `${factors.a(row, t === 0 ? "k" : `k${t}`)} * b${t}`);
+        writer.line(`s${p}_${i} += ${products.join(" + ")};`);
+      });
       writer.line("}}");
     }
     rowNames.forEach((_, i) => writer.line(`partial[${i * THREADS}u + slot * ${lanes}u + lane] = s${p}_${i};`));

@@ -42,8 +42,8 @@ export interface PreparedDispatch {
 }
 
 const MAX_GROUPS = 65_535;
-/** Dispatches in one submission, so that each is short. */
-const MAX_PENDING_DISPATCHES = 512;
+/** Dispatches in one submission, so that each is short and the device computes while further ones are encoded. */
+const MAX_PENDING_DISPATCHES = 128;
 const PARAMETER_ALIGNMENT = 256;
 /** Bytes of parameters and data of kernels outside of programs, between two submissions. */
 const TRANSIENT_BYTES = 2 ** 20;
