@@ -77,7 +77,7 @@ export function compileToByteAutomaton(pattern: TextPattern): ByteAutomaton {
 /** Compiles a pattern in steps. Throws as `compileToByteAutomaton` does. */
 export function* buildByteAutomaton(pattern: TextPattern): Steps<ByteAutomaton> {
   if ("jsonSchema" in pattern)
-    return yield* ByteAutomaton.build(schemaToExpression(pattern.jsonSchema), "The JSON schema");
+    return yield* ByteAutomaton.build(schemaToExpression(pattern.jsonSchema), "The JSON schema", { isLazy: true });
   const expression = parseRegex(pattern.regex);
   return yield* ByteAutomaton.build(expression, `The regular expression ${excerpt(describeRegex(pattern.regex))}`);
 }
