@@ -40,7 +40,7 @@ function choicesKey(choices: readonly string[]): string {
     throw invalidArgument(
       `\`choices\` has ${length} characters in all, more than ${MAX_CHOICES_LENGTH}. Shorten them.`,
     );
-  return choices.join("\u0000");
+  return `choices ${JSON.stringify(choices)}`;
 }
 
 /** Describes a text that violates a constraint, for error messages: "none of the choices ...". */
