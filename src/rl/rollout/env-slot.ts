@@ -7,9 +7,10 @@ import type { RandomState, RandomStream } from "../../core/random/random-stream.
 import type { PromptBuilderState } from "./prompt-builder.js";
 import type { Episode } from "./episode.js";
 import { EpisodeRunner } from "./episode-runner.js";
+import type { EndedEpisode, EpisodeSpec, RolloutSlot } from "./rollout-collector.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
-import type { EpisodeSummary, Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
+import type { Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
 import type { CallLimit } from "./with-timeout.js";
 
 export interface EnvSlotOptions<Observation = unknown, Action = unknown> {
@@ -42,7 +43,7 @@ export interface EnvSlotState {
 }
 
 /** One of the environments stepped in parallel, with its running episode. */
-export class EnvSlot<Observation = unknown, Action = unknown> {
+export class EnvSlot<Observation = unknown, Action = unknown> implements RolloutSlot {
   private readonly runner: EpisodeRunner<Observation, Action>;
   private currentEpisode: Episode<Observation, Action> | undefined;
   private turns: Turn[] = [];
@@ -74,7 +75,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
   }
 
   /** Starts an episode, which is recorded if `record`. @throws AGENT_FAILED or ENV_FAILED */
-  async start(seed = this.firstSeed, record = this.options.record ?? false): Promise<void> {
+  async start({ seed = this.firstSeed, record = this.options.record ?? false }: EpisodeSpec = {}): Promise<void> {
     this.seed = seed;
     this.record = record;
     this.firstSeed = undefined;
@@ -85,8 +86,8 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     if (record) await this.renderFrame();
   }
 
-  /** Takes one turn; returns the trajectory and summary of an episode that ends with it. */
-  async step(signal?: AbortSignal): Promise<{ trajectory: Trajectory; summary: EpisodeSummary } | undefined> {
+  /** Takes one turn; returns the episode if it ends with it. */
+  async step(signal?: AbortSignal): Promise<EndedEpisode | undefined> {
     const currentEpisode = this.currentEpisode!;
     const { runner, record, frame: render } = this;
     const { location } = runner;
@@ -109,7 +110,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     const text = end === "terminated" ? formatObservation(this.env, observation, info) : currentEpisode.observationText;
     const trajectory = record ? { ...ended, final: { render: this.frame, observation: text } } : ended;
     this.currentEpisode = undefined;
-    return { trajectory, summary: { return: episodeReturn, turns: steps, end } };
+    return { trajectories: [trajectory], summary: { return: episodeReturn, turns: steps, end } };
   }
 
   /** Takes the turns since the last trajectory. */
