@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -15,6 +15,9 @@ beforeAll(async () => {
   await writeFile(join(folder, "broken.jsonl"), `${JSON.stringify(lines[0])}\n{"prompt": "a"}\n`);
   const call = { role: "assistant", content: "", tool_calls: [{ function: { name: "hit", arguments: {} } }] };
   const untold = JSON.stringify({ messages: [{ role: "user", content: "a" }, call] });
+  const ids = [5, 6, 7].map((id) => ({ input_ids: [1, id], labels: [-100, id] }));
+  const tokens = [...ids, { input_ids: [1, 999_999], labels: [-100, 999_999] }];
+  await writeFile(join(folder, "tokens.jsonl"), tokens.map((line) => JSON.stringify(line)).join("\n"));
   await writeFile(join(folder, "untold.jsonl"), `\n${untold}\n`);
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -49,16 +52,32 @@ describe("llamagym sft", () => {
       1,
       /untold\.jsonl, line 2 is invalid: The assistant's message 2 .* is not found in the text/,
     ],
+    [
+      ["--data", "tokens.jsonl"],
+      1,
+      /tokens\.jsonl, line 4 is invalid: token 2 is 999999, but the model's tokens are 0 to \d+/,
+    ],
     [["--data", "missing.jsonl"], 1, /missing\.jsonl does not exist/],
     [
       ["--data", "good.jsonl", "--max-length", "3", "--overlong", "error"],
       1,
       /good\.jsonl, line 2 has \d+ tokens, more than `maxLength` \(3\)/,
     ],
-  ])("rejects %j in one line", async (args, status, message) => {
-    const result = await runInHost(["sft", ...args], { cwd: folder });
+  ])("rejects %j in one line, and leaves no folder", async (args, status, message) => {
+    const output = args.length === 0 ? [] : ["--output", "rejected"];
+    const result = await runInHost(["sft", ...args, ...output], { cwd: folder });
     expect(result.err.trim().split("\n")).toHaveLength(1);
     expect(result.err).toMatch(message);
     expect(result.status).toBe(status);
+    expect(await readdir(folder)).not.toContain("rejected");
+  });
+
+  it("says which columns are not used", async () => {
+    const rows = [{ instruction: "14 or 20?", output: "stay", context: "a hand" }];
+    await writeFile(join(folder, "dolly.json"), JSON.stringify(rows));
+    const { err, status } = await runInHost(sftArgs("--data", "dolly.json", "--output", "dolly", "--max-steps", "1"), {
+      cwd: folder,
+    });
+    expect([status, err]).toEqual([0, expect.stringContaining("Warning: These columns are not used: context.")]);
   });
 });

@@ -32,10 +32,14 @@ const BRACE = 0x7b;
 
 /**
  * Parses JSON with at most `maxNodes` arrays, objects and strings. A small compressed text can contain millions of them, which take
- * ten times the memory of their text; they are counted before anything is created.
+ * ten times the memory of their text; they are counted before anything is created. `parse` is JSON.parse or `parseLosslessJson`.
  * @throws SyntaxError for text that is not JSON, RangeError for more nodes.
  */
-export function parseBoundedJson(text: string, maxNodes: number): unknown {
+export function parseBoundedJson(
+  text: string,
+  maxNodes: number,
+  parse: (text: string) => unknown = JSON.parse,
+): unknown {
   let nodes = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
@@ -43,11 +47,11 @@ export function parseBoundedJson(text: string, maxNodes: number): unknown {
     if (++nodes > maxNodes) throw new RangeError(`it has more than ${maxNodes} arrays, objects and strings`);
     if (code === QUOTE) i = findStringEnd(text, i);
   }
-  return JSON.parse(text) as unknown;
+  return parse(text);
 }
 
 /** Returns the index of the quote that closes a string, or the text's length. */
-function findStringEnd(text: string, start: number): number {
+export function findStringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
     while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;

@@ -23,7 +23,7 @@ const sftRunSettings = defineSettings({
     valueName: "file",
     changeable: "resume",
     common: true,
-    description: "JSONL file of evaluation examples.",
+    description: "JSONL, JSON or CSV file of evaluation examples.",
   }),
   evalSplit: number({
     default: 0,
@@ -54,7 +54,7 @@ export const dataSettings = defineSettings({
     group: "Run",
     changeable: "resume",
     common: true,
-    description: "JSONL file of examples: messages, or prompt and completion.",
+    description: "JSONL, JSON or CSV file of examples: messages, or prompt and completion.",
   }),
 });
 
@@ -62,7 +62,7 @@ export const allSftRunSettings = { ...sftRunSettings, ...sftSettings } as const 
 
 /** The resolved settings of a run, as stored in config.json. */
 export interface SftRunConfig extends Settings<typeof allSftRunSettings> {
-  /** JSONL file of training examples. */
+  /** File of training examples. */
   readonly data: string;
   /** Hashes of the contents of `data` and `evalData`, by which a resumed run recognizes them. */
   readonly dataSha256?: string;

@@ -50,6 +50,8 @@ export interface SftRun {
   /** Updates made before the run was resumed. */
   readonly resumedAt: number;
   readonly invalidLines: readonly InvalidLine[];
+  /** Columns of the data that are not part of any example. */
+  readonly unusedColumns: readonly string[];
   /** Makes the remaining updates and returns whether `signal` ended the run early. */
   train(callbacks?: SftRunCallbacks): Promise<boolean>;
   /** Saves the trained parameters to FOLDER/model and returns that path. */
@@ -118,7 +120,7 @@ async function openRun(
   const { folder } = lock;
   const model = await openRunModel(config, { valueHead: "saved", onDownload });
   try {
-    const { examples, evalExamples, invalidLines } = await readData(config, model);
+    const { examples, evalExamples, invalidLines, unusedColumns } = await readData(config, model);
     const trainer = await SftTrainer.create(model, {
       ...getSftConfig(config),
       train: examples,
@@ -134,6 +136,7 @@ async function openRun(
       trainer,
       resumedAt,
       invalidLines,
+      unusedColumns,
       train: async (callbacks) => {
         const { saveSteps, evalSteps } = config;
         const options = { tracker: records.tracker, checkpointDir, lock, saveSteps, evalSteps, ...callbacks };
@@ -161,6 +164,7 @@ interface SftRunData {
   readonly examples: readonly SftExample[];
   readonly evalExamples: readonly SftExample[];
   readonly invalidLines: readonly InvalidLine[];
+  readonly unusedColumns: readonly string[];
 }
 
 async function readData(config: SftRunConfig, model: LanguageModel): Promise<SftRunData> {
@@ -170,7 +174,12 @@ async function readData(config: SftRunConfig, model: LanguageModel): Promise<Sft
   const loaded = await readExamples(data, { onInvalidLine, prompts });
   if (evalData !== undefined) {
     const kept = await readExamples(evalData, { onInvalidLine, prompts });
-    return { ...loaded, evalExamples: kept.examples, invalidLines: [...loaded.invalidLines, ...kept.invalidLines] };
+    return {
+      examples: loaded.examples,
+      evalExamples: kept.examples,
+      invalidLines: [...loaded.invalidLines, ...kept.invalidLines],
+      unusedColumns: Array.from(new Set([...loaded.unusedColumns, ...kept.unusedColumns])),
+    };
   }
   const order = stream(seed, "sftSplit").permutation(loaded.examples.length);
   const count = Math.round(evalSplit * order.length);

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { generationSettings } from "../../generation/generation-options.js";
 import { settingField } from "./setting-field.js";
 import { asJsonObject } from "../../core/json.js";
+import { parseLosslessJson } from "../../core/lossless-json.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type {
   ChatChoice,
@@ -18,6 +19,7 @@ import {
   countTokens,
   createId,
   ignored,
+  jsonObject,
   MAX_TOOLS,
   nameToolResults,
   maxTokensField,
@@ -39,7 +41,7 @@ const toolUse = z.object({
   type: z.literal("tool_use"),
   id: z.string(),
   name: z.string(),
-  input: z.record(z.string(), z.unknown()),
+  input: jsonObject,
 });
 const toolResult = z.object({
   type: z.literal("tool_result"),
@@ -67,7 +69,7 @@ const toolChoice = z.discriminatedUnion("type", [
   z.object({ type: z.literal("tool"), name: z.string(), ...parallelField }),
 ]);
 
-const outputFormat = z.object({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) });
+const outputFormat = z.object({ type: z.literal("json_schema"), schema: jsonObject });
 
 export const messagesBody = z.strictObject({
   model: z.string().optional(),
@@ -201,7 +203,7 @@ function formatContent({ text, toolCalls }: ChatChoice): object[] {
     type: "tool_use",
     id,
     name,
-    input: JSON.parse(args) as unknown,
+    input: parseLosslessJson(args),
   }));
   return text === "" ? calls : [{ type: "text", text }, ...calls];
 }

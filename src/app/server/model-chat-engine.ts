@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { stringifyJson } from "../../core/lossless-json.js";
 import { getOrCreatePromise } from "../../core/promise-cache.js";
 import { runStepsWithPauses, type Steps } from "../../core/steps.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
@@ -178,7 +179,7 @@ export class ModelChatEngine implements ChatEngine {
     };
     const { maxPositions } = causalLM.config;
     if (!isChat) return runStepsWithPauses(encodePrompt(input, encoder, {}, maxPositions));
-    return getOrCreatePromise(this.prompts, JSON.stringify([input, tools, isCallRequired(request)]), async () => {
+    return getOrCreatePromise(this.prompts, stringifyJson([input, tools, isCallRequired(request)]), async () => {
       const { messages, ...options } = this.toTemplateInput(request);
       return runStepsWithPauses(encodePrompt(messages, encoder, options, maxPositions));
     });

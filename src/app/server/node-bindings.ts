@@ -1,6 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context } from "hono";
+import { stringifyJson } from "../../core/lossless-json.js";
 
 /** Returns Node's request and response behind a context; none where the app is called without a server. */
 export function nodeBindings(context: Context): Partial<HttpBindings> {
@@ -10,8 +11,8 @@ export function nodeBindings(context: Context): Partial<HttpBindings> {
 /** Responds with status 200 and JSON. Written by Node itself: the body of a `Response` is a stream, which costs a timer. */
 export function sendJson(context: Context, value: unknown): Response {
   const { outgoing } = nodeBindings(context);
-  if (outgoing === undefined) return context.json(value as object);
-  const body = Buffer.from(JSON.stringify(value));
+  if (outgoing === undefined) return context.body(stringifyJson(value), 200, { "content-type": "application/json" });
+  const body = Buffer.from(stringifyJson(value));
   outgoing.writeHead(200, { "content-type": "application/json", "content-length": body.length });
   outgoing.end(body);
   return RESPONSE_ALREADY_SENT;

@@ -11,6 +11,7 @@ import {
   createId,
   ignored,
   invalidField,
+  jsonObject,
   MAX_CHOICES_PER_REQUEST,
   MAX_TOOLS,
   MAX_TOP_LOG_PROBS,
@@ -59,12 +60,10 @@ const functionTool = z.object({
   }),
 });
 
-const jsonSchema = z.record(z.string(), z.unknown());
-
 const responseFormat = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text") }),
   z.object({ type: z.literal("json_object") }),
-  z.object({ type: z.literal("json_schema"), json_schema: z.object({ name: z.string(), schema: jsonSchema }) }),
+  z.object({ type: z.literal("json_schema"), json_schema: z.object({ name: z.string(), schema: jsonObject }) }),
 ]);
 
 export const chatBody = z.strictObject({

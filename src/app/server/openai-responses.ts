@@ -8,6 +8,7 @@ import {
   checkToolNames,
   createId,
   ignored,
+  jsonObject,
   MAX_TOOLS,
   nameToolResults,
   parseArguments,
@@ -56,7 +57,7 @@ const functionTool = z.object({
 const format = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text") }),
   z.object({ type: z.literal("json_object") }),
-  z.object({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) }),
+  z.object({ type: z.literal("json_schema"), schema: jsonObject }),
 ]);
 
 export const responseBody = z.strictObject({

@@ -1,5 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { isNestedDeeper, parseBoundedJson } from "../../core/json.js";
+import { parseLosslessJson } from "../../core/lossless-json.js";
 import { receiveBody } from "../../core/platform/node/http/receive-body.js";
 import { nodeBindings } from "./node-bindings.js";
 import { RequestError } from "./request-error.js";
@@ -31,7 +32,7 @@ export async function readJsonBody(context: Context, maxBytes = MAX_BODY_BYTES):
   const body = (context.get(BODY) as Buffer | undefined) ?? (await readBody(context, maxBytes));
   let value: unknown;
   try {
-    value = parseBoundedJson(body.toString("utf8"), MAX_BODY_NODES);
+    value = parseBoundedJson(body.toString("utf8"), MAX_BODY_NODES, parseLosslessJson);
   } catch (error) {
     throw new RequestError(400, `The body must be JSON: ${(error as Error).message}.`, { code: "invalid_json" });
   }

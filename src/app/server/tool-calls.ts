@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
+import { keepWrittenForm, parseLosslessJson, stringifyJson } from "../../core/lossless-json.js";
 import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { ToolCallLayout } from "../../envs/spaces/tool-call-schema.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
@@ -73,7 +74,7 @@ export function parseToolCalls(
   const nameEnd = separator === undefined ? -1 : text.indexOf(separator);
   let value: unknown;
   try {
-    value = JSON.parse(nameEnd < 0 ? text : text.slice(nameEnd + separator!.length));
+    value = parseLosslessJson(nameEnd < 0 ? text : text.slice(nameEnd + separator!.length));
   } catch {
     return undefined;
   }
@@ -81,7 +82,7 @@ export function parseToolCalls(
   const calls = (Array.isArray(value) ? value : [value]).map((call: unknown) => {
     if (!isSchema(call) || !isSchema(call[argumentsKey])) return undefined;
     const tool = tools.find(({ name }) => name === call.name);
-    return tool && { id: createCallId(), name: tool.name, arguments: JSON.stringify(call[argumentsKey]) };
+    return tool && { id: createCallId(), name: tool.name, arguments: stringifyJson(call[argumentsKey]) };
   });
   return calls.length === 0 || calls.includes(undefined) ? undefined : (calls as ToolCall[]);
 }
@@ -110,7 +111,7 @@ export function describeTools(
   const system = plain[0]?.role === "system" ? plain.shift()! : { role: "system", content: "" };
   if (format.tools === "field") {
     const definitions = tools.map((tool) => toToolDefinition(tool).function);
-    return [{ ...system, tools: JSON.stringify(definitions) }, ...plain];
+    return [{ ...system, tools: stringifyJson(definitions) }, ...plain];
   }
   const instructions =
     format.separator === undefined
@@ -124,10 +125,10 @@ export function describeTools(
 /** Describes a tool in few tokens: without its schema's dialect, and without parameters where there are none. */
 function describeTool({ name, description, parameters }: FunctionTool): string {
   const hasParameters = isSchema(parameters.properties) && Object.keys(parameters.properties).length > 0;
-  return JSON.stringify({
+  return stringifyJson({
     name,
     description,
-    parameters: hasParameters ? { ...parameters, $schema: undefined } : undefined,
+    parameters: hasParameters ? keepWrittenForm({ ...parameters, $schema: undefined }, parameters) : undefined,
   });
 }
 
@@ -138,8 +139,8 @@ function toPlainMessage(message: ChatMessage, format: ToolCallFormat): ChatMessa
   const calls = (message.tool_calls ?? []) as readonly { function: { name: string; arguments: unknown } }[];
   const { open, close, separator, isList, argumentsKey } = format;
   const texts = calls.map(({ function: { name, arguments: args } }) => {
-    if (separator !== undefined) return `${open}${name}${separator}${JSON.stringify(args)}${close}`;
-    const call = `{"name": ${JSON.stringify(name)}, "${argumentsKey}": ${JSON.stringify(args)}}`;
+    if (separator !== undefined) return `${open}${name}${separator}${stringifyJson(args)}${close}`;
+    const call = `{"name": ${JSON.stringify(name)}, "${argumentsKey}": ${stringifyJson(args)}}`;
     return `${open}${isList ? `[${call}]` : call}${close}`;
   });
   return { role: message.role, content: [content, ...texts].filter((text) => text !== "").join("\n") };

@@ -2,7 +2,8 @@ import * as z from "zod";
 import { settingField } from "./setting-field.js";
 import { generationSettings } from "../../generation/generation-options.js";
 import { findNearestName, suggestNames } from "../../core/suggest.js";
-import { asJsonObject, isJsonObject } from "../../core/json.js";
+import { asJsonObject, isJsonObject, type JsonObject } from "../../core/json.js";
+import { parseLosslessJson } from "../../core/lossless-json.js";
 import { findIssue } from "../../core/schema-issue.js";
 import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { ChatMessage } from "../../models/text/index.js";
@@ -161,17 +162,17 @@ export const textContent = z
   ])
   .transform((content) => (typeof content === "string" ? content : content.map(({ text }) => text).join("")));
 
+/** A JSON object, which stays the parsed one: a copy would lose how its numbers and keys are written. */
+export const jsonObject = z.custom<JsonObject>(isJsonObject, "must be an object");
+
 const NO_PARAMETERS = { type: "object", properties: {} };
 
 /** Reads the schema of a tool's arguments: anything without one has none. */
-export const toolParameters = z
-  .record(z.string(), z.unknown())
-  .nullish()
-  .transform((schema) => {
-    if (schema === null || schema === undefined) return NO_PARAMETERS;
-    const isPlain = ["properties", "$ref", "anyOf", "oneOf"].every((name) => schema[name] === undefined);
-    return isPlain && !isSchema(schema.additionalProperties) ? { ...schema, ...NO_PARAMETERS } : schema;
-  });
+export const toolParameters = jsonObject.nullish().transform((schema) => {
+  if (schema === null || schema === undefined) return NO_PARAMETERS;
+  const isPlain = ["properties", "$ref", "anyOf", "oneOf"].every((name) => schema[name] === undefined);
+  return isPlain && !isSchema(schema.additionalProperties) ? { ...schema, ...NO_PARAMETERS } : schema;
+});
 
 export const toolName = z.string().regex(/^[\w.-]{1,128}$/, "must be 1 to 128 letters, digits, _, - or .");
 
@@ -186,7 +187,7 @@ export function toTemplateCall(id: string, name: string, args: unknown): Record<
  */
 export function parseArguments(text: string): unknown {
   try {
-    const value: unknown = text === "" ? {} : JSON.parse(text);
+    const value: unknown = text === "" ? {} : parseLosslessJson(text);
     return isSchema(value) ? value : text;
   } catch {
     return text;

@@ -37,14 +37,15 @@ export function* encodePrompt(
   const limit = maxEncoded(maxTokens);
   if (isMessages(input)) {
     const templateOptions = { tools, chatTemplate, variables, splitSpecialTokens };
-    const rendered = yield* renderChat(tokenizer(), input, templateOptions);
+    const messages = tokenizer().prepareToolCalls(input, templateOptions);
+    const rendered = yield* renderChat(tokenizer(), messages, templateOptions);
     checkLength(rendered.text);
     yield;
     const tokens = yield* tokenizer().encodeContinuationSteps(rendered, undefined, {}, limit);
     return {
       tokens,
       isContinuation: false,
-      truncatedTo: (length) => dropOldestMessages(tokenizer(), input, templateOptions, length),
+      truncatedTo: (length) => dropOldestMessages(tokenizer(), messages, templateOptions, length),
     };
   }
   if (typeof input === "string") checkLength(input);

@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { jsonEntries } from "../../core/lossless-json.js";
 
 /** A part of a multi-part message. */
 export interface ContentPart {
@@ -38,7 +39,7 @@ export function toTemplateMessages(messages: readonly ChatMessage[]): Record<str
         `Message ${index} is ${JSON.stringify(message)}. A message is an object with a role, such as { role: "user", content: "Hello" }.`,
       );
     const fields = Object.fromEntries(
-      Object.entries(message).filter(([, value]) => value !== null && value !== undefined),
+      jsonEntries(message).filter(([, value]) => value !== null && value !== undefined),
     );
     const reasoning = reasoningFields.map((field) => fields[field]).find((value) => value !== undefined);
     return reasoning === undefined ? fields : { thinking: reasoning, ...fields, reasoning_content: reasoning };

@@ -1,9 +1,11 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { jsonEntries } from "../../core/lossless-json.js";
 import { type Steps, runSteps } from "../../core/steps.js";
 import { chooseTemplate } from "./chat-templates.js";
 import { ContentMarker, collectTexts, markMessage, readMarked, requireNoncharacters } from "./content-marker.js";
 import { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 import { type ChatMessage, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
+import { type ArgumentsForm, prepareToolCalls, probeArgumentsForm } from "./tool-arguments.js";
 import { type RenderedText, sliceRendered } from "./rendered-text.js";
 
 /** Chat template options. */
@@ -33,6 +35,7 @@ export interface RenderOptions extends ChatOptions {
 interface ParsedTemplate {
   readonly template: ChatTemplate;
   readonly marker: ContentMarker;
+  argumentsForm?: ArgumentsForm;
 }
 
 /** Renders conversations with a tokenizer's chat templates, parsing each template once. */
@@ -98,6 +101,16 @@ export class ChatRenderer {
     return { text: marks.unmark(rendered), positions: Array.from(marks.findMarks(rendered)) };
   }
 
+  /** Returns messages whose tool calls have arguments in the form that the template prints. */
+  prepareToolCalls(messages: readonly ChatMessage[], options: ChatOptions): readonly ChatMessage[] {
+    return prepareToolCalls(messages, () => {
+      const parsed = this.parse(options);
+      return (parsed.argumentsForm ??= probeArgumentsForm((probe) =>
+        parsed.template.render(this.buildInput(probe, options)),
+      ));
+    });
+  }
+
   /** Whether the template marks what the assistant generates. */
   marksGeneration(options: ChatOptions): boolean {
     return this.parse(options).template.marksGeneration;
@@ -147,7 +160,7 @@ export class ChatRenderer {
         tools: options.tools ?? null,
         documents: null,
         add_generation_prompt: options.addGenerationPrompt ?? false,
-        ...options.variables,
+        ...Object.fromEntries(jsonEntries(options.variables ?? {})),
       },
       now: options.now,
     };

@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { JsonNumber, jsonEntries, jsonItems } from "../../core/lossless-json.js";
 import type { Steps } from "../../core/steps.js";
 import { ContentMarks } from "./jinja/content-marks.js";
 import { type RenderedText, unusedNoncharacters } from "./rendered-text.js";
@@ -133,9 +134,10 @@ export function collectTexts(value: Content): string[] {
   return texts;
 }
 
+/** Changes all strings of a JSON value, keys included; objects become maps, which keep the order of keys. */
 function mapTexts(value: Content, change: (text: string) => string): Content {
   if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [change(key), mapTexts(item, change)]));
+  if (Array.isArray(value)) return jsonItems(value).map((item) => mapTexts(item, change));
+  if (typeof value !== "object" || value === null || value instanceof JsonNumber) return value;
+  return new Map(jsonEntries(value).map(([key, item]) => [change(key), mapTexts(item, change)]));
 }

@@ -3,7 +3,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import { isNestedDeeper } from "../../core/json.js";
 import { type Steps, runSteps } from "../../core/steps.js";
 import { type AssistantSpan, findAssistantRanges, toTokenSpans } from "./assistant-spans.js";
-import { ChatRenderer, type RenderOptions } from "./chat-renderer.js";
+import { ChatRenderer, type ChatOptions, type RenderOptions } from "./chat-renderer.js";
 import { readChatTemplates } from "./chat-templates.js";
 import type { ChatMessage } from "./chat-messages.js";
 import { type SpecialTokenRole, readEosTokenIds, readSpecialTokens } from "./special-tokens.js";
@@ -320,6 +320,14 @@ export class Tokenizer {
   /** Renders what follows the content of a message; undefined if it is not printed once. @throws as `applyChatTemplate`. */
   renderAfter(messages: readonly ChatMessage[], index: number, options: RenderOptions = {}): RenderedText | undefined {
     return this.chatRenderer.renderAfter(messages, index, options);
+  }
+
+  /**
+   * Returns messages whose tool calls have their arguments in the form that the chat template prints, mostly an object: OpenAI's API
+   * and many files have them as JSON text, which `applyChatTemplate` leaves as it is, as in Transformers.
+   */
+  prepareToolCalls(messages: readonly ChatMessage[], options: ChatOptions = {}): readonly ChatMessage[] {
+    return this.chatRenderer.prepareToolCalls(messages, options);
   }
 
   /** Renders and encodes a conversation and locates the assistant's tokens. @throws as `applyChatTemplate`. */

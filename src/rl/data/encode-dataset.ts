@@ -1,6 +1,13 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { Tokenizer } from "../../models/text/index.js";
-import { countAnswers, countLossTokens, encodeExample, type SftExample, type TokenExample } from "./sft-example.js";
+import {
+  countAnswers,
+  countLossTokens,
+  encodeExample,
+  type ExampleOptions,
+  type SftExample,
+  type TokenExample,
+} from "./sft-example.js";
 
 /** Tokenized examples. */
 export interface EncodedDataset {
@@ -15,11 +22,9 @@ export interface EncodedDataset {
   readonly answers: number;
 }
 
-export interface EncodingOptions {
+export interface EncodingOptions extends ExampleOptions {
   /** Treatment of examples longer than `maxLength`. */
   readonly overlong: "truncate" | "skip" | "error";
-  /** Whether the loss is on the completions only. */
-  readonly assistantOnlyLoss: boolean;
   /** Maximum number of tokens of an example. */
   readonly maxLength: number;
 }
@@ -32,12 +37,12 @@ export interface EncodingOptions {
 export function encodeDataset(
   examples: readonly SftExample[],
   getTokenizer: () => Tokenizer,
-  { maxLength, overlong, assistantOnlyLoss }: EncodingOptions,
+  { maxLength, overlong, ...options }: EncodingOptions,
 ): EncodedDataset {
   let truncated = 0;
   const kept: TokenExample[] = [];
   examples.forEach((example, i) => {
-    const encoded = withLossMask(encodeWithIndex(example, i, getTokenizer), assistantOnlyLoss);
+    const encoded = encodeWithIndex(example, i, getTokenizer, options);
     const { length } = encoded.tokens;
     if (length > maxLength) {
       if (overlong === "error")
@@ -68,9 +73,14 @@ export function encodeDataset(
 const sumOf = (examples: readonly TokenExample[], count: (example: TokenExample) => number) =>
   examples.reduce((sum, example) => sum + count(example), 0);
 
-function encodeWithIndex(example: SftExample, index: number, getTokenizer: () => Tokenizer): TokenExample {
+function encodeWithIndex(
+  example: SftExample,
+  index: number,
+  getTokenizer: () => Tokenizer,
+  options: ExampleOptions,
+): TokenExample {
   try {
-    return encodeExample(example, getTokenizer);
+    return encodeExample(example, getTokenizer, options);
   } catch (error) {
     if (!(error instanceof LlamaGymError)) throw error;
     throw new LlamaGymError(error.code, `${describeSource(example, index)} is invalid: ${error.message}`, {
@@ -80,12 +90,6 @@ function encodeWithIndex(example: SftExample, index: number, getTokenizer: () =>
 }
 
 const describeSource = ({ source }: SftExample, index: number) => source ?? `Example ${index + 1}`;
-
-function withLossMask(example: TokenExample, assistantOnlyLoss: boolean): TokenExample {
-  return assistantOnlyLoss
-    ? example
-    : { tokens: example.tokens, lossMask: new Uint8Array(example.tokens.length).fill(1) };
-}
 
 function truncate({ tokens, lossMask }: TokenExample, length: number): TokenExample {
   return { tokens: tokens.slice(0, length), lossMask: Array.from(lossMask).slice(0, length) };

@@ -1,4 +1,4 @@
-import { readJsonLines } from "./read-examples.js";
+import { readRows } from "./read-rows.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { PromptRenderer } from "../rollout/prompt-renderer.js";
@@ -32,7 +32,7 @@ const RESERVED_COLUMNS = ["prompts", "completions", "completionIds"];
 const MAX_LISTED = 3;
 
 /**
- * Loads a dataset of rows or from a JSONL file, and tokenizes its prompts.
+ * Loads a dataset of rows or from a JSONL, JSON or CSV file, and tokenizes its prompts.
  * @throws FILE_NOT_FOUND, FILE_CORRUPT (file) or INVALID_ARGUMENT (rows) for a row without a prompt, and
  * CONTEXT_OVERFLOW for prompts that leave no room for `maxCompletionLength` tokens.
  */
@@ -60,10 +60,7 @@ export async function loadPromptDataset(
 }
 
 async function readRowsFromFile(path: string): Promise<readonly NamedRow[]> {
-  const { values } = await readJsonLines(path, {}, (fields, line) => ({
-    row: checkRow(fields),
-    name: `${path}, line ${line}`,
-  }));
+  const { values } = await readRows(path, {}, (fields, name) => ({ row: checkRow(fields), name }));
   return values;
 }
 
@@ -101,7 +98,7 @@ function encodePrompt(renderer: PromptRenderer, prompt: DatasetPrompt, name: str
   if (typeof prompt === "string") return renderer.tokenizer.encode(prompt);
   try {
     const conversation = renderer.startConversation();
-    conversation.add(...prompt);
+    conversation.add(...renderer.prepareToolCalls(prompt));
     return conversation.promptIds();
   } catch (error) {
     if (!(error instanceof LlamaGymError)) throw error;

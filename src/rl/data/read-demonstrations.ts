@@ -1,4 +1,5 @@
-import { readExample, readJsonLines, type InvalidLine } from "./read-examples.js";
+import { readExample } from "./read-examples.js";
+import { readRows, type InvalidLine } from "./read-rows.js";
 import type { SftExample } from "./sft-example.js";
 import type { Info } from "../../envs/info.js";
 import { LlamaGymError } from "../../core/errors.js";
@@ -39,14 +40,14 @@ export async function readDemonstrations(
   path: string,
   options: { readonly onInvalidLine?: "error" | "skip" } = {},
 ): Promise<DemonstrationFile> {
-  const { values, invalidLines } = await readJsonLines(path, options, (fields, line): Demonstration => {
-    const { systemPrompt, turns } = parseMessages(getMessages(readExample(fields, "chat")));
+  const { values, invalidLines } = await readRows(path, options, (fields, source): Demonstration => {
+    const { systemPrompt, turns } = parseMessages(getMessages(readExample(fields, "chat").example));
     const infos = Array.isArray(fields.infos) ? (fields.infos as readonly Info[]) : [];
     return {
       systemPrompt,
       turns: turns.map((turn, i) => (infos[i] === undefined ? turn : { ...turn, info: infos[i] })),
       return: typeof fields.return === "number" ? fields.return : undefined,
-      source: `${path}, line ${line}`,
+      source,
     };
   });
   if (values.length > 0) return { demonstrations: values, invalidLines };
@@ -55,6 +56,9 @@ export async function readDemonstrations(
 }
 
 function getMessages(example: SftExample): readonly ChatMessage[] {
+  const unsupported = ["tools", "variables"].find((name) => name in example);
+  if (unsupported !== undefined)
+    throw new Error(`a demonstration must not have ${unsupported === "tools" ? "tools" : "chat_template_kwargs"}.`);
   if ("messages" in example) return example.messages;
   const { prompt, completion } = "tokens" in example ? { prompt: "", completion: "" } : example;
   if (typeof prompt !== "string" && typeof completion !== "string") return [...prompt, ...completion];
@@ -66,7 +70,8 @@ function parseMessages(messages: readonly ChatMessage[]): Pick<Demonstration, "s
   const system: string[] = [];
   const turns: DemonstrationTurn[] = [];
   let userMessages: string[] = [];
-  for (const { role, content } of messages) {
+  for (const { role, content, weight = 1 } of messages) {
+    if (weight === 0 && role === "assistant") throw new Error("a demonstration must not have answers of weight 0.");
     if (typeof content !== "string") throw new Error(`the ${role} message must be text.`);
     if (role === "system") system.push(content);
     else if (role === "user") userMessages.push(content);

@@ -11,13 +11,19 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 async function read(lines: readonly (string | object)[], options?: ReadExamplesOptions) {
-  const path = join(folder, "examples.jsonl");
-  await writeFile(path, lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n"));
-  const { examples, invalidLines } = await readExamples(path, options);
+  const text = lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n");
+  return readText("examples.jsonl", text, options);
+}
+
+async function readText(name: string, text: string | Uint8Array, options?: ReadExamplesOptions) {
+  const path = join(folder, name);
+  await writeFile(path, text);
+  const { examples, invalidLines, unusedColumns } = await readExamples(path, options);
   return {
     examples: examples.map((example) => ({ ...example, source: undefined })),
-    lines: examples.map(({ source = "" }) => Number(source.replace(`${path}, line `, ""))),
+    lines: examples.map(({ source = "" }) => Number(source.replace(/.*, (line|row) /, ""))),
     invalidLines,
+    unusedColumns,
   };
 }
 
@@ -83,5 +89,232 @@ describe("readExamples", () => {
   it("rejects a missing file", async () => {
     await expect(readExamples(join(folder, "missing.jsonl"))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
     await expect(readExamples(folder)).rejects.toMatchObject({ code: "FILE_READ_FAILED" });
+  });
+
+  it("keeps system, tools and template variables of messages, prompts and conversations", async () => {
+    const wrapped = { type: "function", function: { name: "f", parameters: { type: "object" } } };
+    const inputs = { tools: [wrapped], variables: { enable_thinking: false } };
+    const columns = { system: "s", tools: [wrapped], chat_template_kwargs: inputs.variables };
+    const asText = { ...columns, tools: JSON.stringify([wrapped]), chat_template_kwargs: '{"enable_thinking": false}' };
+    const messages = [{ role: "system", content: "s" }, user("a"), assistant("b")];
+    for (const given of [columns, asText, { ...asText, tools: undefined, functions: [wrapped.function] }]) {
+      const { examples, unusedColumns } = await read([
+        { ...given, messages: messages.slice(1) },
+        { ...given, messages },
+        { ...given, prompt: "a", completion: "b" },
+        { ...given, instruction: "a", output: "b", input: "" },
+      ]);
+      const completion = { prompt: messages.slice(0, 2), completion: [messages[2]], ...inputs };
+      expect(examples).toEqual([{ messages, ...inputs }, { messages, ...inputs }, completion, completion]);
+      expect(unusedColumns).toEqual([]);
+    }
+    const conversations = [
+      { from: "human", value: "a" },
+      { from: "gpt", value: "b" },
+    ];
+    const { examples } = await read([{ conversations, tools: JSON.stringify([wrapped.function]), system: "" }]);
+    expect(examples).toEqual([{ messages: messages.slice(1), tools: [wrapped] }]);
+  });
+
+  it("reads LLaMA-Factory's history, whose answers are trained, and its function calls and observations", async () => {
+    const line = { instruction: "c", output: "d", history: [["a", "b"]], system: "s" };
+    expect((await read([line])).examples).toEqual([
+      { messages: [{ role: "system", content: "s" }, user("a"), assistant("b"), user("c"), assistant("d")] },
+    ]);
+    const conversations = [
+      { from: "human", value: "a" },
+      { from: "function_call", value: '{"name": "f", "arguments": {"x": 1}}' },
+      { from: "observation", value: "2" },
+      { from: "gpt", value: "b" },
+    ];
+    const call = { type: "function", function: { name: "f", arguments: { x: 1 } } };
+    expect((await read([{ conversations }])).examples).toEqual([
+      {
+        messages: [
+          user("a"),
+          { role: "assistant", content: "", tool_calls: [call] },
+          { role: "tool", content: "2" },
+          assistant("b"),
+        ],
+      },
+    ]);
+  });
+
+  it.each(["gpt", "chatgpt", "model", "assistant"])("reads answers from %s", async (from) => {
+    const conversations = [
+      { from: "human", value: "a" },
+      { from, value: "b" },
+    ];
+    expect((await read([{ conversations }])).examples).toEqual([{ messages: [user("a"), assistant("b")] }]);
+  });
+
+  it("reads OpenAI's function calls, and calls as text", async () => {
+    const call = { name: "f", arguments: '{"x": 1}' };
+    const messages = [
+      user("a"),
+      { role: "assistant", content: null, function_call: call },
+      { role: "function", name: "f", content: "2" },
+    ];
+    const calls = [{ type: "function", function: call }];
+    expect((await read([{ messages }])).examples).toEqual([
+      {
+        messages: [
+          user("a"),
+          { role: "assistant", content: undefined, tool_calls: calls },
+          { role: "tool", name: "f", content: "2" },
+        ],
+      },
+    ]);
+    const written = [user("a"), { role: "assistant", tool_calls: JSON.stringify(calls) }];
+    expect((await read([{ messages: written }])).examples).toMatchObject([{ messages: [{}, { tool_calls: calls }] }]);
+  });
+
+  it.each([{ weight: 0 }, { train: false }, { training: false, weight: 0 }])(
+    "reads %j of an answer as its weight",
+    async (flags) => {
+      const messages = [user("a"), { ...assistant("b"), ...flags }, user("c"), { ...assistant("d"), train: true }];
+      expect((await read([{ messages }])).examples).toEqual([
+        { messages: [user("a"), { ...assistant("b"), weight: 0 }, user("c"), { ...assistant("d"), weight: 1 }] },
+      ]);
+    },
+  );
+
+  it("reads the form of a row whose other forms are null", async () => {
+    const nothing = {
+      messages: null,
+      conversations: null,
+      tokens: null,
+      prompt: null,
+      completion: null,
+      text: null,
+      system: null,
+      tools: null,
+    };
+    const { examples } = await read([
+      { ...nothing, prompt: "a", completion: "b" },
+      { ...nothing, text: "a" },
+      { ...nothing, messages: [user("a"), { ...assistant("b"), weight: null, tool_calls: null }] },
+      { ...nothing, tokens: [1, 2], mask: [0, 1] },
+    ]);
+    expect(examples).toMatchObject([
+      { prompt: "a", completion: "b" },
+      { prompt: "", completion: "a" },
+      { messages: [user("a"), assistant("b")] },
+      { tokens: [1, 2], lossMask: [0, 1] },
+    ]);
+  });
+
+  it("reads tokens as Transformers and TRL write them", async () => {
+    const { examples } = await read([
+      { input_ids: [1, 2, 3], labels: [-100, 2, -100], attention_mask: [1, 1, 1] },
+      { input_ids: [1, 2, 3], completion_mask: [0, 1, 1], assistant_masks: [1, 0, 1] },
+      { input_ids: [1, 2, 3] },
+    ]);
+    expect(examples.map((example) => "lossMask" in example && example.lossMask)).toEqual([
+      [0, 1, 0],
+      [0, 0, 1],
+      [1, 1, 1],
+    ]);
+  });
+
+  it("names the columns that are not used", async () => {
+    const { unusedColumns } = await read([
+      { instruction: "a", output: "b", context: "c", category: null },
+      { messages: [user("a"), assistant("b")], prompt: "a", id: 1 },
+      { env: "blackjack", return: 1, infos: [], messages: [user("a"), assistant("b")] },
+    ]);
+    expect(unusedColumns).toEqual(["context", "prompt", "id"]);
+  });
+
+  const chat = { messages: [user("a"), assistant("b")] };
+  it.each([
+    [{ ...chat, tools: "f" }, /line 1: it has "tools" as text that is not JSON/],
+    [{ ...chat, tools: { name: "f" } }, /"tools" must be an array of JSON schemas/],
+    [{ ...chat, tools: [chat], functions: [chat] }, /both "tools" and "functions"/],
+    [{ ...chat, chat_template_kwargs: [1] }, /"chat_template_kwargs" must be an object/],
+    [{ ...chat, chat_template_kwargs: { chat_template: "x" } }, /must not have "chat_template"/],
+    [
+      { messages: [{ role: "system", content: "x" }, ...chat.messages], system: "y" },
+      /"system" and a system message with another/,
+    ],
+    [{ ...chat, images: ["a.png"] }, /"images" is not supported/],
+    [
+      { messages: [{ role: "user", content: [{ type: "image_url" }] }, assistant("b")] },
+      /message 1 has a part of type "image_url"/,
+    ],
+    [{ messages: [user("a"), { ...assistant("b"), weight: 0.5 }] }, /message 2 has 0\.5 as "weight"/],
+    [
+      { messages: [user("a"), { ...assistant("b"), weight: 1, train: false }] },
+      /message 2 has a "train" that contradicts "weight"/,
+    ],
+    [{ messages: [{ ...user("a"), train: true }, assistant("b")] }, /message 1 of the user has "train"/],
+    [{ messages: [user("a"), { ...assistant("b"), train_detail: [{}] }] }, /"train_detail", which is not supported/],
+    [
+      {
+        conversations: [
+          { from: "narrator", value: "a" },
+          { from: "gpt", value: "b" },
+        ],
+      },
+      /message 1 is from "narrator"; known are human, /,
+    ],
+    [
+      {
+        conversations: [
+          { from: "human", value: "a" },
+          { from: "function_call", value: "f(1)" },
+        ],
+      },
+      /message 2 has "function_call" as text that is not JSON/,
+    ],
+    [{ messages: ["a"] }, /message 1 is not an object/],
+    [{ instruction: "a", output: "b", history: ["c"] }, /"history" must be an array of pairs/],
+    [{ question: "a", answer: "b", input: "c" }, /both "question" and "input"/],
+    [{ prompt: "a", completion: "b", response: "c" }, /both "completion" and "response"/],
+    [{ input_ids: [1, 2], labels: [1, 3] }, /label 2 must be the token itself \(2\) or -100, got 3/],
+    [{ input_ids: [1, 2], labels: [1] }, /"input_ids" and "labels" must be arrays of integers of equal length/],
+    [{ input_ids: [0, 2], attention_mask: [0, 1] }, /token 1 is padding/],
+    [{ input_ids: ["1"] }, /"input_ids" must be an array of integers/],
+  ])("rejects %j by name", async (row, message) => {
+    await expect(read([row])).rejects.toThrow(message);
+  });
+
+  describe("of other formats", () => {
+    it("reads a JSON array, and names a row by its number", async () => {
+      const rows = [
+        { prompt: "a", completion: "b" },
+        { prompt: "c", completion: "d" },
+      ];
+      const { examples, lines } = await readText("rows.json", `\uFEFF \n${JSON.stringify(rows, null, 2)}`);
+      expect(examples).toEqual(rows);
+      expect(lines).toEqual([1, 2]);
+      await expect(readText("rows.json", '[{"prompt": "a"}]')).rejects.toThrow(/rows\.json, row 1: it must have/);
+      await expect(readText("rows.json", '[{"prompt": "a"')).rejects.toThrow(/rows\.json: invalid JSON/);
+      const skipped = await readText("rows.json", JSON.stringify([3, ...rows]), { onInvalidLine: "skip" });
+      expect(skipped.invalidLines).toMatchObject([{ line: 1, name: "row 1" }]);
+    });
+
+    it("reads CSV and TSV, with JSON in cells", async () => {
+      const messages = JSON.stringify([user("a"), assistant("b")]).replaceAll('"', '""');
+      const csv = `\uFEFFprompt,completion,messages\r\na,"b, ""c""\nd",\r\n\r\n,,"${messages}"\r\n`;
+      const { examples, lines } = await readText("rows.csv", csv);
+      expect(examples).toEqual([{ prompt: "a", completion: 'b, "c"\nd' }, chat]);
+      expect(lines).toEqual([2, 5]);
+      expect((await readText("rows.tsv", "prompt\tcompletion\na,b\tc")).examples).toEqual([
+        { prompt: "a,b", completion: "c" },
+      ]);
+    });
+
+    it.each([
+      ["rows.csv", "prompt,completion\na", /rows\.csv, line 2: it has 1 cells, but the header has 2 columns/],
+      ["rows.csv", 'prompt,completion\na,"b', /rows\.csv: line 2: the quote that opens a cell is not closed/],
+      ["rows.csv", 'prompt,completion\n"a"b,c', /rows\.csv: line 2: text follows the closing quote/],
+      ["rows.csv", "prompt,prompt\na,b", /two columns have the name "prompt"/],
+      ["rows.parquet", "PAR1\u0000", /is a Parquet file; .* Convert it first, .* with python -c/],
+      ["rows.jsonl.gz", Uint8Array.of(0x1f, 0x8b, 8, 0), /is a gzip file/],
+      ["rows.json", '{\n  "data": []\n}', /line 1: invalid JSON .* one JSON object per line, or is one array/],
+    ])("rejects %s with %j", async (name, text, message) => {
+      await expect(readText(name, text)).rejects.toThrow(message);
+    });
   });
 });

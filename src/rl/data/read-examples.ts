@@ -1,163 +1,191 @@
-import { fs } from "#platform";
-import { errorMessage, LlamaGymError } from "../../core/errors.js";
-import { toReadError } from "../../models/files/file-errors.js";
-import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
-import type { SftExample } from "./sft-example.js";
+import { isJsonObject, type JsonObject } from "../../core/json.js";
+import type { ChatMessage } from "../../models/text/index.js";
+import { readJsonField } from "./read-json-field.js";
+import { readMessages } from "./read-messages.js";
+import { readRows, type InvalidLine, type ReadRowsOptions, type RowFields } from "./read-rows.js";
+import { readTokenExample, TOKEN_KEYS } from "./read-token-example.js";
+import type { SftExample, TemplateInputs } from "./sft-example.js";
+
+export type { InvalidLine } from "./read-rows.js";
 
 /** Options of `readExamples`. */
-export interface ReadExamplesOptions {
-  /** Whether an invalid line throws (the default) or is skipped. */
-  readonly onInvalidLine?: "error" | "skip";
+export interface ReadExamplesOptions extends ReadRowsOptions {
   /** How text prompts and completions are read: as one text (the default), or as a user and an assistant message. */
   readonly prompts?: "text" | "chat";
-}
-
-/** An invalid line of a JSONL file. */
-export interface InvalidLine {
-  /** Line number, from 1. */
-  readonly line: number;
-  readonly reason: string;
 }
 
 /** Examples read from a file, with its invalid lines. */
 export interface ReadExamples {
   readonly examples: readonly SftExample[];
   readonly invalidLines: readonly InvalidLine[];
+  /** Columns with values that are not part of any example. */
+  readonly unusedColumns: readonly string[];
 }
 
 /** Keys of prompts and completions, in order of precedence. */
 const PROMPT_KEYS = ["prompt", "instruction", "question", "input"];
 const COMPLETION_KEYS = ["completion", "output", "response", "answer"];
+const MESSAGE_KEYS = ["messages", "conversations"];
+/** Columns of all examples that a chat template renders. */
+const TEMPLATE_KEYS = ["system", "tools", "functions", "chat_template_kwargs"];
+/** Columns of media, which no text model reads. */
+const MEDIA_KEYS = ["image", "images", "video", "videos", "audio", "audios"];
+/** Options of rendering that a row cannot set. */
+const RESERVED_VARIABLES = ["chat_template", "add_generation_prompt", "continue_final_message"];
+/** Columns of demonstrations. */
+const DEMONSTRATION_KEYS = ["env", "return", "infos"];
 
-/** Roles by their ShareGPT names. */
-const SHAREGPT_ROLES: Readonly<Record<string, string>> = { human: "user", gpt: "assistant" };
-
-/** The JSON object of a line. */
-type LineFields = Readonly<Record<string, unknown>>;
+/** An example and the columns that it is made of. */
+interface ReadExample {
+  readonly example: SftExample;
+  readonly usedColumns: readonly string[];
+}
 
 /**
- * Reads examples from a JSONL file of objects with `messages` (or ShareGPT's `conversations`), a prompt (`prompt`,
- * `instruction`, `question`, `input`) and a completion (`completion`, `output`, `response`, `answer`), `text`, or
- * `tokens` and `mask`. A `system` text precedes the prompt. Empty lines are ignored.
- * @throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT with the line number.
+ * Reads examples from a JSONL, JSON or CSV file of objects with `messages` (or ShareGPT's `conversations`), a prompt (`prompt`,
+ * `instruction`, `question`, `input`) and a completion (`completion`, `output`, `response`, `answer`), `text`, or tokens
+ * (`input_ids` and `labels`, or `tokens` and `mask`). A `system` text precedes messages and prompts, `history` has earlier
+ * questions and answers; `tools` and `chat_template_kwargs` are for the chat template.
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED, and FILE_CORRUPT with the line number.
  */
 export async function readExamples(
   path: string,
   { onInvalidLine = "error", prompts = "text" }: ReadExamplesOptions = {},
 ): Promise<ReadExamples> {
-  const read = await readJsonLines(path, { onInvalidLine }, (fields, line) => ({
-    ...readExample(fields, prompts),
-    source: `${path}, line ${line}`,
-  }));
-  return { examples: read.values, invalidLines: read.invalidLines };
+  const unused = new Set<string>();
+  const read = await readRows(path, { onInvalidLine }, (fields, source): SftExample => {
+    const { example, usedColumns } = readExample(fields, prompts);
+    const known = [...usedColumns, ...DEMONSTRATION_KEYS];
+    for (const key of Object.keys(withoutNulls(fields))) if (!known.includes(key)) unused.add(key);
+    return { ...example, source };
+  });
+  return { examples: read.values, invalidLines: read.invalidLines, unusedColumns: [...unused] };
 }
 
-/**
- * Reads a JSONL file by calling `read` with each line's object; a line for which it throws is invalid. Empty lines are ignored.
- *
- * @throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT with the line number.
- */
-export async function readJsonLines<Value>(
-  path: string,
-  { onInvalidLine = "error" }: Pick<ReadExamplesOptions, "onInvalidLine">,
-  read: (fields: LineFields, line: number) => Value,
-): Promise<{ readonly values: readonly Value[]; readonly invalidLines: readonly InvalidLine[] }> {
-  const values: Value[] = [];
-  const invalidLines: InvalidLine[] = [];
-  let line = 0;
-  try {
-    for await (const text of fs.readLines(path)) {
-      line++;
-      if (text.trim() === "") continue;
-      try {
-        values.push(read(parseObject(text), line));
-      } catch (error) {
-        const reason = errorMessage(error);
-        if (onInvalidLine === "error")
-          throw new LlamaGymError("FILE_CORRUPT", `${path}, line ${line}: ${reason}`, { cause: error });
-        invalidLines.push({ line, reason });
-      }
-    }
-  } catch (error) {
-    throw toReadError(path, error);
-  }
-  return { values, invalidLines };
-}
-
-function parseObject(text: string): LineFields {
-  let value: unknown;
-  try {
-    // A byte order mark may precede the first line.
-    value = JSON.parse(text.replace(/^\uFEFF/, ""));
-  } catch (error) {
-    throw new Error(`invalid JSON (${errorMessage(error)}).`, { cause: error });
-  }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as LineFields;
-  throw new Error('the line must be a JSON object, such as { "messages": [...] }.');
-}
-
-/** Reads the example of a line. @throws Error with the reason, for an object that is not an example. */
-export function readExample(fields: LineFields, prompts: "text" | "chat"): SftExample {
-  if (fields.messages !== undefined || fields.conversations !== undefined) return parseChatExample(fields);
-  if (fields.tokens !== undefined) return parseTokenExample(fields);
-  const completion = firstValue(fields, COMPLETION_KEYS);
-  const prompt = firstValue(fields, PROMPT_KEYS);
-  if (completion !== undefined && prompt !== undefined)
-    return parseCompletionExample(fields, prompt, completion, prompts);
-  if (typeof fields.text === "string") return { prompt: "", completion: fields.text };
-  const keys = Object.keys(fields).join(", ");
+/** Reads the example of a row, in which null means nothing. @throws Error with the reason, for an object that is not an example. */
+export function readExample(row: RowFields, prompts: "text" | "chat"): ReadExample {
+  const fields = withoutNulls(row);
+  const media = MEDIA_KEYS.find((key) => isFilled(fields[key]));
+  if (media !== undefined) throw new Error(`"${media}" is not supported; only text is trained.`);
+  const messagesKey = MESSAGE_KEYS.find((key) => fields[key] !== undefined);
+  if (messagesKey !== undefined)
+    return { example: readChatExample(fields, messagesKey), usedColumns: [messagesKey, ...TEMPLATE_KEYS] };
+  if (fields.tokens !== undefined || fields.input_ids !== undefined)
+    return { example: readTokenExample(fields), usedColumns: TOKEN_KEYS };
+  const completionKey = findText(fields, COMPLETION_KEYS);
+  const promptKey = findText(fields, PROMPT_KEYS);
+  if (completionKey !== undefined && promptKey !== undefined)
+    return readCompletionExample(fields, promptKey, completionKey, prompts);
+  if (typeof fields.text === "string")
+    return { example: { prompt: "", completion: fields.text }, usedColumns: ["text"] };
+  const keys = Object.keys(row).join(", ");
   throw new Error(
     `it must have "messages", a prompt (${PROMPT_KEYS.join(", ")}) with a completion (${COMPLETION_KEYS.join(", ")}), ` +
-      `"text" or "tokens"; its keys are ${keys === "" ? "none" : keys}.`,
+      `"text", "input_ids" or "tokens"; its keys are ${keys === "" ? "none" : keys}.`,
   );
 }
 
-function parseChatExample({ messages, conversations, tools }: LineFields): SftExample {
-  const list = parseMessages(messages ?? conversations);
-  if (!list.some(({ role }) => role === "assistant")) throw new Error("there is no assistant message.");
-  return Array.isArray(tools) ? { messages: list, tools: tools as ToolDefinition[] } : { messages: list };
+/** Returns the columns that have a value: in rows of several forms, those of the other forms are null. */
+const withoutNulls = (fields: RowFields): RowFields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
+
+const isFilled = (value: unknown) =>
+  value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
+
+function readChatExample(fields: RowFields, key: string): SftExample {
+  const messages = prependSystem(fields, readMessages(fields[key]));
+  if (!messages.some(({ role }) => role === "assistant")) throw new Error("there is no assistant message.");
+  return { messages, ...readTemplateInputs(fields, key === "conversations") };
 }
 
-function parseMessages(value: unknown): ChatMessage[] {
-  if (!Array.isArray(value) || value.length === 0) throw new Error("messages must be a non-empty array.");
-  return value.map((message: unknown, i) => {
-    const { from, value: content, ...fields } = message as LineFields;
-    const role = fields.role ?? (typeof from === "string" ? (SHAREGPT_ROLES[from] ?? from) : undefined);
-    if (typeof role !== "string") throw new Error(`message ${i + 1} has no role.`);
-    return { content: content as string, ...fields, role };
-  });
+function prependSystem({ system }: RowFields, messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  if (!isFilled(system)) return messages;
+  if (typeof system !== "string") throw new Error('"system" must be text.');
+  if (messages[0].role !== "system") return [{ role: "system", content: system }, ...messages];
+  if (messages[0].content === system) return messages;
+  throw new Error('it has "system" and a system message with another text. Remove one of them.');
 }
 
-function parseCompletionExample(
-  fields: LineFields,
-  prompt: unknown,
-  completion: unknown,
+/** Reads what a row gives the chat template. Functions without a type are wrapped where the form of the row has no other ones. */
+function readTemplateInputs(fields: RowFields, isWrapped: boolean): TemplateInputs {
+  const given = ["tools", "functions"].filter((key) => isFilled(fields[key]));
+  if (given.length > 1) throw new Error('it has both "tools" and "functions". Remove one of them.');
+  const [key] = given;
+  const tools = key === undefined ? [] : readField(key, fields[key]);
+  if (!Array.isArray(tools) || !tools.every(isJsonObject))
+    throw new Error(`"${key}" must be an array of JSON schemas of functions, or its JSON text.`);
+  const wrap = (tool: JsonObject) =>
+    (isWrapped || key === "functions") && tool.function === undefined ? { type: "function", function: tool } : tool;
+  const variables = readField("chat_template_kwargs", fields.chat_template_kwargs ?? {});
+  if (!isJsonObject(variables)) throw new Error('"chat_template_kwargs" must be an object of template variables.');
+  const reserved = RESERVED_VARIABLES.find((name) => name in variables);
+  if (reserved !== undefined) throw new Error(`"chat_template_kwargs" must not have "${reserved}".`);
+  return {
+    ...(tools.length > 0 && { tools: tools.map(wrap) }),
+    ...(Object.keys(variables).length > 0 && { variables }),
+  };
+}
+
+function readField(name: string, value: unknown): unknown {
+  try {
+    return readJsonField(name, value);
+  } catch (error) {
+    throw new Error(`it ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+function readCompletionExample(
+  fields: RowFields,
+  promptKey: string,
+  completionKey: string,
   prompts: "text" | "chat",
-): SftExample {
-  const { system } = fields;
+): ReadExample {
+  const [prompt, completion] = [fields[promptKey], fields[completionKey]];
+  const isAlpaca = promptKey === "instruction";
+  checkSingle(fields, PROMPT_KEYS, isAlpaca ? ["instruction", "input"] : [promptKey]);
+  checkSingle(fields, COMPLETION_KEYS, [completionKey]);
+  const usedColumns = [promptKey, completionKey, "history", ...(isAlpaca ? ["input"] : []), ...TEMPLATE_KEYS];
+  const inputs = readTemplateInputs(fields, false);
+  const history = readHistory(fields.history);
   const isText = typeof prompt === "string" && typeof completion === "string";
-  if (isText && prompts === "text" && system === undefined) return { prompt: appendInput(fields, prompt), completion };
+  const isPlain = history.length === 0 && !isFilled(fields.system) && Object.keys(inputs).length === 0;
+  if (isText && prompts === "text" && isPlain)
+    return { example: { prompt: appendInput(fields, prompt), completion }, usedColumns };
   const promptMessages =
-    typeof prompt === "string" ? [{ role: "user", content: appendInput(fields, prompt) }] : parseMessages(prompt);
-  const withSystem =
-    typeof system === "string" ? [{ role: "system", content: system }, ...promptMessages] : promptMessages;
+    typeof prompt === "string" ? [{ role: "user", content: appendInput(fields, prompt) }] : readMessages(prompt);
   const completionMessages =
-    typeof completion === "string" ? [{ role: "assistant", content: completion }] : parseMessages(completion);
-  return { prompt: withSystem, completion: completionMessages };
+    typeof completion === "string" ? [{ role: "assistant", content: completion }] : readMessages(completion);
+  // The answers of the history are trained, as in LLaMA-Factory.
+  const example =
+    history.length > 0
+      ? { messages: prependSystem(fields, [...history, ...promptMessages, ...completionMessages]), ...inputs }
+      : { prompt: prependSystem(fields, promptMessages), completion: completionMessages, ...inputs };
+  return { example, usedColumns };
 }
 
-function appendInput({ instruction, input }: LineFields, prompt: string): string {
+/** @throws Error if a row has several prompts or completions, of which all but one would be lost. */
+function checkSingle(fields: RowFields, keys: readonly string[], used: readonly string[]): void {
+  const other = keys.find((key) => isFilled(fields[key]) && !used.includes(key));
+  if (other === undefined) return;
+  throw new Error(`it has both "${used[0]}" and "${other}". Remove or rename one of them.`);
+}
+
+/** Reads earlier questions and answers: LLaMA-Factory's list of pairs. */
+function readHistory(value: unknown): ChatMessage[] {
+  const pairs = readField("history", value ?? []);
+  const isPair = (pair: unknown): pair is readonly [string, string] =>
+    Array.isArray(pair) && pair.length === 2 && pair.every((text) => typeof text === "string");
+  if (!Array.isArray(pairs) || !pairs.every(isPair))
+    throw new Error('"history" must be an array of pairs of texts, each a question and its answer.');
+  return pairs.flatMap(([question, answer]) => [
+    { role: "user", content: question },
+    { role: "assistant", content: answer },
+  ]);
+}
+
+function appendInput({ instruction, input }: RowFields, prompt: string): string {
   return prompt === instruction && typeof input === "string" && input !== "" ? `${prompt}\n\n${input}` : prompt;
 }
 
-function parseTokenExample({ tokens, mask: lossMask }: LineFields): SftExample {
-  const isIntegerArray = (list: unknown): list is number[] =>
-    Array.isArray(list) && list.every((item) => Number.isSafeInteger(item));
-  if (isIntegerArray(tokens) && isIntegerArray(lossMask) && tokens.length === lossMask.length)
-    return { tokens, lossMask };
-  throw new Error('"tokens" and "mask" must be arrays of integers of equal length.');
-}
-
-function firstValue(fields: LineFields, keys: readonly string[]): unknown {
-  return keys.map((key) => fields[key]).find((value) => typeof value === "string" || Array.isArray(value));
-}
+const findText = (fields: RowFields, keys: readonly string[]) =>
+  keys.find((key) => typeof fields[key] === "string" || Array.isArray(fields[key]));

@@ -50,6 +50,31 @@ describe("encodeExample", () => {
     expect(lossTexts({ prompt, completion: [{ role: "assistant", content: "five" }] })).toEqual(["five<|im_end|>"]);
   });
 
+  it("does not train answers whose weight is 0, with or without the prompt", () => {
+    const messages = [
+      { role: "user", content: "one" },
+      { role: "assistant", content: "two", weight: 0 },
+      { role: "user", content: "three" },
+      { role: "assistant", content: "four", weight: 1 },
+    ];
+    expect(lossTexts({ messages })).toEqual(["four<|im_end|>"]);
+    const { tokens, lossMask } = encodeExample({ messages }, () => tokenizer, { assistantOnlyLoss: false });
+    const untrained = tokens.filter((_, i) => lossMask[i] === 0);
+    expect(tokenizer.decodeContinuation(untrained)).toBe("two<|im_end|>");
+    expect(tokenizer.decode(tokens)).toBe(tokenizer.applyChatTemplate(messages));
+    const call = { role: "assistant", content: "", tool_calls: [], reasoning: "x", weight: 0 };
+    expect(lossTexts({ messages: [...messages, call] })).toEqual(["four<|im_end|>"]);
+    expect(() => lossTexts({ messages: [messages[0], { ...messages[1], weight: 2 }] })).toThrow(/must be 0, .* got 2/);
+  });
+
+  it("rejects tokens that the model does not have", () => {
+    const encode = (tokens: number[]) =>
+      encodeExample({ tokens, lossMask: tokens.map(() => 1) }, () => tokenizer, { vocabSize: 10 });
+    expect(encode([0, 9]).tokens).toEqual([0, 9]);
+    expect(() => encode([0, 10])).toThrow(/token 2 is 10, but the model's tokens are 0 to 9/);
+    expect(() => encode([-1])).toThrow(/token 1 is -1/);
+  });
+
   it("rejects an answer that the chat template leaves out, unless it belongs to the prompt", () => {
     const question = { role: "user", content: "stay?" };
     const call = { role: "assistant", content: "", tool_calls: [{ function: { name: "stay", arguments: {} } }] };

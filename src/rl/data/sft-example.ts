@@ -1,4 +1,4 @@
-import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, type LlamaGymError } from "../../core/errors.js";
 import { excerpt } from "../../core/format.js";
 import type { ChatMessage, Tokenizer, ToolDefinition } from "../../models/text/index.js";
 
@@ -8,15 +8,21 @@ interface ExampleSource {
   readonly source?: string;
 }
 
-/** A conversation; the loss is on the assistant's messages. */
-export interface ChatExample extends ExampleSource {
-  readonly messages: readonly ChatMessage[];
+/** What the chat template renders in addition to messages. */
+export interface TemplateInputs {
   /** Functions that the chat template lists. */
   readonly tools?: readonly ToolDefinition[];
+  /** Further template variables, such as { enable_thinking: false }: TRL's `chat_template_kwargs`. */
+  readonly variables?: Readonly<Record<string, unknown>>;
+}
+
+/** A conversation; the loss is on the assistant's messages, except those whose `weight` is 0. */
+export interface ChatExample extends ExampleSource, TemplateInputs {
+  readonly messages: readonly ChatMessage[];
 }
 
 /** A prompt and its completion, each as text or messages; the loss is on the completion and its end token. */
-export interface CompletionExample extends ExampleSource {
+export interface CompletionExample extends ExampleSource, TemplateInputs {
   readonly prompt: string | readonly ChatMessage[];
   readonly completion: string | readonly ChatMessage[];
 }
@@ -30,40 +36,79 @@ export interface TokenExample extends ExampleSource {
 /** Conversation, or prompt and completion, to train on. */
 export type SftExample = ChatExample | CompletionExample | TokenExample;
 
+/** How examples are tokenized. */
+export interface ExampleOptions {
+  /** Whether the loss is on the completions only. Default true. */
+  readonly assistantOnlyLoss?: boolean;
+  /** Number of tokens of the model, for examples of tokens. */
+  readonly vocabSize?: number;
+}
+
 /**
- * Tokenizes an example. Loss tokens are those of the assistant's messages with their end tokens, or of the completion.
- * `getTokenizer` is called only for text.
- * @throws INVALID_ARGUMENT for a mask of the wrong length and for an answer that the chat template's text does not show, and
- * the errors of the chat template.
+ * Tokenizes an example. Loss tokens are those of the assistant's messages with their end tokens, or of the completion; without
+ * `assistantOnlyLoss` all tokens but those of messages whose weight is 0. `getTokenizer` is called only for text.
+ * @throws INVALID_ARGUMENT for a mask of the wrong length, for a token that the model does not have and for an answer that the chat
+ * template's text does not show, and the errors of the chat template.
  */
-export function encodeExample(example: SftExample, getTokenizer: () => Tokenizer): TokenExample {
-  if ("tokens" in example) return checkTokenExample(example);
+export function encodeExample(
+  example: SftExample,
+  getTokenizer: () => Tokenizer,
+  { assistantOnlyLoss = true, vocabSize }: ExampleOptions = {},
+): TokenExample {
+  if ("tokens" in example) {
+    const checked = checkTokenExample(example, vocabSize);
+    return assistantOnlyLoss ? checked : withAllTokens(checked.tokens);
+  }
   const tokenizer = getTokenizer();
-  if ("messages" in example) return encodeMessages(example.messages, 0, tokenizer, example.tools);
+  if ("messages" in example) return encodeMessages(example.messages, 0, { tokenizer, assistantOnlyLoss, ...example });
   const { prompt, completion } = example;
-  if (typeof prompt === "string" && typeof completion === "string") return encodeTexts(prompt, completion, tokenizer);
+  if (typeof prompt === "string" && typeof completion === "string") {
+    const encoded = encodeTexts(prompt, completion, tokenizer);
+    return assistantOnlyLoss ? encoded : withAllTokens(encoded.tokens);
+  }
   const promptMessages = typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt;
   const completionMessages = typeof completion === "string" ? [{ role: "assistant", content: completion }] : completion;
-  return encodeMessages([...promptMessages, ...completionMessages], promptMessages.length, tokenizer);
+  return encodeMessages([...promptMessages, ...completionMessages], promptMessages.length, {
+    tokenizer,
+    assistantOnlyLoss,
+    ...example,
+  });
+}
+
+interface MessageOptions extends TemplateInputs {
+  readonly tokenizer: Tokenizer;
+  readonly assistantOnlyLoss: boolean;
 }
 
 /** Encodes a conversation; messages before `firstTrained` have no loss tokens. */
 function encodeMessages(
-  messages: readonly ChatMessage[],
+  weighted: readonly ChatMessage[],
   firstTrained: number,
-  tokenizer: Tokenizer,
-  tools?: readonly ToolDefinition[],
+  { tokenizer, assistantOnlyLoss, tools, variables }: MessageOptions,
 ): TokenExample {
-  const { ids, assistantSpans, spanMessages, missingAnswers } = tokenizer.encodeChat(messages, { tools });
-  const missing = missingAnswers.find((index) => index >= firstTrained);
+  const messages = tokenizer.prepareToolCalls(weighted.map(withoutWeight), { tools });
+  const { ids, assistantSpans, spanMessages, missingAnswers } = tokenizer.encodeChat(messages, { tools, variables });
+  const isTrained = (index: number) => index >= firstTrained && weighted[index].weight !== 0;
+  const missing = missingAnswers.find(isTrained);
   if (missing !== undefined) throw missingAnswerError(messages[missing], missing);
-  const lossMask = new Uint8Array(ids.length);
+  const lossMask = new Uint8Array(ids.length).fill(assistantOnlyLoss ? 0 : 1);
   let message = 0;
   assistantSpans.forEach(([start, end], i) => {
     message = spanMessages[i] ?? message;
-    if (message >= firstTrained) lossMask.fill(1, start, end);
+    if (assistantOnlyLoss && isTrained(message)) lossMask.fill(1, start, end);
+    if (!assistantOnlyLoss && weighted[message].weight === 0) lossMask.fill(0, start, end);
   });
   return { tokens: ids, lossMask };
+}
+
+/** Removes the weight of a message, which is not for the model. @throws INVALID_ARGUMENT for one that is not 0 or 1. */
+function withoutWeight(weighted: ChatMessage): ChatMessage {
+  const { weight, ...message } = weighted;
+  if (weight === undefined || weight === null) return weighted;
+  if (weight === 0 || weight === 1) return message;
+  throw invalidArgument(
+    `The weight of a message must be 0, for an answer that is not trained, or 1, got ${JSON.stringify(weight)}.`,
+  );
 }
 
 function missingAnswerError(answer: ChatMessage, index: number): LlamaGymError {
@@ -77,6 +122,11 @@ function missingAnswerError(answer: ChatMessage, index: number): LlamaGymError {
 /** Maximum characters of an answer in an error. */
 const MAX_ANSWER_LENGTH = 200;
 
+const withAllTokens = (tokens: readonly number[]): TokenExample => ({
+  tokens,
+  lossMask: new Uint8Array(tokens.length).fill(1),
+});
+
 function encodeTexts(prompt: string, completion: string, tokenizer: Tokenizer): TokenExample {
   const promptTokens = tokenizer.encode(prompt);
   const continuation = tokenizer.encodeContinuation(completion, promptTokens.at(-1));
@@ -87,12 +137,14 @@ function encodeTexts(prompt: string, completion: string, tokenizer: Tokenizer): 
   return { tokens: [...promptTokens, ...completionTokens], lossMask: lossMask.fill(1, promptTokens.length) };
 }
 
-function checkTokenExample(example: TokenExample): TokenExample {
+function checkTokenExample(example: TokenExample, vocabSize = Infinity): TokenExample {
   const { tokens, lossMask } = example;
-  if (tokens.length === lossMask.length) return example;
-  throw new LlamaGymError(
-    "INVALID_ARGUMENT",
-    `\`lossMask\` must have one value per token (${tokens.length}), got ${lossMask.length}.`,
+  if (tokens.length !== lossMask.length)
+    throw invalidArgument(`\`lossMask\` must have one value per token (${tokens.length}), got ${lossMask.length}.`);
+  const invalid = tokens.findIndex((token) => !Number.isSafeInteger(token) || token < 0 || token >= vocabSize);
+  if (invalid < 0) return example;
+  throw invalidArgument(
+    `token ${invalid + 1} is ${tokens[invalid]}, but the model's tokens are 0 to ${vocabSize - 1}. Tokenize the data with this model.`,
   );
 }
 

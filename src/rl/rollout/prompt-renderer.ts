@@ -23,10 +23,16 @@ export class PromptRenderer {
   /** Creates an empty conversation. */
   startConversation(): Conversation {
     const { completionPrefix } = this;
-    return new Conversation(this.tokenizer, {
-      completionPrefix: completionPrefix,
-      ...(this.hasTemplate ? {} : { chatTemplate: FALLBACK_CHAT_TEMPLATE }),
-    });
+    return new Conversation(this.tokenizer, { completionPrefix, ...this.templateOptions });
+  }
+
+  /** Returns messages whose tool calls have arguments in the form that the chat template prints. */
+  prepareToolCalls(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+    return this.tokenizer.prepareToolCalls(messages, this.templateOptions);
+  }
+
+  private get templateOptions() {
+    return this.hasTemplate ? {} : { chatTemplate: FALLBACK_CHAT_TEMPLATE };
   }
 
   /** Returns the messages of a system prompt and the first observation; one message if the template has no system role. */

@@ -61,8 +61,9 @@ export class SftTrainer {
     { train, evaluation = [], ...options }: SftTrainerOptions = {},
   ): Promise<SftTrainer> {
     const config = resolveSftConfig(options);
-    const { maxPositions } = model.causalLM.config;
-    const encodingOptions = { ...config, maxLength: Math.min(config.maxLength ?? Infinity, maxPositions) };
+    const { maxPositions, vocabSize } = model.causalLM.config;
+    const maxLength = Math.min(config.maxLength ?? Infinity, maxPositions);
+    const encodingOptions = { ...config, maxLength, vocabSize };
     const encode = (examples: readonly SftExample[]) => encodeDataset(examples, () => model.tokenizer, encodingOptions);
     const dataset = train === undefined || typeof train === "function" ? undefined : encode(train);
     const evalExamples = evaluation.length === 0 ? [] : encode(evaluation).examples;
@@ -74,7 +75,7 @@ export class SftTrainer {
       throw new LlamaGymError("INVALID_ARGUMENT", "Generated training examples have no epochs: set `maxSteps`.");
     const getBatch =
       typeof train === "function"
-        ? (step: number) => ({ examples: encodeExamples(train(step), model), epoch: undefined })
+        ? (step: number) => ({ examples: encodeExamples(train(step), model, config), epoch: undefined })
         : (step: number) => schedule!.batch(step);
     const task = new SftTask(learner, getBatch, totalSteps, evalExamples);
     return new SftTrainer(config, dataset, learner, evalExamples, task);
@@ -128,12 +129,13 @@ export class SftTrainer {
 
   /** Makes one update on the given examples. @throws as `create`, and TRAINING_DIVERGED. */
   async update(examples: readonly SftExample[]): Promise<SftMetrics> {
-    return this.learner.update(encodeExamples(examples, this.model));
+    return this.learner.update(encodeExamples(examples, this.model, this.config));
   }
 
   /** Computes loss and accuracy on the evaluation examples, or on others. */
   async evaluate(examples?: readonly SftExample[]): Promise<SftEvaluation> {
-    return this.learner.evaluate(examples === undefined ? this.evalExamples : encodeExamples(examples, this.model));
+    const encoded = examples === undefined ? this.evalExamples : encodeExamples(examples, this.model, this.config);
+    return this.learner.evaluate(encoded);
   }
 
   async release(): Promise<void> {
@@ -209,8 +211,13 @@ class SftTask implements TrainTask<SftBatch, SftBatch> {
   }
 }
 
-function encodeExamples(examples: readonly SftExample[], model: LanguageModel): TokenExample[] {
-  return examples.map((example) => encodeExample(example, () => model.tokenizer));
+function encodeExamples(
+  examples: readonly SftExample[],
+  model: LanguageModel,
+  { assistantOnlyLoss }: SftConfig,
+): TokenExample[] {
+  const options = { assistantOnlyLoss, vocabSize: model.causalLM.config.vocabSize };
+  return examples.map((example) => encodeExample(example, () => model.tokenizer, options));
 }
 
 /** sft/loss, sft/eval_loss, ... */

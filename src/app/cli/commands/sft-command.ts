@@ -78,7 +78,9 @@ function explicitOptions(args: Args): SftRunOptions {
 
 async function runTraining(run: SftRun, reporter: Reporter): Promise<number> {
   const { folder, trainer } = run;
-  for (const { line, reason } of run.invalidLines) reporter.warn(`Skipped line ${line}: ${reason}`);
+  for (const { name, reason } of run.invalidLines) reporter.warn(`Skipped ${name}: ${reason}`);
+  const { unusedColumns } = run;
+  if (unusedColumns.length > 0) reporter.warn(`These columns are not used: ${unusedColumns.join(", ")}.`);
   reporter.print(describeStart(run));
   const progress = new SftProgress(reporter);
   const isInterrupted = await run.train({

@@ -1,8 +1,9 @@
+import { JsonNumber, jsonEntries, jsonItems } from "../../../core/lossless-json.js";
 import { Dict } from "./dict.js";
 import { toInt } from "./numbers.js";
 import { Float, Undefined, type Value } from "./values.js";
 
-/** Converts a JSON value. @throws for anything else. */
+/** Converts a JSON value, with numbers and keys as they were written; a Map is an object too. @throws for anything else. */
 export function toValue(content: unknown): Value {
   switch (typeof content) {
     case "string":
@@ -20,8 +21,15 @@ export function toValue(content: unknown): Value {
       return new Undefined();
     case "object":
       if (content === null) return null;
-      if (Array.isArray(content)) return content.map(toValue);
-      return new Dict(Object.entries(content).map(([name, entry]) => [name, toValue(entry)]));
+      if (Array.isArray(content)) return jsonItems(content).map(toValue);
+      if (content instanceof JsonNumber)
+        return content.isFloat ? new Float(Number(content.text)) : toInt(BigInt(content.text));
+      return new Dict(
+        Array.from(
+          content instanceof Map ? (content as Map<string, unknown>) : jsonEntries(content),
+          ([name, entry]) => [name, toValue(entry)],
+        ),
+      );
     default:
       throw new Error(`a ${typeof content} is not a JSON value`);
   }

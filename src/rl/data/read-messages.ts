@@ -1,0 +1,106 @@
+import { isJsonObject } from "../../core/json.js";
+import { keepWrittenForm } from "../../core/lossless-json.js";
+import type { ChatMessage } from "../../models/text/index.js";
+import { readJsonField } from "./read-json-field.js";
+import type { RowFields } from "./read-rows.js";
+
+/** Roles by their names in ShareGPT's and LLaMA-Factory's files and in OpenAI's first API. */
+const ROLES: Readonly<Record<string, string>> = {
+  human: "user",
+  gpt: "assistant",
+  chatgpt: "assistant",
+  bing: "assistant",
+  bard: "assistant",
+  bot: "assistant",
+  model: "assistant",
+  function_call: "assistant",
+  tool_call: "assistant",
+  observation: "tool",
+  function: "tool",
+  function_response: "tool",
+  tool_response: "tool",
+};
+
+/** Roles that a message under ShareGPT's `from` may have. */
+const SHAREGPT_ROLES = new Set([...Object.keys(ROLES), ...Object.values(ROLES), "system", "developer"]);
+
+/** Parts of a message that are not text. */
+const MEDIA_PART = /image|audio|video|file|document/;
+
+/**
+ * Reads messages, or ShareGPT's turns with `from` and `value`. Whether an answer is trained, axolotl's `train` and `training`, becomes
+ * OpenAI's `weight`; calls of a function become `tool_calls`. @throws Error with the reason.
+ */
+export function readMessages(value: unknown): ChatMessage[] {
+  const list = readJsonField("messages", value);
+  if (!Array.isArray(list) || list.length === 0) throw new Error("messages must be a non-empty array.");
+  return list.map((message: unknown, i) => {
+    try {
+      if (!isJsonObject(message)) throw new Error("is not an object");
+      return keepWrittenForm(readMessage(message), message);
+    } catch (error) {
+      throw new Error(`message ${i + 1} ${(error as Error).message}.`, { cause: error });
+    }
+  });
+}
+
+function readMessage(fields: RowFields): ChatMessage {
+  const { from, value, role: givenRole = from, train, training, function_call: call, ...others } = fields;
+  if (typeof givenRole !== "string") throw new Error("has no role");
+  if (givenRole === from && !SHAREGPT_ROLES.has(from))
+    throw new Error(`is from ${JSON.stringify(from)}; known are ${[...SHAREGPT_ROLES].join(", ")}`);
+  const isCall = givenRole === "function_call" || givenRole === "tool_call";
+  const role = ROLES[givenRole] ?? givenRole;
+  const content = others.content ?? value;
+  checkContent(content);
+  if (isPresent(others.train_detail)) throw new Error('has "train_detail", which is not supported; use "weight"');
+  const weight = readWeight(role, { weight: others.weight, train, training });
+  const message = {
+    content: isCall ? "" : content,
+    ...withoutKeys(others, ["weight", "content", "train_detail"]),
+    role,
+  };
+  const calls = isCall ? content : call;
+  return {
+    ...(message as ChatMessage),
+    ...(isPresent(calls) && { tool_calls: toToolCalls(calls) }),
+    ...(typeof others.tool_calls === "string" && { tool_calls: readJsonField("tool_calls", others.tool_calls) }),
+    ...(weight !== undefined && { weight }),
+  };
+}
+
+const isPresent = (value: unknown) => value !== undefined && value !== null;
+
+const withoutKeys = (fields: RowFields, keys: readonly string[]) =>
+  Object.fromEntries(Object.entries(fields).filter(([key]) => !keys.includes(key)));
+
+function checkContent(content: unknown): void {
+  if (!Array.isArray(content)) return;
+  const types = content.map((part: unknown) => (isJsonObject(part) ? part.type : undefined));
+  const media = types.find((type) => typeof type === "string" && MEDIA_PART.test(type));
+  if (media !== undefined) throw new Error(`has a part of type ${JSON.stringify(media)}; only text is supported`);
+}
+
+/** Returns 0 for an answer that is not trained, 1 for one that is, undefined where nothing says so. */
+function readWeight(role: string, flags: RowFields): 0 | 1 | undefined {
+  const given = Object.entries(flags).filter(([, flag]) => isPresent(flag));
+  if (given.length === 0) return undefined;
+  for (const [name, flag] of given) {
+    if (flag !== 0 && flag !== 1 && typeof flag !== "boolean")
+      throw new Error(`has ${JSON.stringify(flag)} as "${name}"; an answer is trained (1, true) or not (0, false)`);
+    if (Boolean(flag) !== Boolean(given[0][1])) throw new Error(`has a "${name}" that contradicts "${given[0][0]}"`);
+  }
+  const isTrained = Boolean(given[0][1]);
+  if (isTrained && role !== "assistant")
+    throw new Error(`of the ${role} has "${given[0][0]}"; only the assistant's messages are trained`);
+  return isTrained ? 1 : 0;
+}
+
+/** Converts a call with a name and arguments, or a list of them, as JSON or as its text. */
+function toToolCalls(value: unknown): object[] {
+  const calls = readJsonField("function_call", value);
+  return (Array.isArray(calls) ? (calls as unknown[]) : [calls]).map((call) => {
+    if (isJsonObject(call) && typeof call.name === "string") return { type: "function", function: call };
+    throw new Error('has a function call that is not { "name": ..., "arguments": ... }');
+  });
+}
