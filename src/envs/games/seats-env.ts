@@ -38,7 +38,7 @@ export class SeatsEnv<Observation = unknown, Action = unknown> extends Env<Obser
   constructor(readonly game: Game<Observation, Action>) {
     super();
     this.observationSpace = game.observationSpace;
-    this.actionSpace = game.actionSpace as Space<Action | undefined>;
+    this.actionSpace = game.actionSpace;
     this.metadata = game.metadata;
     this.text = game.text;
   }

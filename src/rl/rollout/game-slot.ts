@@ -71,7 +71,7 @@ export class GameSlot implements RolloutSlot {
   ) {
     const { settings, index } = options;
     this.game = requireGame(env);
-    this.runner = new EpisodeRunner(new SeatsEnv(this.game) as Env, { settings, index });
+    this.runner = new EpisodeRunner(new SeatsEnv(this.game), { settings, index });
     this.maxMoves = (env.spec?.maxEpisodeSteps ?? Infinity) * this.game.seats;
   }
 
