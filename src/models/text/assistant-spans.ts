@@ -1,3 +1,4 @@
+import { asJsonObject } from "../../core/json.js";
 import type { ChatRenderer, RenderOptions } from "./chat-renderer.js";
 import { collectTexts, requireNoncharacters } from "./content-marker.js";
 import type { ChatMessage } from "./chat-messages.js";
@@ -5,7 +6,9 @@ import {
   type Search,
   type SplitText,
   type TextRange,
+  alignHeader,
   findEndToken,
+  findGap,
   followMessage,
   longestCommonPrefix,
   tryRender,
@@ -48,12 +51,16 @@ export function findAssistantRanges(
   if (renderer.marksGeneration(options)) {
     const ranges = generated.filter(([start, end]) => end > start);
     const isOneEach = ranges.length === assistants.length;
-    const owners = isOneEach ? assistants : attribute(renderer, messages, assistants, ranges, options);
+    const { owners, unprinted } = isOneEach
+      ? { owners: assistants, unprinted: [] }
+      : attribute(renderer, messages, assistants, ranges, options);
     // A template may mark some answers only, but no answer by its end token alone.
     const isEmpty = ([start, end]: TextRange) => removeTokens(text.slice(start, end), specialTokens).trim() === "";
     const empty = owners.filter((_, i) => isEmpty(ranges[i]));
+    const isMissing = (index: number) => ranges.length === 0 || [...empty, ...unprinted].includes(index);
     const missing = assistants.filter(
-      (index) => hasText(messages[index]) && (ranges.length === 0 || empty.includes(index)),
+      (index) =>
+        hasText(messages[index]) && (isMissing(index) || lacksCalls(messages[index], index, text, ranges, owners)),
     );
     return { rendered, ranges, messages: owners, missing };
   }
@@ -62,8 +69,32 @@ export function findAssistantRanges(
     return range ? [{ range, index }] : [];
   });
   const located = found.map(({ index }) => index);
-  const missing = assistants.filter((index) => hasText(messages[index]) && !located.includes(index));
-  return { rendered, ranges: found.map(({ range }) => range), messages: located, missing };
+  const ranges = found.map(({ range }) => range);
+  const missing = assistants.filter(
+    (index) =>
+      hasText(messages[index]) &&
+      (!located.includes(index) || lacksCalls(messages[index], index, text, ranges, located)),
+  );
+  return { rendered, ranges, messages: located, missing };
+}
+
+/** Whether the ranges of a message lack one of its tool calls, which a template without tools leaves out. */
+function lacksCalls(
+  { tool_calls: calls, ...others }: ChatMessage,
+  index: number,
+  text: string,
+  ranges: readonly TextRange[],
+  owners: readonly (number | undefined)[],
+): boolean {
+  const removeOthers = (range: string) =>
+    collectTexts(others).reduce((rest, part) => rest.replaceAll(part.trim(), ""), range);
+  const own = ranges.filter((_, i) => owners[i] === index).map(([start, end]) => removeOthers(text.slice(start, end)));
+  if (!Array.isArray(calls) || own.length === 0) return false;
+  return calls.some((call: unknown) => {
+    const callee = asJsonObject(asJsonObject(call)?.function ?? call);
+    const texts = collectTexts([callee?.name, callee?.arguments]).filter((part) => part.trim() !== "");
+    return texts.length > 0 && !own.some((range) => texts.some((part) => range.includes(part)));
+  });
 }
 
 const removeTokens = (text: string, tokens: readonly string[]) =>
@@ -76,18 +107,19 @@ function hasText(message: ChatMessage): boolean {
   );
 }
 
-/** Returns the message whose characters each range has. */
+/** Returns the message whose characters each range has, and the messages that have no characters anywhere in the text. */
 function attribute(
   renderer: ChatRenderer,
   messages: readonly ChatMessage[],
   assistants: readonly number[],
   ranges: readonly TextRange[],
   options: RenderOptions,
-): (number | undefined)[] {
+): { readonly owners: (number | undefined)[]; readonly unprinted: readonly number[] } {
   const located = assistants.map((index) => ({ index, ...renderer.locateMessage(messages, index, options) }));
-  return ranges.map(
+  const owners = ranges.map(
     ([start, end]) => located.find(({ positions }) => positions.some((at) => at >= start && at < end))?.index,
   );
+  return { owners, unprinted: located.filter(({ positions }) => positions.length === 0).map(({ index }) => index) };
 }
 
 function findMessage(search: Search): TextRange | undefined {
@@ -97,7 +129,7 @@ function findMessage(search: Search): TextRange | undefined {
     content.span && (!hasText(messages[index]) || text.slice(content.span.start, content.span.end).trim() !== "");
   if (!content.span || !isShown) return followMessage(search, content.truncated);
   const { start: contentStart, end, closing } = content.span;
-  const start = findHeaderEnd(renderer, messages, index, text, contentStart, options);
+  const start = findHeaderEnd(search, contentStart);
   return [Math.min(start, end), end + (findEndToken(closing, specialTokens)?.end ?? closing.trimEnd().length)];
 }
 
@@ -154,18 +186,17 @@ function splitAt(text: string | null, placeholder: string): SplitText | null {
 }
 
 /** Returns the end of an assistant message's header: the text that the generation prompt prints. */
-function findHeaderEnd(
-  renderer: ChatRenderer,
-  messages: readonly ChatMessage[],
-  index: number,
-  text: string,
-  content: number,
-  options: RenderOptions,
-): number {
+function findHeaderEnd(search: Search, content: number): number {
+  const { renderer, messages, index, text, options } = search;
   const before = messages.slice(0, index);
   const prompt = tryRender(() => renderer.render(before, { ...options, addGenerationPrompt: true }));
-  if (prompt === null || !text.startsWith(prompt)) return content;
+  if (prompt === null) return content;
   const withoutHeader = tryRender(() => renderer.render(before, { ...options, addGenerationPrompt: false }));
+  // A template may write earlier messages otherwise once an answer follows.
+  if (!text.startsWith(prompt))
+    return prompt === withoutHeader
+      ? content
+      : (alignHeader(text, findGap(search, content), prompt, withoutHeader) ?? content);
   // Without a generation prompt the header cannot be told from the content; whitespace alone is not a header.
   const hasHeader = prompt !== withoutHeader || text.slice(prompt.length, content).trim() === "";
   return hasHeader ? prompt.length : content;

@@ -52,6 +52,12 @@ export function followMessage(search: Search, plain: SplitText | null): TextRang
       return [start, findEnd(start + contentLength, text.slice(start + contentLength, start + length), "last")];
   }
   const next = index + 1 < messages.length ? locate(search, index + 1) : null;
+  if (short) {
+    // A part that is only written at the end of the conversation comes first; the end is written alike.
+    const closing = short.text.length - endOfLast(short);
+    const end = alignEnd(text, [start, next?.positions[0] ?? text.length], short.text.trimEnd(), closing + 1);
+    if (end !== undefined) return [start, end];
+  }
   const lastEnd = endOfLast(whole, next?.positions[0]);
   const contentEnd = lastEnd > start ? lastEnd : endOfLast(whole);
   const rest = text.slice(contentEnd);
@@ -82,12 +88,10 @@ function findStart(search: Search, { text, positions }: LocatedText, plain: Spli
   const render = (addGenerationPrompt: boolean) =>
     tryRender(() => renderer.render(messages.slice(0, index), { ...options, addGenerationPrompt }));
   const [prompt, history] = index === 0 ? [null, ""] : [render(true), render(false)];
-  const previous = index === 0 ? null : locate(search, index - 1);
-  const gap = [endOfLast(previous, positions[0]), positions[0]] as const;
+  const gap = findGap(search, positions[0]);
   if (prompt !== null && prompt !== history) {
     if (text.startsWith(prompt)) return prompt.length;
-    const header = history !== null && prompt.startsWith(history) ? prompt.length - history.length : prompt.length;
-    const start = alignEnd(text, gap, prompt, header);
+    const start = alignHeader(text, gap, prompt, history);
     if (start !== undefined) return start;
   }
   if (plain === null) return positions[0];
@@ -95,6 +99,18 @@ function findStart(search: Search, { text, positions }: LocatedText, plain: Spli
     return alignEnd(text, gap, plain.before, 1) ?? positions[0];
   const header = longestCommonPrefix(text.slice(history.length), plain.before.slice(history.length));
   return Math.min(history.length + header.length, positions[0]);
+}
+
+/** Returns the range between the preceding message and a position in this one. */
+export function findGap(search: Search, position: number): TextRange {
+  const previous = search.index === 0 ? null : locate(search, search.index - 1);
+  return [endOfLast(previous, position), position];
+}
+
+/** Returns where in a range the header that the prompt of a message ends with ends; `history` is the prompt without it. */
+export function alignHeader(text: string, gap: TextRange, prompt: string, history: string | null): number | undefined {
+  const header = history !== null && prompt.startsWith(history) ? prompt.length - history.length : prompt.length;
+  return alignEnd(text, gap, prompt, header);
 }
 
 /** Returns the position in a range where a text best ends as another; at least `minimum` characters are the same. */

@@ -317,6 +317,11 @@ export class Tokenizer {
     return this.chatRenderer.renderSteps(messages, options);
   }
 
+  /** Whether the chat template marks what the assistant generates, with {% generation %}. */
+  marksGeneration(options: ChatOptions = {}): boolean {
+    return this.chatRenderer.marksGeneration(options);
+  }
+
   /** Renders what follows the content of a message; undefined if it is not printed once. @throws as `applyChatTemplate`. */
   renderAfter(messages: readonly ChatMessage[], index: number, options: RenderOptions = {}): RenderedText | undefined {
     return this.chatRenderer.renderAfter(messages, index, options);

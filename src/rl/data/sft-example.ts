@@ -88,6 +88,8 @@ function encodeMessages(
 ): TokenExample {
   const messages = tokenizer.prepareToolCalls(weighted.map(withoutWeight), { tools });
   const { ids, assistantSpans, spanMessages, missingAnswers } = tokenizer.encodeChat(messages, { tools, variables });
+  const completionStart =
+    firstTrained > 0 ? findCompletion(messages.slice(0, firstTrained), ids, { tokenizer, tools, variables }) : 0;
   const isTrained = (index: number) => index >= firstTrained && weighted[index].weight !== 0;
   const missing = missingAnswers.find(isTrained);
   if (missing !== undefined) throw missingAnswerError(messages[missing], missing);
@@ -95,10 +97,26 @@ function encodeMessages(
   let message = 0;
   assistantSpans.forEach(([start, end], i) => {
     message = spanMessages[i] ?? message;
-    if (assistantOnlyLoss && isTrained(message)) lossMask.fill(1, start, end);
+    if (assistantOnlyLoss && isTrained(message)) lossMask.fill(1, Math.max(start, completionStart), end);
     if (!assistantOnlyLoss && weighted[message].weight === 0) lossMask.fill(0, start, end);
   });
   return { tokens: ids, lossMask };
+}
+
+/**
+ * Returns where the tokens of a completion begin: after those of the prompt with the header of an answer, as in TRL. A template whose
+ * {% generation %} blocks have that header would train it.
+ */
+function findCompletion(
+  prompt: readonly ChatMessage[],
+  ids: readonly number[],
+  { tokenizer, ...inputs }: TemplateInputs & { readonly tokenizer: Tokenizer },
+): number {
+  if (!tokenizer.marksGeneration(inputs)) return 0;
+  const rendered = tokenizer.renderChat(prompt, { ...inputs, addGenerationPrompt: true });
+  const { ids: promptIds } = tokenizer.encodeWithOffsets(rendered);
+  const end = promptIds.findIndex((id, i) => id !== ids[i]);
+  return end < 0 ? promptIds.length : end;
 }
 
 /** Removes the weight of a message, which is not for the model. @throws INVALID_ARGUMENT for one that is not 0 or 1. */
