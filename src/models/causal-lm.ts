@@ -244,7 +244,7 @@ export class CausalLM {
     return new CausalLM(source, config, weights, runtime, backwardPrecision, { adapter, valueHead, parameters });
   }
 
-  /** Returns a variant with trainable values of its own, 0 at first, for another version of the trained ones. */
+  /** Returns a variant with another buffer of trainable values, 0 at first, for another version of the trained ones. */
   withOwnValues(): CausalLM {
     const { parameters, adapter, valueHead: head } = { ...this.trainable!, parameters: this.parameters };
     const shapes = new Map(parameters.names.map((name) => [name, parameters.shape(name)]));

@@ -45,7 +45,7 @@ export interface ScoredTrajectory {
   readonly turns: readonly ScoredTurn[];
   /** Index of the group whose members started alike. */
   readonly group: number;
-  /** Seat in a game; advantages are normalized by seat. */
+  /** The seat in a game; advantages are normalized by seat. */
   readonly seat?: number | undefined;
   readonly end: Trajectory["end"];
   /** Value of the state after the last turn; 0 where the episode ended. */

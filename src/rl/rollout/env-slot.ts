@@ -1,13 +1,11 @@
 import { MAX_STATE_DEPTH, saveEnvState, type Env, type EnvState } from "../../envs/env.js";
 import type { Info } from "../../envs/info.js";
-import type { JsonValue } from "../../core/json.js";
 import { invalidEnv, LlamaGymError } from "../../core/errors.js";
 import { describeUnsavable } from "../../core/describe-unsavable.js";
-import type { RandomState, RandomStream } from "../../core/random/random-stream.js";
-import type { PromptBuilderState } from "./prompt-builder.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
 import type { Episode } from "./episode.js";
 import { EpisodeRunner } from "./episode-runner.js";
-import type { EndedEpisode, EpisodeSpec, RolloutSlot } from "./rollout-collector.js";
+import type { EndedEpisode, EnvSlotState, EpisodeSpec, RolloutSlot } from "./rollout-slot.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
 import type { Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
@@ -24,22 +22,6 @@ export interface EnvSlotOptions<Observation = unknown, Action = unknown> {
   readonly firstSeed?: number;
   /** Whether turns are recorded, unless `start` has another value. Default false. */
   readonly record?: boolean;
-}
-
-/** State of an EnvSlot as JSON, except for the model's. */
-export interface EnvSlotState {
-  /** null if no episode was started, or if the environment does not support saving. */
-  readonly env: EnvState | null;
-  readonly hasStarted: boolean;
-  readonly random: RandomState;
-  /** null between episodes, or if the environment does not support saving. */
-  readonly episode: {
-    readonly promptBuilder: PromptBuilderState;
-    readonly observation: JsonValue;
-    readonly info: Info;
-    readonly return: number;
-    readonly turns: number;
-  } | null;
 }
 
 /** One of the environments stepped in parallel, with its running episode. */

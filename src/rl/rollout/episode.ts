@@ -51,7 +51,7 @@ export class Episode<Observation = unknown, Action = unknown> {
     renderer: PromptRenderer,
     private readonly settings: RolloutSettings<Observation, Action>,
     private readonly random: RandomStream,
-    /** Seat in a game of several players. */
+    /** The seat in a game of several players. */
     seat?: number,
   ) {
     const isSingleTurn = agent.formatPrompt !== undefined;

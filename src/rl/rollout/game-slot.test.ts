@@ -1,3 +1,4 @@
+import type { EpisodeSpec } from "./rollout-slot.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TrainableModels } from "../../../test/support/trainable.js";
 import { asEnv, KuhnPoker, Nim, TicTacToe, createRandomOpponent, type RulesGame } from "../../envs/games/index.js";
@@ -5,10 +6,9 @@ import { openEnv } from "../../envs/registry/open-env.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { JsonValue } from "../../core/json.js";
-import { TextAgent } from "../agent/text-agent.js";
-import type { ActionMode } from "../agent/text-agent.js";
+import { TextAgent, type ActionMode } from "../agent/text-agent.js";
 import { GamePlayers } from "../train/self-play.js";
-import { RolloutCollector, type EpisodeSpec } from "./rollout-collector.js";
+import { RolloutCollector } from "./rollout-collector.js";
 
 const models = new TrainableModels();
 let model: LanguageModel;
@@ -19,10 +19,10 @@ afterAll(() => models.close());
 
 function createCollector(
   createGame: () => RulesGame<JsonValue>,
-  { actionMode = "scored" as ActionMode, slots = 2 } = {},
+  { actionMode = "scored", slots = 2 }: { readonly actionMode?: ActionMode; readonly slots?: number } = {},
 ) {
   const agent = new TextAgent(model, createGame().text, { actionMode, generation: { maxNewTokens: 4 } });
-  const players = new GamePlayers(agent as never);
+  const players = new GamePlayers(agent);
   const envSlots = Array.from({ length: slots }, (_, index) => {
     const game = createGame();
     return players.createSlot(asEnv(game, createRandomOpponent(game)), new RandomStream(3, [index]), { index });
@@ -30,8 +30,8 @@ function createCollector(
   return { players, collector: new RolloutCollector(envSlots) };
 }
 
-const kuhn = () => new KuhnPoker() as unknown as RulesGame<JsonValue>;
-const ticTacToe = () => new TicTacToe() as unknown as RulesGame<JsonValue>;
+const kuhn = () => new KuhnPoker();
+const ticTacToe = () => new TicTacToe();
 const specs = (count: number, more: Omit<EpisodeSpec, "seed"> = {}) =>
   Array.from({ length: count }, (_, seed) => ({ seed, ...more }));
 const rewardOf = (turns: readonly { readonly reward: number }[]) => turns.reduce((sum, { reward }) => sum + reward, 0);
@@ -103,12 +103,12 @@ describe("a game slot", () => {
     const { trajectories, finishedEpisodes } = await collector.collectEpisodes(specs(8));
     const lost = finishedEpisodes.filter(({ game }) => game!.illegalMoves > 0);
     expect(lost.length).toBeGreaterThan(0);
-    for (const { game } of lost) expect([...game!.returns].sort()).toEqual([-1, 1]);
+    for (const { game } of lost) expect([...game!.returns].sort((a, b) => a - b)).toEqual([-1, 1]);
     expect(trajectories.every(({ turns }) => turns.length > 0)).toBe(true);
   });
 
   it("has no trajectory of a seat without a turn", async () => {
-    const { collector } = createCollector(() => new Nim({ piles: [1] }) as unknown as RulesGame<JsonValue>);
+    const { collector } = createCollector(() => new Nim({ piles: [1] }));
     const both = await collector.collectEpisodes(specs(2));
     expect(both.trajectories.map(({ seat }) => seat)).toEqual([0, 0]);
     const second = await collector.collectEpisodes(specs(2, { matchup: { opponent: "random", seat: 1 } }));
@@ -119,7 +119,7 @@ describe("a game slot", () => {
   it("gives the same games in any number of slots for greedy play", async () => {
     const agent = new TextAgent(model, kuhn().text, { actionMode: "scored", generation: { temperature: 1e-6 } });
     const collect = async (slots: number) => {
-      const players = new GamePlayers(agent as never);
+      const players = new GamePlayers(agent);
       const envSlots = Array.from({ length: slots }, (_, index) => {
         const game = new KuhnPoker();
         return players.createSlot(asEnv(game, createRandomOpponent(game)), new RandomStream(3, [index]), { index });
@@ -133,8 +133,6 @@ describe("a game slot", () => {
   it("refuses an environment with one player", async () => {
     const agent = new TextAgent(model, kuhn().text, { actionMode: "scored" });
     const env = await openEnv("FrozenLake-v1");
-    expect(() => new GamePlayers(agent as never).createSlot(env, new RandomStream(0), { index: 0 })).toThrow(
-      "has one player",
-    );
+    expect(() => new GamePlayers(agent).createSlot(env, new RandomStream(0), { index: 0 })).toThrow("has one player");
   });
 });

@@ -5,13 +5,12 @@ import { GameEnv } from "../../envs/games/as-env.js";
 import type { Game } from "../../envs/games/game.js";
 import { createNamedOpponent, type Opponent } from "../../envs/games/opponents.js";
 import { SeatsEnv, type SeatsInfo } from "../../envs/games/seats-env.js";
-import type { EnvSlotState } from "./env-slot.js";
 import type { Episode } from "./episode.js";
 import { EpisodeRunner } from "./episode-runner.js";
-import type { EndedEpisode, EpisodeSpec, RolloutSlot } from "./rollout-collector.js";
+import type { EndedEpisode, EnvSlotState, EpisodeSpec, Matchup, RolloutSlot } from "./rollout-slot.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
-import type { GameOpponent, GameSummary, Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
+import type { GameSummary, Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
 import { limitCall, type CallLimit } from "./with-timeout.js";
 
 export interface GameSlotOptions {
@@ -30,20 +29,11 @@ interface ModelSeat {
   readonly turns: Turn[];
 }
 
-/** Against whom a game is played; by default the trained policy moves for all seats. */
-export interface Matchup {
-  readonly opponent: GameOpponent;
-  /** Seat of the trained policy; all seats against itself. */
-  readonly seat?: number;
-  /** Updates that produced the past opponent. */
-  readonly past?: number;
-}
-
 /** Returns the game of an environment that plays one. @throws ENV_INVALID */
 export function requireGame(env: Env): Game {
   if (env.unwrapped instanceof GameEnv) return env.unwrapped.game as Game;
   throw invalidEnv(
-    `${env.toString()} has one player, so there is no self-play in it. Use a game such as TicTacToe-v0, or asEnv() of your own.`,
+    `${env.toString()} has one player. Self-play and opponents need a game, such as TicTacToe-v0, or asEnv() of your own.`,
   );
 }
 
@@ -78,6 +68,11 @@ export class GameSlot implements RolloutSlot {
   /** Starts a game. @throws AGENT_FAILED or ENV_FAILED */
   async start(spec: EpisodeSpec = {}): Promise<void> {
     const { matchup = { opponent: "self" } } = spec;
+    const { opponent, seat: trainedSeat = -1 } = matchup;
+    if (opponent !== "self" && (trainedSeat < 0 || trainedSeat >= this.game.seats))
+      throw invalidArgument(
+        `${this.runner.location} has the seats 0 to ${this.game.seats - 1}; the policy's seat is ${String(matchup.seat)}.`,
+      );
     this.spec = spec;
     this.matchup = matchup;
     this.seats = new Map();

@@ -1,12 +1,6 @@
-import type { EnvSlotState } from "./env-slot.js";
+import type { EnvSlotState, EpisodeSpec } from "./rollout-slot.js";
 import type { JobSlot, RolloutJob, RolloutTransport, TrainedWeights } from "./rollout-job.js";
-import {
-  settleAll,
-  type CollectOptions,
-  type EpisodeSpec,
-  type Rollout,
-  type RolloutSource,
-} from "./rollout-collector.js";
+import { settleAll, type CollectOptions, type Rollout, type RolloutSource } from "./rollout-collector.js";
 
 /**
  * Collects trajectories through a transport, in jobs of `slotsPerJob` slots. With one job for all slots, the rollouts equal those

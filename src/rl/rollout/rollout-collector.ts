@@ -1,5 +1,4 @@
-import type { EnvSlotState } from "./env-slot.js";
-import type { Matchup } from "./game-slot.js";
+import type { EnvSlotState, EpisodeSpec, RolloutSlot } from "./rollout-slot.js";
 import type { EpisodeSummary, Trajectory } from "./trajectory.js";
 
 /** The result of collecting turns or episodes. */
@@ -7,38 +6,6 @@ export interface Rollout {
   readonly trajectories: readonly Trajectory[];
   /** Episodes that ended, in that order. */
   readonly finishedEpisodes: readonly EpisodeSummary[];
-}
-
-/** An episode to collect. */
-export interface EpisodeSpec {
-  /** Seed of the environment; without one its random stream continues. */
-  readonly seed?: number;
-  /** Group whose episodes are compared with each other. */
-  readonly group?: number;
-  /** Whether the episode is recorded. Default false. */
-  readonly record?: boolean;
-  /** Of a game, who plays. Default: the trained policy on all seats. */
-  readonly matchup?: Matchup;
-}
-
-/** A finished episode: one trajectory, or in a game one for each seat of the trained policy. */
-export interface EndedEpisode {
-  readonly trajectories: readonly Trajectory[];
-  readonly summary: EpisodeSummary;
-}
-
-/** What a collector needs of a slot: an `EnvSlot` or a `GameSlot`. */
-export interface RolloutSlot {
-  readonly isRunning: boolean;
-  /** Starts an episode; without a spec as the slot was configured. */
-  start(spec?: EpisodeSpec): Promise<void>;
-  /** Samples one completion; returns the episode if it ends with it. */
-  step(signal?: AbortSignal): Promise<EndedEpisode | undefined>;
-  /** Number of turns since the last trajectory was taken; absent in slots whose episodes are collected whole. */
-  readonly pendingTurns?: number;
-  takeTrajectory?(): Trajectory;
-  getState(options?: { readonly dropEpisode?: boolean }): EnvSlotState;
-  setState(state: EnvSlotState): void;
 }
 
 export interface CollectOptions {

@@ -1,11 +1,12 @@
+import type { EnvSlotState, EpisodeSpec, RolloutSlot } from "./rollout-slot.js";
 import type { Env } from "../../envs/env.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { EnvSlot, type EnvSlotOptions, type EnvSlotState } from "./env-slot.js";
+import { EnvSlot, type EnvSlotOptions } from "./env-slot.js";
 import type { Episode } from "./episode.js";
 import { closeEnvs, openEnvs } from "./open-envs.js";
-import { RolloutCollector, type EpisodeSpec, type Rollout, type RolloutSlot } from "./rollout-collector.js";
+import { RolloutCollector, type Rollout } from "./rollout-collector.js";
 
 /** An environment slot at the start of a job. */
 export interface JobSlot {

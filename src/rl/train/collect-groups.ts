@@ -1,6 +1,6 @@
+import type { EpisodeSpec, Matchup } from "../rollout/rollout-slot.js";
 import type { GroupSpec } from "../algorithms/learner.js";
-import type { Matchup } from "../rollout/game-slot.js";
-import type { RolloutCollector, EpisodeSpec, Rollout } from "../rollout/rollout-collector.js";
+import type { RolloutCollector, Rollout } from "../rollout/rollout-collector.js";
 import type { EpisodeSummary, Trajectory } from "../rollout/trajectory.js";
 
 export interface CollectGroupsOptions {

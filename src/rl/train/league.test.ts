@@ -41,7 +41,7 @@ describe("a league", () => {
     expect(league.snapshots.map(({ updates }) => updates)).toEqual([0, 6, 8]);
   });
 
-  it("takes no snapshots that nobody plays against", async () => {
+  it("takes no snapshots for a league without past opponents", async () => {
     expect((await createLeague(9, { opponents: "self,random" })).snapshots).toEqual([]);
   });
 

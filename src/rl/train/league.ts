@@ -1,15 +1,15 @@
+import type { Matchup } from "../rollout/rollout-slot.js";
 import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { Settings } from "../../core/settings.js";
 import { SafetensorsFile, writeSafetensors } from "../../models/files/index.js";
 import type { CausalLM } from "../../models/causal-lm.js";
-import type { Matchup } from "../rollout/game-slot.js";
 import type { EpisodeSummary, GameOpponent, GameSummary } from "../rollout/trajectory.js";
 import { parseOpponents, type OpponentWeights, type selfPlaySettings } from "./self-play-settings.js";
 
 /** File of the snapshots in a checkpoint. */
-export const LEAGUE_FILE = "league.safetensors";
+const LEAGUE_FILE = "league.safetensors";
 
 /** Decay of a snapshot's win rate per game. */
 const WIN_RATE_DECAY = 0.98;
@@ -122,7 +122,7 @@ export class League {
 }
 
 /** Reads the snapshots of a checkpoint by the updates that produced them; empty without any. */
-export async function readSnapshots(folder: string): Promise<ReadonlyMap<number, Float32Array>> {
+async function readSnapshots(folder: string): Promise<ReadonlyMap<number, Float32Array>> {
   const path = fs.join(folder, LEAGUE_FILE);
   const snapshots = new Map<number, Float32Array>();
   if (!(await fs.exists(path))) return snapshots;

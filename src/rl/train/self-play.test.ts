@@ -86,8 +86,8 @@ describe("self-play", () => {
     const parts = await setUp({}, ALGORITHMS.grpo);
     const transport = new InProcessTransport({
       model: parts.model.causalLM,
-      newEpisode: (random) => parts.agent.newEpisode(random) as never,
-      players: new GamePlayers(parts.agent as never),
+      newEpisode: (random) => parts.agent.newEpisode(random),
+      players: new GamePlayers(parts.agent),
       createEnv: parts.env,
       settings: parts.agent.settings,
       onWarning: () => {},

@@ -20,7 +20,7 @@ export interface ScoredSample {
   readonly bootstrap?: number;
   /** States of the turns; required for `stateBaseline`. */
   readonly states?: StepStates;
-  /** Seat in a game; advantages are whitened by seat. */
+  /** The seat in a game; advantages are whitened by seat. */
   readonly seat?: number | undefined;
 }
 

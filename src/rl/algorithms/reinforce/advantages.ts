@@ -13,7 +13,7 @@ export interface ReinforceSample {
   readonly turns: readonly TurnSpan[];
   /** Equal for samples that started alike; used by the "group" baseline. */
   readonly group?: number;
-  /** Seat in a game; samples are normalized by seat. */
+  /** The seat in a game; samples are normalized by seat. */
   readonly seat?: number | undefined;
   /** Mean return of the seat before the sample; used by the "seat" baseline. */
   readonly seatBaseline?: number;
