@@ -4,7 +4,7 @@ import { makeTurn } from "../../../test/support/turns.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
 import type { Trajectory, Turn } from "../../rl/rollout/trajectory.js";
-import { decodeResult, encodeMessage } from "./wire.js";
+import { decodeJob, decodeResult, encodeMessage } from "./wire.js";
 
 const state = { env: null, hasStarted: true, random: new RandomStream(0).getState(), episode: null };
 const job: RolloutJob = {
