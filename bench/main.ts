@@ -16,9 +16,12 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
   recording: () => import("./recording.js"),
 };
 
+/** The bench that measures learning instead of time; it has its own table. */
+const LEARNING = "learning";
+
 const usage = `usage: npm run bench -- NAME [options]
 
-benches: ${Object.keys(benches).join(", ")}
+benches: ${[...Object.keys(benches), LEARNING].join(", ")}
 
   --json          one JSON object on standard output instead of a table
   --runs N        measured runs of each case (5); figures are their medians
@@ -26,7 +29,9 @@ benches: ${Object.keys(benches).join(", ")}
   --cases A,B     only these cases
   --side SIDE     only ours, or only the peers
   --model FILE    SmolLM2-135M-Instruct as GGUF (LLAMAGYM_BENCH_MODEL)
-  --verbose       show what the sides print`;
+  --verbose       show what the sides print
+
+learning: --runs N seeds, --cases A,B environments, --threads N; arguments after -- are those of llamagym train`;
 
 function positiveInteger(text: string, option: string): number {
   const value = Number(text);
@@ -59,6 +64,19 @@ async function main(): Promise<void> {
     return;
   }
   const [name] = positionals;
+  if (name === LEARNING) {
+    const { measureLearning, formatLearning } = await import("./learning.js");
+    const reports = await measureLearning({
+      root: fileURLToPath(new URL("../../..", import.meta.url)),
+      seeds: positiveInteger(values.runs, "runs"),
+      threads: positiveInteger(values.threads, "threads"),
+      cases: values.cases?.split(",").map((text) => text.trim()),
+      trainArgs: positionals.slice(1),
+      progress: (text) => process.stderr.write(`${text}\n`),
+    });
+    console.log(values.json ? JSON.stringify(reports) : formatLearning(reports));
+    return;
+  }
   if (positionals.length > 1 || !Object.hasOwn(benches, name)) {
     throw new Error(`no bench "${positionals.join(" ")}"\n\n${usage}`);
   }

@@ -1,7 +1,7 @@
 /**
  * An environment with a text interface, in one file. Train in it from the command line:
  *
- *     npx llamagym train ./own-env.js --algorithm grpo --action-mode choices --episodes 8000
+ *     npx llamagym train ./own-env.js
  *
  * Node 22.18 and later also run the TypeScript file itself; for earlier versions compile it first.
  */

@@ -36,6 +36,7 @@ const makeEnv = () =>
 const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 200 });
 const model = await AutoModelForCausalLMWithValueHead.fromPretrained(name, { device });
 const agent = new TextWorldAgent(model, model.tokenizer, {
+  historyTurns: Infinity,
   ppo: {
     batchSize: 128,
     miniBatchSize: 64,

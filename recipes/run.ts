@@ -140,7 +140,7 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
   try {
     const trained = await train(run);
     if (trained.isInterrupted) return undefined;
-    await run.saveAdapter();
+    await run.saveModel();
     const env = new RunEnv({ ...run.config, envOptions: { ...run.config.envOptions, ...recipe.evalEnvOptions } });
     const makeEnv = async () => env.open();
     const evaluateIn = (mode: "train" | "eval") =>

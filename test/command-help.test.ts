@@ -37,7 +37,7 @@ describe("llamagym --help", () => {
       help("--algorithm", "grpo", "--model", "embedded"),
       help("--model", "owner/model"),
     ]);
-    expect(ppo.get("--batch-size")).toBe("1024 (embedded), 16 otherwise");
+    expect(ppo.get("--batch-size")).toBe("256 (embedded), 16 otherwise");
     expect(ppo.get("--beta")).toMatch(/^grpo .*; rloo /);
     expect([grpo.get("--batch-size"), grpo.get("--num-generations")]).toEqual(["64", "8"]);
     expect(large.get("--learning-rate")).toBe(

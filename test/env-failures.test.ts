@@ -77,7 +77,8 @@ const programs: Record<string, (makeEnv: () => FailingEnv) => Promise<unknown>> 
     await episode.handleLine("go");
   },
   "play in the dashboard": async (makeEnv) => {
-    const player = { agent: createAgent(), env: "Failing-v0", checkpoint: "adapter", makeEnv: async () => makeEnv() };
+    const envs = { make: async () => makeEnv(), close: async () => {} };
+    const player = { agent: createAgent(), env: "Failing-v0", checkpoint: "adapter", envs };
     const session = new PlaySession("1", player);
     try {
       await session.reset(1);

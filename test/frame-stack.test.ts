@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSetup, openSetup } from "../src/app/distributed/run-setup.js";
 import { RunEnv } from "../src/app/runs/run-env.js";
 import { resolveTrainConfig, type TrainConfig } from "../src/app/runs/run-settings.js";
-import { requireRunConfig } from "../src/app/runs/run-folder.js";
+import { requireRunConfig } from "../src/rl/train/run-config.js";
 import { openRunModel } from "../src/app/runs/open-model.js";
 import { decodeChunk, parseRolloutLine } from "../src/rl/tracking/rollouts/chunk.js";
 import { runInHost } from "./support/command.js";

@@ -75,12 +75,14 @@ describe("llamagym gateway", () => {
     expect(resumed.status).toBe(0);
     expect(await readMetrics()).toHaveLength(3);
     const { err } = await runInHost(["train", "--resume", "run"], { cwd: folder });
-    expect(err).toContain("The run in run is one of a gateway. Resume it with: llamagym gateway --resume run");
+    expect(err).toContain(
+      "The run in run is not a run of llamagym train. Resume it with: llamagym gateway --resume run",
+    );
   });
 
   it("stops at Ctrl-C while it waits for sessions, without an update to save", async () => {
     const { status, out } = await runGateway("--output", "stopped", "--algorithm", "grpo");
-    expect(out).toMatch(/with grpo: 5,000 episodes/);
+    expect(out).toMatch(/with grpo: 30,720 turns/);
     expect(out).toContain("Stopped before the first update. Start again with: ");
     expect(status).toBe(130);
   });

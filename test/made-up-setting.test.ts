@@ -9,7 +9,7 @@ import { trainCommand } from "../src/app/cli/commands/train-command.js";
 import type { Command } from "../src/app/cli/options/define-command.js";
 import { createSetup } from "../src/app/distributed/run-setup.js";
 import { gatewayRunSettingsOf } from "../src/app/runs/gateway-run.js";
-import { asTextEnv, makeTextAgent } from "../src/app/runs/make-text-agent.js";
+import { makeTextAgent, readTextEnv } from "../src/app/runs/make-text-agent.js";
 import { resolveTrainConfig } from "../src/app/runs/run-settings.js";
 import type { SettingTable } from "../src/core/settings.js";
 import type * as Settings from "../src/core/settings.js";
@@ -76,7 +76,7 @@ describe("a setting that is a row of one table", () => {
 
   it("reaches agents and workers, if it concerns them", async () => {
     const model = await models.open();
-    const agent = makeTextAgent(model, asTextEnv(make("Blackjack-v1"), "Blackjack-v1"), {
+    const agent = makeTextAgent(model, await readTextEnv(make("Blackjack-v1"), "Blackjack-v1"), {
       ...config(),
       sftWarmStart: undefined,
     });

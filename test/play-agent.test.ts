@@ -29,7 +29,7 @@ describe("llamagym play --agent", () => {
 
   it("takes a random action for an invalid completion, and drops the oldest turns of a long episode", async () => {
     const length = ["--max-episode-steps", "8", "--history-turns", "100"];
-    const args = ["cliff-walking", "--max-new-tokens", "3", ...length, ...agentArgs()];
+    const args = ["cliff-walking", "--action-mode", "free", "--max-new-tokens", "3", ...length, ...agentArgs()];
     const { status, out, err } = await play(args);
     expect(status).toBe(0);
     const steps = Number(/after (\d+) steps?: return/.exec(out)?.[1]);

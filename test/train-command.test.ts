@@ -260,7 +260,7 @@ describe("llamagym eval", () => {
   });
 
   it("samples completions on request, and reports the share of invalid ones", async () => {
-    const args = ["--model", model, "--episodes", "30", "--max-new-tokens", "2", "--sample"];
+    const args = ["--model", model, "--episodes", "30", "--action-mode", "free", "--max-new-tokens", "2", "--sample"];
     const { status, out } = await evaluate(args);
     expect(status).toBe(0);
     expect(out).toMatch(/, sampled +-?\d\.\d{4} +± \d\.\d{4}$/m);

@@ -7,7 +7,18 @@ const part = z.union([
   z.object({ type: z.literal("image"), url: z.url() }),
 ]);
 const content = z.union([z.string(), z.array(part), z.null()]);
-const schema = z.object({ messages: z.array(z.object({ content })), count: z.int().max(3).optional() });
+const item = z.union([
+  z.object({ kind: z.literal("a") }),
+  z.object({ kind: z.literal("b") }),
+  z.object({ kind: z.literal("c"), role: z.enum(["user", "system"]) }),
+]);
+const schema = z.object({
+  messages: z.array(z.object({ content })),
+  count: z.int().max(3).optional(),
+  choice: z.union([z.enum(["auto", "none"]), z.object({ kind: z.literal("tool") })]).optional(),
+  prompt: z.union([z.array(z.number()), z.array(z.string()), z.array(z.array(z.number()))]).optional(),
+  item: item.optional(),
+});
 
 describe("describeIssue", () => {
   it.each([
@@ -22,6 +33,12 @@ describe("describeIssue", () => {
     [{ messages: [{ content: [{ type: "video" }] }] }, 'messages[0].content[0].type: expected "text" or "image"'],
     [{ messages: [{ content: [5] }] }, "messages[0].content[0]: expected object"],
     [5, "expected object, received number"],
+    [{ messages: [], choice: 5 }, 'choice: expected "auto" or "none" or object'],
+    [{ messages: [], choice: { kind: "x" } }, 'choice.kind: expected "tool"'],
+    [{ messages: [], prompt: ["a", 5] }, "prompt[1]: expected string, received number"],
+    [{ messages: [], prompt: [[1], "a"] }, "prompt[1]: expected array, received string"],
+    [{ messages: [], item: { kind: "c", role: "x" } }, 'item.role: Invalid option: expected one of "user"|"system"'],
+    [{ messages: [], item: { kind: "x", role: "user" } }, 'item.kind: expected "a" or "b" or "c"'],
   ])("names the place and the fault of %j", (value, message) => {
     expect(describeIssue(schema.safeParse(value).error!.issues)).toBe(message);
   });

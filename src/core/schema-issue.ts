@@ -39,28 +39,35 @@ export function issuesOf(error: unknown): readonly SchemaIssue[] | undefined {
 function resolveUnion(issue: SchemaIssue): SchemaIssue {
   const { code, errors = [], path } = issue;
   if (code !== "invalid_union" || errors.length === 0) return issue;
-  const isOfOtherType = (each: SchemaIssue) => each.path.length === 0 && each.code === "invalid_type";
-  const isOfOtherValue = (each: SchemaIssue) => each.code === "invalid_value" && each.path.length < 2;
-  const options = errors.filter((option) => !option.some(isOfOtherType));
-  if (options.length === 0)
-    return expectOneOf(
-      issue,
-      errors.flatMap((option) => option.map(({ expected }) => expected!)),
-    );
+  const isOfOtherKind = (each: SchemaIssue) =>
+    each.path.length === 0 && (each.code === "invalid_type" || each.code === "invalid_value");
+  const options = errors.filter((option) => !option.some(isOfOtherKind));
+  if (options.length === 0) return expectOneOf(issue, errors.flat().flatMap(listExpected));
   // What distinguishes the options of a union are constants, such as a type.
-  const [closest] = options.filter((option) => !option.some(isOfOtherValue));
-  if (closest !== undefined) {
-    const inner = resolveUnion(closest[0]);
-    return { ...inner, path: [...path, ...inner.path] };
-  }
-  const constants = options.flatMap((option) => option.filter(isOfOtherValue));
-  const { path: where } = constants[0];
-  const values = constants.filter((each) => each.path.join() === where.join()).flatMap((each) => each.values ?? []);
-  return expectOneOf(
-    { ...issue, path: [...path, ...where] },
-    values.map((value) => JSON.stringify(value)),
+  const constants = options.flat().filter((each) => each.code === "invalid_value" && each.path.length === 1);
+  const byKey = Array.from(new Set(constants.map((each) => each.path[0])), (key) =>
+    constants.filter((each) => each.path[0] === key),
   );
+  const tagged = byKey.reduce<readonly SchemaIssue[]>((a, b) => (b.length > a.length ? b : a), []);
+  const closest = options.filter((option) => !option.some((each) => tagged.includes(each)));
+  if (closest.length === 0)
+    return expectOneOf({ ...issue, path: [...path, ...tagged[0].path] }, tagged.flatMap(listExpected));
+  const furthest = closest.map(([first]) => first).reduce((a, b) => (isFurther(b.path, a.path) ? b : a));
+  const inner = resolveUnion(furthest);
+  return { ...inner, path: [...path, ...inner.path] };
 }
+
+/** Whether a path is found later in a value than another one: in a later item, or deeper. */
+function isFurther(path: readonly PropertyKey[], other: readonly PropertyKey[]): boolean {
+  const at = path.findIndex((key, i) => key !== other[i]);
+  if (at < 0 || at >= other.length) return path.length > other.length;
+  const [key, otherKey] = [path[at], other[at]];
+  return typeof key === "number" && typeof otherKey === "number" && key > otherKey;
+}
+
+/** Returns the types or constants that an issue expects. */
+const listExpected = ({ expected, values }: SchemaIssue): string[] =>
+  values?.map((value) => JSON.stringify(value)) ?? (expected === undefined ? [] : [expected]);
 
 function expectOneOf({ path }: SchemaIssue, options: readonly string[]): SchemaIssue {
   return { path, message: `expected ${Array.from(new Set(options)).join(" or ")}` };

@@ -2,8 +2,10 @@ import { invalidArgument, type LlamaGymError } from "./errors.js";
 import { describeValue } from "./format.js";
 import { suggestNames } from "./suggest.js";
 
-/** Another name of a setting, or a switch that sets one of its values. */
-export type SettingAlias = string | { readonly name: string; readonly value: string | number };
+/** Another name of a setting, or a switch that sets one of its values; turned off, it sets `off`, if there is one. */
+export type SettingAlias =
+  | string
+  | { readonly name: string; readonly value: string | number; readonly off?: string | number };
 
 interface BaseSetting {
   readonly description: string;
@@ -188,7 +190,14 @@ export function resolveAliases(
         throw invalidArgument(
           `${formatName(aliasName)} must be true or false, got ${describeValue(aliasValue)}. Set ${formatName(name)} to choose the value.`,
         );
-      const value = typeof alias === "string" ? aliasValue : aliasValue === true ? alias.value : undefined;
+      const value =
+        typeof alias === "string"
+          ? aliasValue
+          : aliasValue === undefined
+            ? undefined
+            : aliasValue === true
+              ? alias.value
+              : alias.off;
       if (value === undefined) continue;
       if (values[name] !== undefined && values[name] !== value)
         throw invalidArgument(

@@ -18,6 +18,8 @@ export interface TextInterface<Observation, Action> {
   parseAction(reply: string, observation?: Observation, info?: Info): Action | undefined;
   /** Formats an action as a completion, for demonstrations. */
   formatAction(action: Action): string;
+  /** Number of earlier turns that the next action depends on; prompts contain them. Default 0. */
+  readonly historyTurns?: number;
   /** Possible completions, where they can be listed; `parseAction` accepts each. */
   readonly choices?: Choices<Observation>;
   /** JSON schema of possible completions; `parseAction` accepts each. */

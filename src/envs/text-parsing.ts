@@ -6,7 +6,7 @@ export function createChoiceText<Observation>({
   names,
   synonyms,
   ...text
-}: Pick<TextInterface<Observation, number>, "systemPrompt" | "formatObservation"> & {
+}: Pick<TextInterface<Observation, number>, "systemPrompt" | "formatObservation" | "historyTurns"> & {
   readonly names: readonly string[];
   readonly synonyms?: Readonly<Record<string, number>>;
 }): TextInterface<Observation, number> {
@@ -22,7 +22,7 @@ export function createChoiceText<Observation>({
 export function createSchemaText<Observation, Action>({
   actionSpace,
   ...text
-}: Pick<TextInterface<Observation, Action>, "systemPrompt" | "formatObservation"> & {
+}: Pick<TextInterface<Observation, Action>, "systemPrompt" | "formatObservation" | "historyTurns"> & {
   readonly actionSpace: SchemaSpace<Action>;
 }): TextInterface<Observation, Action> {
   const { choices, jsonSchema } = actionSpace;

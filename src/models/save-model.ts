@@ -12,13 +12,14 @@ import {
   writeFileAtomic,
   writeJson,
   writeSafetensors,
+  type Adapter,
   type JsonObject,
   type TensorToSave,
 } from "./files/index.js";
 import { JsonFields } from "./files/json-fields.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
 import { getValueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters/get-peft-model.js";
-import { buildLegacyRope } from "./architectures/index.js";
+import { buildLegacyRope, HEAD_MODULE } from "./architectures/index.js";
 import { formatAdapterReadme } from "./adapter-readme.js";
 import type { CausalLM } from "./causal-lm.js";
 import { EMBEDDED_MODEL } from "./embedded-model.js";
@@ -151,13 +152,14 @@ function requireFinite(name: string, values: Float32Array): Float32Array {
  */
 export async function loadAdapter(model: CausalLM, folder: string): Promise<CausalLM> {
   await verifyChecksums(folder);
-  const { config, tensors } = await readAdapter(folder);
+  const { config, tensors, baseWeights } = await readAdapter(folder);
   if (config.modulesToSave.length > 0) {
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
-      `modules_to_save ${JSON.stringify(config.modulesToSave)} in ${folder} is not supported: only low-rank adapters are.`,
+      `modules_to_save ${JSON.stringify(config.modulesToSave)} in ${folder} is not supported: only low-rank adapters are. ${MERGE_ADVICE}`,
     );
   }
+  await checkBaseWeights(model, folder, baseWeights);
   const lora = Object.fromEntries(
     Object.keys(LORA_DEFAULTS).map((name) => [name, config[name as keyof LoraConfig]]),
   ) as unknown as LoraConfig;
@@ -165,6 +167,36 @@ export async function loadAdapter(model: CausalLM, folder: string): Promise<Caus
   const diverged = [...tensors, ...(head?.values ?? [])].find(([, { data }]) => !isAllFinite(data));
   if (diverged !== undefined) throw nonFiniteError(folder, diverged[0]);
   return withAdapterValues(model, lora, new Map([...tensors, ...(head?.values ?? [])]), head?.config);
+}
+
+const MERGE_ADVICE =
+  "Merge it into its base model in PEFT, merge_and_unload().save_pretrained(FOLDER), and open that folder.";
+
+/** Largest relative difference of a base weight that another floating-point type explains: that of BF16. */
+const MAX_ROUNDING = 2 ** -8;
+
+/**
+ * Compares weights that an adapter's file has of its base model with the model's own. PEFT saves them unchanged, unless the embedding
+ * was resized or trained. @throws MODEL_UNSUPPORTED for other ones.
+ */
+async function checkBaseWeights(model: CausalLM, folder: string, baseWeights: Adapter["baseWeights"]): Promise<void> {
+  const { weights, config } = model;
+  for (const [name, { shape, data }] of baseWeights) {
+    const own = weights.parameters.has(name) || name !== `${HEAD_MODULE}.weight` ? name : config.names.head;
+    const ownShape = weights.parameters.get(own)?.shape;
+    const isSame =
+      ownShape?.join() === shape.join() &&
+      (await weights.read(own)).every((value, i) => Math.abs(value - data[i]) <= MAX_ROUNDING * Math.abs(value));
+    if (isSame) continue;
+    const difference =
+      ownShape === undefined || ownShape.join() === shape.join()
+        ? "differs from the base model's"
+        : `is [${shape.join(", ")}], but the base model's is [${ownShape.join(", ")}]`;
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `The adapter in ${folder} comes with ${name}, which ${difference}: it was resized or trained, which is not supported. ${MERGE_ADVICE}`,
+    );
+  }
 }
 
 /**

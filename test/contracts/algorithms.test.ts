@@ -65,7 +65,10 @@ describe("llamagym train --algorithm FILE", () => {
 
   it("reports a missing module", async () => {
     const { status, err } = await runInHost(["train", "blackjack", "--algorithm", "./nowhere.js"]);
-    expect([status, err]).toEqual([1, expect.stringContaining("There is no module")]);
+    expect([status, err]).toEqual([
+      1,
+      expect.stringContaining("nowhere.js does not exist. Give the path of a JavaScript file."),
+    ]);
   });
 });
 

@@ -37,7 +37,7 @@ export class DashboardServer {
     const run = await startRun(options, join(this.root, name));
     try {
       await run.train();
-      await run.saveAdapter();
+      await run.saveModel();
     } finally {
       await run.close();
     }

@@ -8,7 +8,7 @@ import type { WorkerQueue, WorkSession } from "../../src/app/distributed/job-que
 import { openTransport, openWorkerQueue, type WorkersAddress } from "../../src/app/distributed/open-transport.js";
 import { runWorker } from "../../src/app/distributed/rollout-worker.js";
 import { openRunModel } from "../../src/app/runs/open-model.js";
-import { makeTextAgent, requireTextEnv } from "../../src/app/runs/make-text-agent.js";
+import { makeTextAgent, readTextEnv } from "../../src/app/runs/make-text-agent.js";
 import { RunEnv } from "../../src/app/runs/run-env.js";
 import { resolveTrainConfig } from "../../src/app/runs/run-settings.js";
 import { stream } from "../../src/core/random/streams.js";
@@ -96,7 +96,7 @@ export function useTransports() {
   const onWarning = (message: string) => void warnings.push(message);
 
   const openAgent = async (settings = config) =>
-    makeTextAgent(model, await requireTextEnv(createEnv, config.env), { ...settings, sftWarmStart: undefined });
+    makeTextAgent(model, await readTextEnv(await createEnv(), config.env), { ...settings, sftWarmStart: undefined });
 
   async function openInProcess(): Promise<RolloutTransport> {
     const agent = await openAgent();

@@ -16,6 +16,14 @@ export const COMMANDS = {
     summary: "Fine-tune a language model on examples",
     load: async () => (await import("./commands/sft-command.js")).sftCommand,
   },
+  grpo: {
+    summary: "Train a language model on prompts with reward functions by GRPO",
+    load: async () => (await import("./commands/prompt-command.js")).grpoCommand,
+  },
+  rloo: {
+    summary: "Train a language model on prompts with reward functions by RLOO",
+    load: async () => (await import("./commands/prompt-command.js")).rlooCommand,
+  },
   sweep: {
     summary: "Search for hyperparameters over several trials and seeds",
     load: async () => (await import("./commands/sweep-command.js")).sweepCommand,

@@ -9,7 +9,8 @@ import {
   type ExportFormat,
 } from "../../models/export/export-model.js";
 import { formatModelCard } from "../runs/format-model-card.js";
-import { checkWritable, readRunConfig } from "../runs/run-folder.js";
+import { readRunConfig } from "../../rl/train/run-config.js";
+import { checkWritable } from "../runs/run-folder.js";
 import { reportDownloads } from "./display/report-downloads.js";
 import type { Reporter } from "./reporter.js";
 import { withModelAdvice } from "./with-model-advice.js";

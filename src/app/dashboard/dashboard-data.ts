@@ -46,7 +46,9 @@ export class DashboardData {
       log: log.map(toLogEntry),
       checkpoints: await listCheckpoints(runs, id),
       changeable:
-        row.state === "running" && row.kind === "train" ? LIVE_SETTINGS.map((name) => describe(name, config)) : [],
+        row.state === "running"
+          ? LIVE_SETTINGS.filter((name) => Object.hasOwn(config, name)).map((name) => describe(name, config))
+          : [],
     };
   }
 }

@@ -1,15 +1,16 @@
+import type { LanguageModel } from "../../generation/language-model.js";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import type { Env } from "../../envs/index.js";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import { selectSettings } from "../../core/settings.js";
 import { baseModelSettings } from "../../models/model-settings.js";
 import { envSettings, RunEnv } from "../runs/run-env.js";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
-import { makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
+import { EnvSupply } from "../runs/env-supply.js";
+import { makeTextAgent, readTextEnv } from "../runs/make-text-agent.js";
 import { findNamedFile, isModelPath } from "../runs/find-named-file.js";
-import { agentRunSettings, resolveTrainConfig, type TrainOptions } from "../runs/run-settings.js";
+import { agentRunSettings, resolveTrainConfig, type TrainOptions, type TrainConfig } from "../runs/run-settings.js";
 import type { PlayModel } from "./api.js";
 import { listCheckpoints } from "./list-checkpoints.js";
 import type { RunsFolder } from "./run-files.js";
@@ -25,7 +26,7 @@ export interface PlayAgent {
   readonly agent: TextAgent;
   readonly env: string;
   readonly checkpoint: string;
-  readonly makeEnv: () => Promise<Env>;
+  readonly envs: Pick<EnvSupply, "make" | "close">;
 }
 
 interface OpenAgent {
@@ -98,21 +99,29 @@ export class PlayModels {
     const config = resolveTrainConfig({ ...selectSettings(takenSettings, saved), env, envOptions });
     const subfolder = checkpoint === "adapter" ? checkpoint : join("checkpoints", checkpoint);
     const folder = await this.checkedFolder(run, subfolder);
-    const runEnv = new RunEnv(config);
-    const makeEnv = async () => runEnv.open();
-    const textEnv = await requireTextEnv(makeEnv, env);
-    // The threads that the model starts inherit the priority.
-    setPriority(constants.priority.PRIORITY_LOW);
     const isFull = saved.tuning === "full";
     if (isFull && (await this.runs.list(run, subfolder)).includes("adapter_config.json"))
       throw invalidArgument("The run's tuning is full, but its checkpoint is an adapter, which names a base model.");
-    const model = await AutoModelForCausalLM.fromPretrained(isFull ? folder : config.model, {
+    const envs = new EnvSupply(new RunEnv(config));
+    try {
+      const textEnv = await envs.read(readTextEnv);
+      const model = await this.openModel(config, folder, isFull);
+      return { agent: makeTextAgent(model, textEnv, config), env, checkpoint, envs };
+    } catch (error) {
+      await envs.close();
+      throw error;
+    }
+  }
+
+  private async openModel(config: TrainConfig, folder: string, isFull: boolean): Promise<LanguageModel> {
+    // The threads that the model starts inherit the priority.
+    setPriority(constants.priority.PRIORITY_LOW);
+    return AutoModelForCausalLM.fromPretrained(isFull ? folder : config.model, {
       adapter: isFull ? undefined : folder,
       device: "cpu",
       threads: 1,
       splitSpecialTokens: config.splitSpecialTokens,
     });
-    return { agent: makeTextAgent(model, textEnv, config), env, checkpoint, makeEnv };
   }
 
   /** @throws INVALID_ARGUMENT for a run that names code, or files that were not allowed. */
@@ -138,5 +147,10 @@ export class PlayModels {
 }
 
 async function closeAgent(opened: Promise<PlayAgent>): Promise<void> {
-  await opened.then(async ({ agent }) => agent.model.close()).catch(() => {});
+  await opened
+    .then(async ({ agent, envs }) => {
+      await envs.close();
+      await agent.model.close();
+    })
+    .catch(() => {});
 }

@@ -119,13 +119,13 @@ async function compare(models: PlayModels, request: CompareRequest): Promise<Com
 async function playEpisode(models: PlayModels, model: PlayModel, request: CompareRequest): Promise<EpisodeDetail> {
   const { agent: player, release } = await models.acquire(model);
   try {
-    const { agent, makeEnv } = player;
+    const { agent, envs } = player;
     const random = stream(request.seed, "play");
     const sampler = new CompletionSampler(
       agent.model,
       withTemperature(agent.settings.completion, request.temperature ?? 0),
     );
-    const env = await makeEnv();
+    const env = await envs.make();
     try {
       const newEpisode = () => agent.newEpisode(random, "train", { sampler });
       const slot = new EnvSlot(env, { newEpisode, random, settings: agent.settings, index: 0, record: true });

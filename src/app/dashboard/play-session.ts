@@ -78,9 +78,9 @@ export class PlaySession {
   }
 
   private async openRunner(): Promise<EpisodeRunner> {
-    const { makeEnv, agent } = this.player;
+    const { envs, agent } = this.player;
     const { settings } = agent;
-    const [env] = await openEnvs(makeEnv, 1, settings);
+    const [env] = await openEnvs(envs.make, 1, settings);
     return new EpisodeRunner(env, { settings });
   }
 

@@ -142,14 +142,14 @@ export class RunRows {
     return {
       id,
       name: id,
-      kind: parsed.data === undefined || saved === undefined ? "unknown" : config.env === undefined ? "sft" : "train",
+      kind: parsed.data === undefined || saved === undefined ? "unknown" : findKind(config),
       env: config.env ?? null,
       model: config.model ?? null,
       algorithm: config.algorithm ?? (config.env === undefined ? null : "ppo"),
       seed: config.seed ?? null,
       state: runState(lines, changedMs, saved !== undefined && saved !== null),
       problem: problems.length === 0 ? null : problems.join(" "),
-      result: finite(last["rollout/ep_rew_mean"] ?? last["sft/loss"]),
+      result: finite(last["rollout/ep_rew_mean"] ?? last.reward ?? last["sft/loss"]),
       progress: progressOf(limits, last),
       updates: finite(last.step) ?? 0,
       turns: finite(last.num_turns),
@@ -165,6 +165,11 @@ export class RunRows {
       hasJobs: files.has(JOB_LOG_FILE),
     };
   }
+}
+
+function findKind({ env, algorithm }: z.infer<typeof configSchema>): RunRow["kind"] {
+  if (env !== undefined) return "train";
+  return algorithm === undefined ? "sft" : "prompts";
 }
 
 function brokenRow(id: string, sweep: string | null, problem: string): RunRow {
@@ -218,7 +223,12 @@ function progressOf(config: Readonly<Record<string, unknown>>, last: Readonly<Re
     [
       ["episodes", "num_episodes"],
       ["turns", "num_turns"],
-      ["maxSteps", "step"],
+      ...(config.maxSteps === undefined
+        ? ([
+            ["numTrainEpochs", "epoch"],
+            ["numTrainEpochs", "sft/epoch"],
+          ] as const)
+        : ([["maxSteps", "step"]] as const)),
     ] as const
   ).flatMap(([limit, count]) => {
     const [total, done] = [config[limit], last[count]];

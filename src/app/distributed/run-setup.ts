@@ -16,7 +16,8 @@ import { JobRunner } from "../../rl/rollout/rollout-job.js";
 import { GamePlayers } from "../../rl/train/self-play.js";
 import { configureAlgorithm } from "../runs/algorithm-settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
-import { makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
+import { EnvSupply } from "../runs/env-supply.js";
+import { makeTextAgent, readTextEnv } from "../runs/make-text-agent.js";
 import { RunEnv } from "../runs/run-env.js";
 import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import { PACKAGE_VERSION } from "./package-version.js";
@@ -98,36 +99,37 @@ export async function openSetup(
   const { adapter, valueHead } = setup;
   const config = resolveWorkerConfig(setup);
   checkNames(config, files);
-  const env = new RunEnv(config);
-  const createEnv = async () => env.open();
-  const textEnv = await requireTextEnv(createEnv, env.id);
+  const envs = new EnvSupply(new RunEnv(config));
   const { device, threads } = files;
   const { model: name, quantize, ...options } = selectSettings(baseModelSettings, config);
-  const model = await openTrainable(files.model ?? name, {
-    ...options,
-    device,
-    threads,
-    quantize: parseQuantizeBits(quantize),
-    peftConfig: adapter,
-    valueHead,
-  });
+  let model: LanguageModel | undefined;
   try {
-    if ((await fingerprint(model.causalLM)) !== setup.fingerprint)
+    const textEnv = await envs.read(readTextEnv);
+    const opened = await openTrainable(files.model ?? name, {
+      ...options,
+      device,
+      threads,
+      quantize: parseQuantizeBits(quantize),
+      peftConfig: adapter,
+      valueHead,
+    });
+    model = opened;
+    if ((await fingerprint(opened.causalLM)) !== setup.fingerprint)
       throw new LlamaGymError("RUN_INCOMPATIBLE", `The base model ${files.model ?? name} is not the one of the run.`);
-    const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart: undefined });
+    const agent = makeTextAgent(opened, textEnv, { ...config, sftWarmStart: undefined });
     const { settings } = agent;
     const players = config.selfPlay ? new GamePlayers(agent) : undefined;
     const runner = new JobRunner({
-      model: model.causalLM,
+      model: opened.causalLM,
       newEpisode: (random) => agent.newEpisode(random),
       ...(players === undefined ? {} : { players }),
-      createEnv,
+      createEnv: envs.make,
       settings,
       onWarning,
     });
-    const graphs = setup.algorithm === null ? undefined : openGradientGraphs(model.causalLM, setup.algorithm);
+    const graphs = setup.algorithm === null ? undefined : openGradientGraphs(opened.causalLM, setup.algorithm);
     return {
-      model,
+      model: opened,
       runner,
       loadPast: async (values) => {
         if (players === undefined) throw new LlamaGymError("INVALID_STATE", "The run has no self-play.");
@@ -141,12 +143,14 @@ export async function openSetup(
       jobTimeoutSeconds: config.jobTimeoutSeconds,
       close: async () => {
         await runner.close();
+        await envs.close();
         await graphs?.release();
-        await model.close();
+        await opened.close();
       },
     };
   } catch (error) {
-    await model.close();
+    await envs.close();
+    await model?.close();
     throw error;
   }
 }

@@ -124,7 +124,7 @@ export class GatewayTask extends LearnerTask<SessionRollout, GatewayTaskState> {
   }
 
   sampleCompletions(rollout: SessionRollout, count: number): readonly CompletionRow[] {
-    return sampleCompletionRows(rollout, count, this.model.tokenizer);
+    return sampleCompletionRows(rollout.trajectories, count, this.model.tokenizer);
   }
 
   protected override selectRecorded(trajectories: readonly Trajectory[]): readonly Trajectory[] {

@@ -93,6 +93,10 @@ export class Session implements ChatEngine {
     return this.context.engine.tokenBytes(token);
   }
 
+  get defaultSampling() {
+    return this.context.engine.defaultSampling;
+  }
+
   async countPromptTokens(request: ChatRequest): Promise<number> {
     return this.context.engine.countPromptTokens(request);
   }

@@ -92,7 +92,7 @@ describe("a run's judge", () => {
     const trained = run.train();
     const post = async (path: string, body: object) => {
       const headers = { "content-type": "application/json" };
-      const response = await fetch(run.url + path, { method: "POST", headers, body: JSON.stringify(body) });
+      const response = await fetch(run.opened.url + path, { method: "POST", headers, body: JSON.stringify(body) });
       return (await response.json()) as { id: string; return: number };
     };
     for (let i = 0; i < 4; i++) {

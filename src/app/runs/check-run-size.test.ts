@@ -24,7 +24,10 @@ describe("checkRunSize", () => {
       { algorithm: "rloo", batchSize: 64, numGenerations: 8, episodes: 32 },
       "`batchSize` is 64, but the run ends after 32",
     ],
-    [{ algorithm: "grpo", numGenerations: 6000 }, "`numGenerations` is 6,000, but the run ends after 5,000 episodes"],
+    [
+      { algorithm: "grpo", numGenerations: 6000, episodes: 5000 },
+      "`numGenerations` is 6,000, but the run ends after 5,000 episodes",
+    ],
   ])("rejects %j", (options, message) => {
     expect(() => check(options)).toThrow(message);
   });

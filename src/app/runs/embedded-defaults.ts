@@ -1,6 +1,15 @@
-import type { ActionMode } from "../../rl/agent/text-agent.js";
 import type { AlgorithmName } from "../../rl/algorithms/algorithms.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
+
+/** Turns of a run without a given length: a minute or a few. */
+export const EMBEDDED_TURNS = 30_720;
+
+/** Environments that are stepped in parallel by default. */
+const NUM_ENVS = 16;
+/** Consecutive turns of an environment in an update: few, so that there are many updates, but more where credit must reach far. */
+const CONSECUTIVE_TURNS = { short: 16, long: 64 };
+/** Step limit above which episodes are long. */
+const LONG_EPISODE = 100;
 
 /** Episodes per update; the model is small enough for many. */
 const EPISODES_PER_UPDATE = 64;
@@ -11,34 +20,43 @@ const EPISODES_PER_UPDATE = 64;
  */
 const FREE_COMPLETION_ENTROPY_DIVISOR = 10;
 
-/** Returns a decaying entropy bonus; `coefficient` applies to constrained completions. */
-function decayingEntropyBonus(entropyCoef: number, actionMode: ActionMode) {
-  const isChoice = actionMode === "choices" || actionMode === "scored";
+/** Returns a decaying entropy bonus; the coefficient is that of completions that can be listed. */
+function decayingEntropyBonus(entropyCoef: number, isListed: boolean) {
   return {
-    entropyCoef: isChoice ? entropyCoef : entropyCoef / FREE_COMPLETION_ENTROPY_DIVISOR,
+    entropyCoef: isListed ? entropyCoef : entropyCoef / FREE_COMPLETION_ENTROPY_DIVISOR,
     entropySchedulerType: "linear",
   } as const;
 }
 
 /**
- * PPO defaults of the embedded model: large batches, a higher learning rate, and no KL penalty, since the reference policy is
- * random. For lambda and 64 consecutive turns in each of 16 environments, see docs/decisions/cartpole-credit.md.
+ * PPO defaults of the embedded model: a higher learning rate, a large entropy bonus, and no KL penalty, since the reference policy is
+ * random. For what they were measured on, see docs/decisions/learning-defaults.md; for lambda and 64 consecutive turns, see
+ * docs/decisions/cartpole-credit.md.
  */
-export const getEmbeddedPpoDefaults = ({ actionMode }: { readonly actionMode: ActionMode }) =>
+export const getEmbeddedPpoDefaults = ({
+  isListed,
+  maxEpisodeSteps = 0,
+}: {
+  readonly isListed: boolean;
+  readonly maxEpisodeSteps?: number | undefined;
+}) =>
   ({
-    batchSize: 1024,
+    batchSize: NUM_ENVS * CONSECUTIVE_TURNS[maxEpisodeSteps > LONG_EPISODE ? "long" : "short"],
     miniBatchSize: 256,
     numPpoEpochs: 4,
     learningRate: 3e-3,
+    valueHeadLearningRate: 3e-4,
     lrSchedulerType: "linear",
     maxGradNorm: 0.5,
+    targetKl: 0.05,
+    gamma: 0.99,
     lam: 0.99,
     initKlCoef: 0,
     adaptiveKl: false,
     advantageLevel: "turn",
     rewardScaling: true,
     vfCoef: 0.5,
-    ...decayingEntropyBonus(0.03, actionMode),
+    ...decayingEntropyBonus(0.3, isListed),
   }) as const satisfies AlgorithmSettings;
 
 /**
@@ -46,7 +64,7 @@ export const getEmbeddedPpoDefaults = ({ actionMode }: { readonly actionMode: Ac
  * penalty, since the reference policy is random.
  */
 export function getEmbeddedGroupDefaults(
-  { algorithm, actionMode }: { readonly algorithm: Exclude<AlgorithmName, "ppo">; readonly actionMode: ActionMode },
+  { algorithm, isListed }: { readonly algorithm: Exclude<AlgorithmName, "ppo">; readonly isListed: boolean },
   { numGenerations = 8 }: AlgorithmSettings,
 ): AlgorithmSettings {
   const shared = {
@@ -58,7 +76,7 @@ export function getEmbeddedGroupDefaults(
     learningRate: 1e-3,
     maxGradNorm: 0.5,
   };
-  const entropyBonus = (entropyCoef: number) => decayingEntropyBonus(entropyCoef, actionMode);
+  const entropyBonus = (entropyCoef: number) => decayingEntropyBonus(entropyCoef, isListed);
   return {
     grpo: { ...shared, ...entropyBonus(0.1) },
     // Without division by the group's deviation, rare actions get less weight, so the bonus is larger.

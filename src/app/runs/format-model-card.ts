@@ -61,7 +61,8 @@ export async function formatModelCard({ path, base, format, dtype, output }: Mod
   const name = basename(resolve(output));
   const records = run === undefined ? [] : await readMetrics(join(run.folder, METRICS_FILE)).catch(() => []);
   const isHubId = /^[\w.-]+\/[\w.-]+$/u.test(base);
-  const tags = ["llamagym", ...(run?.config.env === undefined ? [] : ["reinforcement-learning"])];
+  const isReinforced = (run?.config.env ?? run?.config.algorithm) !== undefined;
+  const tags = ["llamagym", ...(isReinforced ? ["reinforcement-learning"] : [])];
   const header = [
     ...(isHubId ? [`base_model: ${base}`] : []),
     `library_name: ${LIBRARIES[format]}`,
@@ -91,8 +92,10 @@ function formatBase(base: string): string {
 
 function describeRun(config: Partial<TrainOptions>): string {
   const { data } = config as { readonly data?: unknown };
-  if (config.env === undefined) return `, fine-tuned on ${typeof data === "string" ? basename(data) : "examples"}`;
-  return `, trained in ${config.env} with ${config.algorithm ?? "ppo"}`;
+  const { env, algorithm } = config;
+  const file = typeof data === "string" ? basename(data) : undefined;
+  if (env === undefined && algorithm === undefined) return `, fine-tuned on ${file ?? "examples"}`;
+  return `, trained ${env === undefined ? `on ${file ?? "prompts"}` : `in ${env}`} with ${algorithm ?? "ppo"}`;
 }
 
 function formatResults(config: Partial<TrainOptions>, records: readonly MetricRecord[]): string {

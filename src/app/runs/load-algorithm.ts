@@ -1,9 +1,8 @@
-import { access } from "node:fs/promises";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { ALGORITHM_NAMES, algorithms, type AlgorithmName } from "../../rl/algorithms/algorithms.js";
 import type { Algorithm } from "../../rl/algorithms/define-algorithm.js";
+import { importModule } from "./import-module.js";
 
 /** Algorithms loaded from modules, by absolute path. */
 const loaded = new Map<string, Algorithm>();
@@ -31,19 +30,13 @@ export function findAlgorithm(name: string): Algorithm {
  * Loads the algorithm that a module exports as default, or as its only algorithm; returns the name under which `findAlgorithm`
  * finds it: the absolute path of the module. Names of built-in algorithms are returned unchanged.
  *
- * @throws FILE_NOT_FOUND for a missing module; INVALID_ARGUMENT for one without an algorithm.
+ * @throws FILE_NOT_FOUND for a missing module, FILE_READ_FAILED for one that cannot be imported, INVALID_ARGUMENT for one without an algorithm.
  */
 export async function loadAlgorithm(name: string): Promise<string> {
   if (isBuiltInAlgorithm(name) || !isAlgorithmPath(name)) return name;
   const path = resolve(name);
   if (loaded.has(path)) return path;
-  await access(path).catch(() => {
-    throw new LlamaGymError(
-      "FILE_NOT_FOUND",
-      `There is no module ${path}; algorithm is the path of a JavaScript file.`,
-    );
-  });
-  const exports = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
+  const exports = await importModule(path, "The algorithm");
   const candidates = isAlgorithm(exports.default) ? [exports.default] : Object.values(exports).filter(isAlgorithm);
   if (candidates.length !== 1)
     throw invalidArgument(

@@ -1,18 +1,17 @@
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-import { LlamaGymError, invalidArgument } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { ResumePoint, Tracker, TrackerSource } from "../../rl/tracking/index.js";
+import { importModule } from "./import-module.js";
 
 /** Default export of a tracker module: a tracker, or a function that opens one for a run folder. */
 export type TrackerModuleExport = Tracker | ((folder: string, options: ResumePoint) => MaybePromise<Tracker>);
 
 /**
  * Loads a tracker from a JavaScript module.
- * @throws FILE_READ_FAILED for a module that cannot be imported, INVALID_ARGUMENT for one without a tracker as its default export.
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED for a module that cannot be imported, INVALID_ARGUMENT for one without a tracker as its default export.
  */
 export async function loadTracker(path: string, folder: string, options: ResumePoint): Promise<TrackerSource> {
-  const exported = await importDefault(path);
+  const { default: exported } = await importModule(path, "The tracker");
   if (typeof exported === "function") {
     const open = exported as Extract<TrackerModuleExport, (...args: never) => unknown>;
     return async () => open(folder, options);
@@ -22,15 +21,4 @@ export async function loadTracker(path: string, folder: string, options: ResumeP
   throw invalidArgument(
     `The default export of ${path} must be a tracker with a method log(step, record), or a function (folder, options) that returns one.`,
   );
-}
-
-async function importDefault(path: string): Promise<unknown> {
-  try {
-    const module = (await import(pathToFileURL(resolve(path)).href)) as { readonly default?: unknown };
-    return module.default;
-  } catch (error) {
-    throw new LlamaGymError("FILE_READ_FAILED", `The tracker ${path} could not be loaded: ${String(error)}`, {
-      cause: error,
-    });
-  }
 }

@@ -1,43 +1,95 @@
 import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/demonstration-trainer.js";
 import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
 import { agentSettings, textAgentSettings } from "../../rl/agent/agent-settings.js";
-import { randomAction } from "../../rl/agent/random-action.js";
-import { TextAgent } from "../../rl/agent/text-agent.js";
+import { randomAction } from "../../envs/random-action.js";
+import { TextAgent, type ActionMode } from "../../rl/agent/text-agent.js";
+import { promptSettings } from "../../rl/rollout/rollout-settings.js";
 import type { Env } from "../../envs/env.js";
-import type { MaybePromise } from "../../core/maybe-promise.js";
-import type { TextInterface } from "../../envs/text-interface.js";
+import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
 import { policySamplingSettings } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import { findHiddenState } from "../../envs/check/hidden-state.js";
+import { EpisodeRunner } from "../../rl/rollout/episode-runner.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
-import type { TrainConfig } from "./run-settings.js";
+import type { EnvTraits, TrainConfig } from "./run-settings.js";
 
 /** The parts of an environment that a TextAgent needs. */
-export interface TextEnv extends Pick<Env, "actionSpace"> {
+export interface TextEnv extends Pick<Env, "actionSpace">, EnvTraits {
   readonly text: TextInterface<unknown, unknown>;
 }
 
-/** Opens an environment to read its text interface. @throws as `asTextEnv` */
-export async function requireTextEnv(makeEnv: () => MaybePromise<Env>, name: string): Promise<TextEnv> {
-  const env = await makeEnv();
-  await env.close();
-  return asTextEnv(env, name);
-}
-
-/** @throws ENV_INVALID for an environment without a text interface. */
-export function asTextEnv({ text, actionSpace }: Env, name: string): TextEnv {
-  if (text !== undefined) return { text, actionSpace };
+/** Reads the text interface of an open environment. @throws ENV_INVALID for an environment without one. */
+export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
+  const { text, actionSpace, spec } = env;
+  if (text !== undefined) {
+    const actionMode = await chooseActionMode(env, text);
+    return {
+      text,
+      actionSpace,
+      actionMode,
+      hasListedSchema: text.jsonSchema !== undefined && listsAllValues(text.jsonSchema),
+      historyTurns: text.historyTurns ?? promptSettings.historyTurns.default,
+      maxEpisodeSteps: spec?.maxEpisodeSteps,
+    };
+  }
   throw new LlamaGymError(
     "ENV_INVALID",
     `${name} has no text interface, which language models need. Give it a \`text\`, or write an Agent for it.`,
   );
 }
 
+/** Returns "choices" for an environment that lists choices (in its first state, if they vary), "schema" for one with a JSON schema. */
+async function chooseActionMode(env: Env, text: TextInterface<unknown, unknown>): Promise<ActionMode> {
+  const otherwise = text.jsonSchema === undefined ? "free" : "schema";
+  if (typeof text.choices !== "function") return text.choices === undefined ? otherwise : "choices";
+  const runner = new EpisodeRunner(env);
+  await runner.reset();
+  return (getChoices(text, runner.observation, runner.info) ?? []).length > 0 ? "choices" : otherwise;
+}
+
+/** Whether a JSON schema, or a part of one, has only values that it lists: enums, constants and booleans in objects. */
+function listsAllValues(schema: unknown): boolean {
+  if (typeof schema !== "object" || schema === null) return true;
+  if ("enum" in schema || "const" in schema) return true;
+  const { type } = schema as { type?: unknown };
+  const isOpen = typeof type === "string" && !["object", "boolean", "null"].includes(type);
+  return !isOpen && Object.values(schema).every(listsAllValues);
+}
+
+/**
+ * Reads the text interface of a new run's environment. Where it lists choices and does not say how many earlier turns belong into
+ * prompts, random play does.
+ * @throws as `readTextEnv`, and ENV_FAILED
+ */
+export async function readNewTextEnv(
+  env: Env,
+  name: string,
+  { seed, callTimeoutSeconds }: Pick<TrainConfig, "seed" | "callTimeoutSeconds">,
+): Promise<TextEnv> {
+  const textEnv = await readTextEnv(env, name);
+  const { text, actionMode, historyTurns } = textEnv;
+  if (actionMode !== "choices" || text.historyTurns !== undefined) return textEnv;
+  const lag = await playAtRandom(new EpisodeRunner(env, { settings: { callTimeoutSeconds } }), textEnv, seed);
+  return { ...textEnv, historyTurns: lag ?? historyTurns };
+}
+
+/** Looks for hidden state; an error of the text interface is left to training, which names the method. @throws ENV_FAILED */
+async function playAtRandom(runner: EpisodeRunner, textEnv: TextEnv, seed: number): Promise<number | undefined> {
+  const reset = async (episodeSeed: number) => runner.reset(episodeSeed).then(() => runner);
+  try {
+    return await findHiddenState({ reset, step: async (action) => runner.step(action) }, textEnv, seed);
+  } catch (error) {
+    if (error instanceof LlamaGymError) throw error;
+    return undefined;
+  }
+}
+
 /** Creates the agent of a run, which takes a random action for an invalid completion. */
 export function makeTextAgent(
   model: LanguageModel,
-  env: TextEnv,
+  env: Pick<TextEnv, "text" | "actionSpace">,
   config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentDemonstrationOptions, "sftWarmStart">,
 ): TextAgent {
   const { maxCompletionLength, maxContextLength, actionMode, actionScoring } = config;

@@ -19,7 +19,12 @@ export interface OpenTrackersOptions extends ResumePoint {
 export async function openTrackers(
   folder: string,
   config: Pick<TrainConfig, "saveSteps"> &
-    Partial<Pick<TrainConfig, "tensorboard" | "tracker" | "env" | "envOptions" | "rollouts" | "maxRolloutMegabytes">>,
+    Partial<
+      Pick<
+        TrainConfig,
+        "algorithm" | "tensorboard" | "tracker" | "env" | "envOptions" | "rollouts" | "maxRolloutMegabytes"
+      >
+    >,
   { wandb, trackers = [], judge, onWarning, onInfo, resumeFromStep }: OpenTrackersOptions,
 ): Promise<Required<Tracker>> {
   const { tensorboard, tracker } = config;

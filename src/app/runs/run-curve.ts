@@ -13,17 +13,19 @@ import {
   type CurveSeries,
   type LearningCurve,
 } from "../tracking/index.js";
-import { requireRunConfig } from "./run-folder.js";
+import { requireRunConfig } from "../../rl/train/run-config.js";
 import { findRunEnv, type EnvConfig, type RunEnv } from "./run-env.js";
 import type { TrainConfig } from "./run-settings.js";
 
 const CURVE_FILE = "curve.svg";
 const SFT_LOSS = "sft/loss";
+/** Mean reward of the completions of an update. */
+export const MEAN_REWARD = "reward";
 /** Updates are averaged to at most this many points, so that a curve stays readable. */
 const MAX_POINTS = 200;
 
-/** What a curve needs of a run's config; a fine-tuning run has no environment. */
-type CurveConfig = Partial<EnvConfig>;
+/** What a curve needs of a run's config; only runs in environments have one, and fine-tuning runs have no algorithm. */
+type CurveConfig = Partial<EnvConfig> & { readonly algorithm?: string };
 
 /** Returns the mean returns of random actions and of the best known policy, for an environment as registered. */
 export function listReferences(env: RunEnv | undefined): readonly CurveReference[] {
@@ -36,7 +38,7 @@ export function listReferences(env: RunEnv | undefined): readonly CurveReference
 }
 
 /**
- * Reads the curves of runs: by default the mean return over turns, or the loss over updates of fine-tuning runs. References are
+ * Reads the curves of runs: by default the mean return over turns, the mean reward over updates of runs on prompts, or the loss of fine-tuning runs. References are
  * those of the environment, if all runs have the same.
  * @throws FILE_NOT_FOUND for a folder without a run, INVALID_ARGUMENT for a metric that a run does not record.
  */
@@ -85,7 +87,10 @@ export async function openCurveTracker(
   };
 }
 
-const defaultMetric = ({ env }: CurveConfig) => (env === undefined ? SFT_LOSS : MEAN_RETURN);
+function defaultMetric({ env, algorithm }: CurveConfig): string {
+  if (env !== undefined) return MEAN_RETURN;
+  return algorithm === undefined ? SFT_LOSS : MEAN_REWARD;
+}
 
 function createCurve(
   config: CurveConfig,

@@ -1,36 +1,9 @@
 import { access, constants, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
-import { FolderLock, readJson, readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
-import { checkFormatVersion } from "../../rl/train/check-format-version.js";
+import { FolderLock } from "../../models/files/index.js";
+import { readRunConfig } from "../../rl/train/run-config.js";
 import type { TrainOptions } from "./run-settings.js";
-
-const FORMAT_VERSION = 2;
-const CONFIG_FILE = "config.json";
-const CHECKPOINTS_FOLDER = "checkpoints";
-
-/** Returns the folder of a run's checkpoints. */
-export function getCheckpointDir(folder: string): string {
-  return join(folder, CHECKPOINTS_FOLDER);
-}
-
-/**
- * Reads the settings of the run in a folder; undefined if there is none.
- * @throws FILE_CORRUPT, and RUN_INCOMPATIBLE for a run of another version.
- */
-export async function readRunConfig<Options = TrainOptions>(folder: string): Promise<Options | undefined> {
-  const saved = await readJsonIfExists(join(folder, CONFIG_FILE));
-  if (saved === undefined) return undefined;
-  const advice = "Resume it with the version that wrote it, or start a new run from its model.";
-  return checkFormatVersion(saved, FORMAT_VERSION, `The run in ${folder}`, advice) as unknown as Options;
-}
-
-/** Reads the settings of a run to resume. @throws FILE_NOT_FOUND for a folder without a run, and as `readRunConfig`. */
-export async function requireRunConfig<Options>(folder: string): Promise<Options> {
-  const config = await readRunConfig<Options>(folder);
-  if (config !== undefined) return config;
-  throw new LlamaGymError("FILE_NOT_FOUND", `There is no run in ${folder}: it has no ${CONFIG_FILE}.`);
-}
 
 /** Checks that a new run can be stored in a folder. @throws INVALID_STATE if it contains a run, FILE_WRITE_FAILED. */
 export async function checkNewRunFolder(folder: string): Promise<void> {
@@ -74,16 +47,10 @@ export async function findRun(
   folders: readonly string[],
 ): Promise<{ readonly folder: string; readonly config: Partial<TrainOptions> } | undefined> {
   for (const folder of folders) {
-    const config = await readRunConfig(folder).catch(() => undefined);
+    const config = await readRunConfig<Partial<TrainOptions>>(folder).catch(() => undefined);
     if (config?.model !== undefined) return { folder, config };
   }
   return undefined;
-}
-
-/** Writes a run's settings into its folder, which is created, and returns what was written. @throws FILE_WRITE_FAILED */
-export async function writeRunConfig(folder: string, config: object): Promise<JsonObject> {
-  await writeJson(join(folder, CONFIG_FILE), { version: FORMAT_VERSION, ...config });
-  return readJson(join(folder, CONFIG_FILE));
 }
 
 /** Checks, without writing, that a folder can be created or written to. @throws FILE_WRITE_FAILED */

@@ -10,7 +10,7 @@ describe("resolveTrainConfig", () => {
     [{ loadIn8bit: true }, { quantize: "8" }],
     [{ loadIn4bit: false }, { quantize: "none" }],
     [{ useTargetKl: true }, { targetKl: 0.02 }],
-    [{ useTargetKl: false }, { targetKl: undefined }],
+    [{ useTargetKl: false }, { targetKl: 0 }],
     [{ topkP: 0.5 }, { replayTopFraction: 0.5 }],
   ])("accepts the names of other systems: %j", (options, expected) => {
     expect(resolveTrainConfig({ env, ...options })).toMatchObject(expected);
@@ -24,8 +24,8 @@ describe("resolveTrainConfig", () => {
     expect(bonus({ algorithm: "grpo", entropyCoef: 0.05 })).toBe(0.05);
     expect(bonus({ algorithm: "rloo", actionMode: "scored" })).toBe(0.2);
     expect(bonus({ algorithm: "reinforce", model: "another" })).toBe(0);
-    expect(bonus({ actionMode: "choices" })).toBe(0.03);
-    expect(bonus({})).toBe(0.003);
+    expect(bonus({ actionMode: "choices" })).toBe(0.3);
+    expect(bonus({})).toBe(0.03);
   });
 
   it("has separate defaults for choices of a pretrained model, which given settings replace", () => {

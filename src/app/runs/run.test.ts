@@ -1,50 +1,48 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { make, register } from "../../envs/index.js";
 import { resumeRun, startRun } from "./run.js";
-import { resolveTrainConfig } from "./run-settings.js";
 
-const options = { env: "Blackjack-v1", numEnvs: 4, batchSize: 16, miniBatchSize: 16, turns: 16 };
-let folder = "";
-beforeEach(async () => {
+let folder: string;
+let opened = 0;
+let closed = 0;
+beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "run-"));
-  const run = await startRun(options, join(folder, "run"));
+  register({
+    id: "Counted-v0",
+    entryPoint: () => {
+      const env = make("Blackjack-v1");
+      const close = env.close.bind(env);
+      opened++;
+      return Object.assign(env, {
+        close: async () => {
+          closed++;
+          await close();
+        },
+      });
+    },
+  });
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const settings = { numEnvs: 2, batchSize: 8, miniBatchSize: 8, device: "cpu", threads: 1 } as const;
+
+it("opens no environment only to look at it, in new and in resumed runs", async () => {
+  const run = await startRun({ env: "Counted-v0", turns: 8, ...settings }, join(folder, "counted"));
+  expect(opened).toBe(1);
   await run.train();
+  expect(opened).toBe(2);
   await run.close();
-});
-afterEach(() => rm(folder, { recursive: true }));
-
-describe("startRun", () => {
-  it.each([
-    [{ maxCompletionLength: 2048 }, 2048],
-    [{ maxNewTokens: 40, maxContextLength: 40 }, 40],
-  ])("names the setting that leaves no room for a prompt (%j)", async (change, length) => {
-    const run = startRun({ ...options, ...change }, join(folder, "long"));
-    await expect(run).rejects.toMatchObject({
-      code: "INVALID_ARGUMENT",
-      message: expect.stringContaining(`\`maxCompletionLength\` is ${length}, which leaves no room`) as string,
-    });
-  });
+  const resumed = await resumeRun(join(folder, "counted"), { turns: 16 });
+  await resumed.train();
+  await resumed.close();
+  expect([opened, closed]).toEqual([4, 4]);
 });
 
-describe("resumeRun", () => {
-  it("accepts unchanged settings and more turns", async () => {
-    const run = await resumeRun(join(folder, "run"), resolveTrainConfig({ ...options, turns: 32, threads: 1 }));
-    const { state } = await run.train();
-    await run.close();
-    expect(state).toMatchObject({ updates: 2, turns: 32 });
-  });
-
-  it.each([
-    [{ lam: 0.5 }, /has lam 0\.99, which cannot change to 0\.5/],
-    [{ env: "CartPole-v1" }, /has env "Blackjack-v1", which cannot change to "CartPole-v1"/],
-    [{ loraAlpha: undefined }, /has loraAlpha \d+, which cannot change to not set/],
-  ])("rejects %o and changes nothing", async (change, message) => {
-    const config = () => readFile(join(folder, "run/config.json"), "utf8");
-    const before = await config();
-    const resumed = resumeRun(join(folder, "run"), { ...options, ...change });
-    await expect(resumed).rejects.toMatchObject({ code: "INVALID_ARGUMENT", message: expect.stringMatching(message) });
-    expect(await config()).toBe(before);
-  });
+it("closes an environment that was not handed out", async () => {
+  const run = await startRun({ env: "Counted-v0", turns: 8, ...settings }, join(folder, "closed"));
+  await run.close();
+  expect(closed).toBe(opened);
 });

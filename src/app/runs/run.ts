@@ -1,75 +1,71 @@
-import { join } from "node:path";
-import type { TextAgent } from "../../rl/agent/text-agent.js";
+import { invalidArgument } from "../../core/errors.js";
+import { selectSettings } from "../../core/settings.js";
 import type { Env } from "../../envs/env.js";
-import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import { filterSettings, selectSettings, type SettingTable } from "../../core/settings.js";
-import type { DownloadProgress, FolderLock } from "../../models/files/index.js";
-import type { TrackerSource } from "../../rl/tracking/index.js";
-import { EpisodeJudge } from "../judge/episode-judge.js";
-import { withJudge } from "../judge/judged-env.js";
-import { resolveWandbConfig } from "../tracking/index.js";
-import { makeTextAgent, requireTextEnv } from "./make-text-agent.js";
-import { checkRunSize } from "./check-run-size.js";
-import { estimateRunMemory } from "./estimate-run-memory.js";
-import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
-import { openRunModel } from "./open-model.js";
-import { takeControlRequests } from "./run-control.js";
-import {
-  checkNewRunFolder,
-  checkWritable,
-  getCheckpointDir,
-  openLocked,
-  requireRunConfig,
-  writeRunConfig,
-} from "./run-folder.js";
-import { RunEnv } from "./run-env.js";
-import { RunRecords } from "./run-records.js";
-import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "./run-settings.js";
-import { resolveWarmStart } from "./resolve-warm-start.js";
-import type { GradientTransport } from "../../rl/algorithms/update/gradient-transport.js";
-import type { RolloutTransport } from "../../rl/rollout/rollout-job.js";
-import type { WorkersAddress } from "../distributed/open-transport.js";
-import type { TrainRequests, TrainResult } from "../../rl/train/train-loop.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import type { TextAgent } from "../../rl/agent/text-agent.js";
 import { Trainer, type TrainCallbacks } from "../../rl/train/trainer.js";
-import { loopSettings, trainerSettings } from "../../rl/train/trainer-settings.js";
-
-/** Folder of the trained adapter or weights in a run folder. */
-export const ADAPTER_FOLDER = "adapter";
-
-/** In place of the environment in the config of a gateway's run. */
-export const GATEWAY_ENV = "gateway";
+import { trainerSettings } from "../../rl/train/trainer-settings.js";
+import type { WorkersAddress } from "../distributed/open-transport.js";
+import { withJudge } from "../judge/judged-env.js";
+import { checkRunSize } from "./check-run-size.js";
+import { EnvSupply } from "./env-supply.js";
+import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
+import { makeTextAgent, readNewTextEnv, readTextEnv, type TextEnv } from "./make-text-agent.js";
+import {
+  OpenRun,
+  resumeProgram,
+  startProgram,
+  type OpenedRun,
+  type RunContext,
+  type RunHooks,
+  type RunProgram,
+} from "./open-run.js";
+import { resolveWarmStart } from "./resolve-warm-start.js";
+import { RunEnv } from "./run-env.js";
+import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "./run-settings.js";
 
 /** Options of `startRun` and `resumeRun`. */
-export interface RunOptions {
-  /** Additional trackers. */
-  readonly trackers?: readonly TrackerSource[];
-  readonly onDownload?: (progress: DownloadProgress) => void;
-  /** Receives warnings that do not stop the run. */
-  readonly onWarning?: (message: string) => void;
-  /** Receives information, such as the address at which W&B shows the run. */
-  readonly onInfo?: (message: string) => void;
+export interface RunOptions extends RunHooks {
   /** Collects rollouts on these workers instead of in this process. */
   readonly workers?: WorkersAddress;
 }
 
-/** An open training run. */
-export interface Run {
-  readonly config: TrainConfig;
-  readonly folder: string;
+interface OpenedTraining extends OpenedRun<TrainConfig, Omit<TrainCallbacks, "tracker">> {
   readonly agent: TextAgent;
-  train(callbacks?: Omit<TrainCallbacks, "tracker">): Promise<TrainResult>;
-  readonly isResumed: boolean;
-  /** Updates made before the run was resumed; 0 without a checkpoint, or with the one after the warm start. */
-  readonly resumedAt: number;
-  /** Whether the run continues from a checkpoint. */
-  readonly hasCheckpoint: boolean;
-  /** Whether each update is followed by one on the best episodes. Can be changed during training. */
-  onlineSft: boolean;
+  readonly trainer: Trainer;
   readonly makeEnv: () => Promise<Env>;
-  /** Saves the trained parameters to FOLDER/adapter and returns that path. */
-  saveAdapter(): Promise<string>;
-  close(): Promise<void>;
 }
+
+/** An open training run in an environment. */
+export class Run extends OpenRun<TrainConfig, OpenedTraining> {
+  get agent(): TextAgent {
+    return this.opened.agent;
+  }
+
+  /** Opens another environment of the run. */
+  get makeEnv(): () => Promise<Env> {
+    return this.opened.makeEnv;
+  }
+
+  /** Whether each update is followed by one on the best episodes. Can be changed during training. */
+  get onlineSft(): boolean {
+    return this.opened.trainer.onlineSft;
+  }
+
+  set onlineSft(enabled: boolean) {
+    this.opened.trainer.onlineSft = enabled;
+  }
+}
+
+type TrainContext = RunContext<TrainOptions, TrainConfig, RunOptions>;
+
+const trainProgram: RunProgram<TrainOptions, TrainConfig, RunOptions, OpenedTraining> = {
+  command: "train",
+  resultFolder: "adapter",
+  settings: runSettings,
+  resolve: resolveAndCheck,
+  open: openTraining,
+};
 
 /**
  * Starts a run in a new folder. Nothing is written before the model and the environment are open.
@@ -77,12 +73,7 @@ export interface Run {
  * opening the model and the environment throws.
  */
 export async function startRun(options: TrainOptions, folder: string, runOptions: RunOptions = {}): Promise<Run> {
-  const { algorithm } = options;
-  const config = resolveTrainConfig(
-    algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) },
-  );
-  checkRunSize(config, options);
-  return openLocked(folder, checkNewRunFolder, async (lock) => openRun(config, lock, runOptions, false));
+  return new Run(await startProgram(trainProgram, options, folder, runOptions));
 }
 
 /**
@@ -95,40 +86,19 @@ export async function resumeRun(
   changes: Partial<TrainOptions> = {},
   runOptions: RunOptions = {},
 ): Promise<Run> {
-  const saved = await requireRunConfig<TrainOptions>(folder);
-  if (saved.env === GATEWAY_ENV)
-    throw invalidArgument(
-      `The run in ${folder} is one of a gateway. Resume it with: llamagym gateway --resume ${folder}`,
-    );
-  if (saved.algorithm !== undefined) await loadAlgorithm(saved.algorithm);
-  checkUnchanged(runSettings, resolveTrainConfig(saved, { isResolved: true }), changes, folder);
-  const config = resolveTrainConfig({ ...saved, ...changes }, { isResolved: true });
-  checkRunSize(config);
-  return openLocked(folder, checkWritable, async (lock) => openRun(config, lock, runOptions, true));
+  return new Run(await resumeProgram(trainProgram, folder, changes, runOptions));
 }
 
-/** Returns the names of the settings that may change when a run is resumed. */
-export function listChangeable(table: SettingTable): readonly string[] {
-  return Object.keys(filterSettings(table, ({ changeable }) => changeable !== undefined));
+/** Resolves options without the environment, which decides some defaults when it is open. */
+async function resolveAndCheck(options: TrainOptions, isResolved: boolean): Promise<TrainConfig> {
+  const config = resolveTrainConfig(await loadAlgorithmOf(options), { isResolved });
+  checkRunSize(config, isResolved ? {} : options);
+  return config;
 }
 
-/** Checks that a resumed run changes only some settings. @throws INVALID_ARGUMENT */
-export function checkUnchanged<Config extends object>(
-  table: SettingTable,
-  config: Config,
-  changes: Partial<Config>,
-  folder: string,
-): void {
-  const changeable = listChangeable(table);
-  for (const name of Object.keys(changes) as (keyof Config & string)[]) {
-    const [before, after] = [config[name], changes[name]].map((value) => JSON.stringify(value));
-    if (before === after || changeable.includes(name)) continue;
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `The run in ${folder} has ${name} ${before ?? "not set"}, which cannot change to ${after ?? "not set"} on resume. ` +
-        `Omit it, or start a new run in another folder. What can be changed: ${changeable.join(", ")}.`,
-    );
-  }
+async function loadAlgorithmOf(options: TrainOptions): Promise<TrainOptions> {
+  const { algorithm } = options;
+  return algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) };
 }
 
 /** @throws INVALID_ARGUMENT for what workers cannot compute, and without workers. */
@@ -145,140 +115,75 @@ function checkGradientWorkers(config: TrainConfig, workers: WorkersAddress | und
   if (problem !== undefined) throw invalidArgument(`\`gradientWorkers\` ${problem}.`);
 }
 
-async function openRun(
-  config: TrainConfig,
-  lock: FolderLock,
-  { trackers = [], onDownload, onWarning = () => {}, onInfo, workers }: RunOptions,
-  isResumed: boolean,
-): Promise<Run> {
-  const { folder } = lock;
-  const { rollouts } = config;
-  const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
-  const judge = EpisodeJudge.create(config, onWarning);
+async function openTraining(context: TrainContext): Promise<OpenedTraining> {
+  const { saved, hooks, judge, checkpointDir, lock, onWarning, defer } = context;
+  const { workers } = hooks;
   if (judge !== undefined && workers !== undefined)
     throw invalidArgument("A judge scores in this process: leave it out, or collect rollouts without workers.");
-  if (config.gradientWorkers) checkGradientWorkers(config, workers);
-  const env = new RunEnv(config);
-  const makeEnv = async () => withJudge(await env.open(), judge);
-  const textEnv = await requireTextEnv(makeEnv, env.id);
+  if (context.config.gradientWorkers) checkGradientWorkers(context.config, workers);
+  const env = new RunEnv(context.config);
+  const envs = new EnvSupply(env, (opened) => withJudge(opened, judge));
+  defer(async () => envs.close());
+  const { config, textEnv } = await readEnv(context, envs);
   const sftWarmStart = await resolveWarmStart(config, env);
-  const memoryEstimate = await estimateRunMemory(config);
-  if (memoryEstimate?.warning !== undefined) onWarning(memoryEstimate.warning);
-  else if (memoryEstimate !== undefined) onInfo?.(memoryEstimate.text);
   const { valueHead: kind, valueHeadDropout: dropout } = config;
-  const valueHead = findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null;
-  const model = await openRunModel(config, { valueHead, onDownload });
-  let trainer: Trainer | undefined;
-  let transport: (RolloutTransport & GradientTransport) | undefined;
-  try {
-    const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart });
-    if (!isResumed) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
-    await agent.getLearner();
-    const checkpointDir = getCheckpointDir(folder);
-    let records: RunRecords | undefined;
-    const onTrainerWarning = (message: string) => {
-      records?.log.warning(message, "metrics");
-      onWarning(message);
-    };
-    if (workers !== undefined) {
-      const { openTransport } = await import("../distributed/open-transport.js");
-      transport = await openTransport(workers, folder, { config, model, onWarning: onTrainerWarning });
-    }
-    const gradientTransport = config.gradientWorkers ? transport : undefined;
-    trainer = new Trainer({
-      ...selectSettings(trainerSettings, config),
-      agent,
-      env: makeEnv,
-      rollouts,
-      checkpointDir,
-      lock,
-      transport,
-      gradientTransport,
-      onWarning: onTrainerWarning,
-    });
-    const resumedAt = isResumed ? await trainer.resume() : 0;
-    const hasCheckpoint = trainer.restoredCheckpoint !== undefined;
-    const resumed = { resumedAt: isResumed ? resumedAt : undefined, hasCheckpoint };
-    records = await RunRecords.open(folder, config, { wandb, trackers, judge, onWarning, onInfo, ...resumed });
-    const state = { isResumed, resumedAt, hasCheckpoint };
-    return new OpenRun(config, lock, agent, state, makeEnv, trainer, records, transport, judge);
-  } catch (error) {
-    await trainer?.close();
-    await transport?.close();
-    await model.close();
-    throw error;
-  }
+  const model = await context.openModel(findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);
+  const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart });
+  if (saved === undefined) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
+  await agent.getLearner();
+  const transport = workers && (await openTransport(workers, context, { config, model }));
+  const trainer = new Trainer({
+    ...selectSettings(trainerSettings, config),
+    agent,
+    env: envs.make,
+    rollouts: config.rollouts,
+    checkpointDir,
+    lock,
+    transport,
+    gradientTransport: config.gradientWorkers ? transport : undefined,
+    onWarning,
+  });
+  defer(async () => trainer.close());
+  const resumedAt = saved === undefined ? 0 : await trainer.resume();
+  return {
+    config,
+    model,
+    agent,
+    trainer,
+    makeEnv: envs.make,
+    resumedAt,
+    hasCheckpoint: trainer.restoredCheckpoint !== undefined,
+    train: async (callbacks) => trainer.train(callbacks),
+    change: (changed) => {
+      checkRunSize(changed);
+      trainer.setLength({ episodes: changed.episodes, turns: changed.turns });
+    },
+  };
 }
 
-class OpenRun implements Run {
-  readonly isResumed: boolean;
-  readonly resumedAt: number;
-  readonly hasCheckpoint: boolean;
+/** Reads the text interface of the first environment, and for a new run the defaults that follow from it. */
+async function readEnv(
+  { config: resolved, options, saved, hooks }: TrainContext,
+  envs: EnvSupply,
+): Promise<{ readonly config: TrainConfig; readonly textEnv: TextEnv }> {
+  if (saved !== undefined) return { config: resolved, textEnv: await envs.read(readTextEnv) };
+  const textEnv = await envs.read(async (env, name) => readNewTextEnv(env, name, resolved));
+  const config = resolveTrainConfig(await loadAlgorithmOf(options), { envTraits: textEnv });
+  if (config.historyTurns > (textEnv.text.historyTurns ?? options.historyTurns ?? 0))
+    hooks.onInfo?.(
+      `Random play shows that an observation matters up to ${config.historyTurns} turns later, so prompts contain ` +
+        `${config.historyTurns} earlier turns (historyTurns).`,
+    );
+  return { config, textEnv };
+}
 
-  constructor(
-    private currentConfig: TrainConfig,
-    private readonly lock: FolderLock,
-    readonly agent: TextAgent,
-    start: Pick<Run, "isResumed" | "resumedAt" | "hasCheckpoint">,
-    readonly makeEnv: () => Promise<Env>,
-    private readonly trainer: Trainer,
-    private readonly records: RunRecords,
-    private readonly transport: RolloutTransport | undefined,
-    private readonly judge: EpisodeJudge | undefined,
-  ) {
-    ({ isResumed: this.isResumed, resumedAt: this.resumedAt, hasCheckpoint: this.hasCheckpoint } = start);
-  }
-
-  get config(): TrainConfig {
-    return this.currentConfig;
-  }
-
-  get folder(): string {
-    return this.lock.folder;
-  }
-
-  get onlineSft(): boolean {
-    return this.trainer.onlineSft;
-  }
-
-  set onlineSft(enabled: boolean) {
-    this.trainer.onlineSft = enabled;
-  }
-
-  async train(callbacks: Omit<TrainCallbacks, "tracker"> = {}): Promise<TrainResult> {
-    const training = this.trainer.train({
-      ...callbacks,
-      onUpdate: async (event) => ({ ...(await callbacks.onUpdate?.(event)), ...(await this.takeRequests()) }),
-      tracker: this.records.tracker,
-    });
-    return this.records.watch(training);
-  }
-
-  async saveAdapter(): Promise<string> {
-    const path = join(this.folder, ADAPTER_FOLDER);
-    await this.lock.verify();
-    await this.agent.save(path);
-    return path;
-  }
-
-  async close(): Promise<void> {
-    await this.trainer.close();
-    await this.transport?.close(this.records.isFinished);
-    await this.records.close();
-    await this.judge?.close();
-    await this.agent.model.close();
-    await this.lock.release();
-  }
-
-  /** Carries out what was requested in the run folder. */
-  private async takeRequests(): Promise<TrainRequests> {
-    return takeControlRequests(this.folder, this.records.log, async (name, value) => {
-      const config = resolveTrainConfig({ ...this.currentConfig, [name]: value }, { isResolved: true });
-      checkRunSize(config);
-      this.trainer.setLength({ episodes: config.episodes, turns: config.turns });
-      await writeRunConfig(this.folder, config);
-      this.currentConfig = config;
-      return { options: selectSettings(loopSettings, config) };
-    });
-  }
+async function openTransport(
+  workers: WorkersAddress,
+  { lock, onWarning, defer }: TrainContext,
+  run: { readonly config: TrainConfig; readonly model: LanguageModel },
+) {
+  const { openTransport: open } = await import("../distributed/open-transport.js");
+  const transport = await open(workers, lock.folder, { ...run, onWarning });
+  defer(async (isFinished) => transport.close(isFinished));
+  return transport;
 }

@@ -18,7 +18,7 @@ import { trackingSettings } from "./tracking-settings.js";
 const sftRunSettings = defineSettings({
   ...modelSettings,
   ...tuningSettings,
-  tracker: trackingSettings.tracker,
+  ...trackingSettings,
   evalData: text({
     valueName: "file",
     changeable: "resume",

@@ -44,7 +44,7 @@ async function trainAll(run: SftRun, stopAt?: number) {
   const stop = new AbortController();
   const steps: SftMetrics[] = [];
   const evaluations: (readonly [number, SftEvaluation])[] = [];
-  const isInterrupted = await run.train({
+  const { isInterrupted } = await run.train({
     signal: stop.signal,
     onStep: (stats) => {
       steps.push({ ...stats, tokens_per_second: 0 });
@@ -81,8 +81,8 @@ describe("SFT run", () => {
   it("saves an adapter that loads on its model", async () => {
     const run = await startSftRun({ ...options(), maxSteps: 2 }, join(folder, "saved"));
     await run.train();
-    const path = await run.saveResult();
-    const [trained] = await run.trainer.model.score([{ role: "user", content: "What is 1 plus 1?" }], ["2"]);
+    const path = await run.saveModel();
+    const [trained] = await run.opened.trainer.model.score([{ role: "user", content: "What is 1 plus 1?" }], ["2"]);
     await run.close();
     const model = await AutoModelForCausalLM.fromPretrained(path, { device: "cpu", threads: 1 });
     const [opened] = await model.score([{ role: "user", content: "What is 1 plus 1?" }], ["2"]);
@@ -109,7 +109,7 @@ describe("SFT run", () => {
       { ...options(), data: broken, onInvalidLine: "skip", evalSplit: 0 },
       join(folder, "skips"),
     );
-    expect(run.invalidLines).toMatchObject([{ line: 2 }]);
+    expect(run.opened.invalidLines).toMatchObject([{ line: 2 }]);
     await run.close();
     await expect(startSftRun(options(), join(folder, "skips"))).rejects.toThrow(/already contains a run/);
   });

@@ -171,11 +171,17 @@ function toChatRequest(body: MessagesBody): ChatRequest {
     tools,
     toolChoice: readToolChoice(choice),
     parallelToolCalls: isParallel,
+    continueFinalMessage: isPrefilled(messages.at(-1)),
     jsonSchema: (body.output_config?.format ?? body.output_format)?.schema,
     sampling: readSampling(body),
     maxNewTokens: body.max_tokens,
     stop: body.stop_sequences ?? [],
   };
+}
+
+/** Whether the last message is the beginning of an answer, which the completion continues. */
+function isPrefilled(last: ChatMessage | undefined): boolean {
+  return last?.role === "assistant" && last.content !== "" && last.tool_calls === undefined;
 }
 
 function readToolChoice(choice: MessagesBody["tool_choice"]): ToolChoice {

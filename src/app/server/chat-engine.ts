@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../core/json.js";
 import type { CompletionCache } from "../../generation/cache/completion-cache.js";
 import type { JsonSchema } from "../../generation/index.js";
 import type { PromptInput } from "../../generation/prompt/encode-prompt.js";
@@ -25,6 +26,12 @@ export interface ChatRequest {
   /** Tokens of the prompt, instead of those that `input` is rendered to. */
   readonly promptTokens?: readonly number[];
   readonly tools?: readonly FunctionTool[];
+  /** Further variables of the chat template, such as { enable_thinking: false }. */
+  readonly variables?: JsonObject;
+  /** Whether the completion continues the last message, of which it is not a part. Default false. */
+  readonly continueFinalMessage?: boolean;
+  /** Whether the prompt ends with the header of the assistant's message. Default true, unless the last message is continued. */
+  readonly addGenerationPrompt?: boolean;
   /** Default "auto". */
   readonly toolChoice?: ToolChoice;
   /** Whether a completion may call more than one tool. Default true. */
@@ -109,6 +116,8 @@ export interface ChatResult {
 export interface ChatEngine {
   /** Name of the model in responses. */
   readonly modelName: string;
+  /** Sampling of requests that say nothing about it. Default 1 and 1. */
+  readonly defaultSampling?: Pick<SamplingParams, "temperature" | "topP">;
   /**
    * Completes a request and reports pieces as soon as they are certain.
    * @throws INVALID_ARGUMENT for an invalid request or an unsupported schema, CONTEXT_OVERFLOW for a prompt that is too

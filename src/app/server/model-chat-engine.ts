@@ -5,6 +5,7 @@ import { runStepsWithPauses, type Steps } from "../../core/steps.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
 import { readConfigNumber, resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
 import type { ScoredTokens } from "../../generation/sampling/sample-request.js";
 import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
 import type { ChatMessage, RenderedText } from "../../models/text/index.js";
@@ -35,6 +36,14 @@ export class ModelChatEngine implements ChatEngine {
     chatTemplate?: string,
   ) {
     this.chatTemplate = chatTemplate ?? (model.tokenizer.chatTemplates.size > 0 ? undefined : FALLBACK_CHAT_TEMPLATE);
+  }
+
+  get defaultSampling(): Pick<SamplingParams, "temperature" | "topP"> {
+    const { generationConfig } = this.model.causalLM.source;
+    return {
+      temperature: readConfigNumber("temperature", generationConfig) ?? 1,
+      topP: readConfigNumber("topP", generationConfig) ?? 1,
+    };
   }
 
   tokenBytes(token: number): Uint8Array {
@@ -99,7 +108,7 @@ export class ModelChatEngine implements ChatEngine {
     const { generationConfig } = model.causalLM.source;
     const options = {
       ...given,
-      temperature: given.temperature ?? readConfigNumber("temperature", generationConfig) ?? 1,
+      temperature: given.temperature ?? this.defaultSampling.temperature,
       topK: given.topK ?? readConfigNumber("topK", generationConfig) ?? 0,
       seed: request.seed,
       maxNewTokens: request.maxNewTokens,
@@ -167,11 +176,15 @@ export class ModelChatEngine implements ChatEngine {
 
   /** Encodes a prompt with pauses, in which other requests are served. */
   private async encode(request: ChatRequest): Promise<EncodedPrompt> {
-    const { input, promptTokens, tools = [] } = request;
+    const { input, promptTokens, tools = [], variables, continueFinalMessage, addGenerationPrompt } = request;
     const { tokenizer, causalLM } = this.model;
     const isChat = Array.isArray(input) && typeof input[0] === "object";
     if (promptTokens !== undefined)
-      return { tokens: promptTokens, isContinuation: !isChat, truncatedTo: constantSteps(promptTokens) };
+      return {
+        tokens: promptTokens,
+        isContinuation: !isChat || continueFinalMessage === true,
+        truncatedTo: constantSteps(promptTokens),
+      };
     const encoder = {
       vocabSize: causalLM.config.vocabSize,
       tokenizer: () => tokenizer,
@@ -179,8 +192,10 @@ export class ModelChatEngine implements ChatEngine {
     };
     const { maxPositions } = causalLM.config;
     if (!isChat) return runStepsWithPauses(encodePrompt(input, encoder, {}, maxPositions));
-    return getOrCreatePromise(this.prompts, stringifyJson([input, tools, isCallRequired(request)]), async () => {
-      const { messages, ...options } = this.toTemplateInput(request);
+    const key = [input, tools, isCallRequired(request), variables, continueFinalMessage, addGenerationPrompt];
+    return getOrCreatePromise(this.prompts, stringifyJson(key), async () => {
+      const { messages, ...templateOptions } = this.toTemplateInput(request);
+      const options = { ...templateOptions, continueFinalMessage, addGenerationPrompt };
       return runStepsWithPauses(encodePrompt(messages, encoder, options, maxPositions));
     });
   }
@@ -189,11 +204,11 @@ export class ModelChatEngine implements ChatEngine {
   private toTemplateInput(request: ChatRequest) {
     const { chatTemplate } = this;
     const messages = request.input as readonly ChatMessage[];
-    const { tools = [] } = request;
+    const { tools = [], variables } = request;
     const format = this.toolCallFormat(request);
     if (format !== undefined && format.tools !== "template")
-      return { messages: describeTools(messages, tools, format), chatTemplate };
-    return { messages, chatTemplate, tools: tools.length === 0 ? undefined : tools.map(toToolDefinition) };
+      return { messages: describeTools(messages, tools, format), chatTemplate, variables };
+    return { messages, chatTemplate, variables, tools: tools.length === 0 ? undefined : tools.map(toToolDefinition) };
   }
 }
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { decodeUtf8 } from "../../core/bytes.js";
 import type { JsonSchema } from "../../generation/index.js";
-import type { ChatMessage } from "../../models/text/index.js";
+import { RESERVED_VARIABLES, type ChatMessage } from "../../models/text/index.js";
 import type { ChatChoice, ChatEngine, ChatRequest, ChatResult, ToolCall, ToolChoice } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
 import { formatOpenAiError, openAiErrorEvent } from "./openai-error.js";
@@ -66,6 +66,14 @@ const responseFormat = z.discriminatedUnion("type", [
   z.object({ type: z.literal("json_schema"), json_schema: z.object({ name: z.string(), schema: jsonObject }) }),
 ]);
 
+/** vLLM's fields of the prompt, and of its repetition in the answer. */
+const promptFields = {
+  chat_template_kwargs: jsonObject.nullish(),
+  continue_final_message: z.boolean().nullish(),
+  add_generation_prompt: z.boolean().nullish(),
+  echo: z.boolean().nullish(),
+};
+
 export const chatBody = z.strictObject({
   model: z.string().optional(),
   messages: z.array(message).min(1),
@@ -78,6 +86,7 @@ export const chatBody = z.strictObject({
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   response_format: responseFormat.nullish(),
+  ...promptFields,
   ...samplingFields,
   frequency_penalty: noPenalty,
   presence_penalty: noPenalty,
@@ -111,6 +120,7 @@ export const openAiChat: WireFormat = {
   parse(body) {
     const { parsed, ignoredFields } = parseVendorBody(chatBody, body);
     const hasLogProbs = parsed.logprobs === true;
+    const echoed = readEchoed(parsed);
     const base = { id: createId("chatcmpl-"), created: unixTime() };
     return {
       model: parsed.model,
@@ -121,10 +131,15 @@ export const openAiChat: WireFormat = {
         ...base,
         object: "chat.completion",
         model: engine.modelName,
-        choices: results[0].choices.map((choice) => formatChoice(choice, engine, hasLogProbs)),
+        choices: results[0].choices.map((choice) => formatChoice(choice, engine, hasLogProbs, echoed)),
         usage: formatUsage(results),
       }),
-      stream: (engine) => new ChatStream(base, engine, hasLogProbs, parsed.stream_options?.include_usage === true),
+      stream: (engine) =>
+        new ChatStream(base, engine, {
+          hasLogProbs,
+          echoed,
+          includesUsage: parsed.stream_options?.include_usage === true,
+        }),
     };
   },
   formatError: formatOpenAiError,
@@ -142,6 +157,8 @@ function toChatRequest(body: ChatBody): ChatRequest {
   return {
     input: nameToolResults(body.messages.map(toTemplateMessage)),
     tools,
+    variables: readVariables(body.chat_template_kwargs),
+    ...readEnding(body),
     toolChoice: readToolChoice(body.tool_choice),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     jsonSchema: readResponseFormat(body.response_format),
@@ -181,6 +198,28 @@ function toTemplateMessage(
   };
 }
 
+function readVariables(variables: ChatBody["chat_template_kwargs"]): ChatRequest["variables"] {
+  const reserved = RESERVED_VARIABLES.find((name) => name in (variables ?? {}));
+  if (reserved !== undefined) throw invalidField("chat_template_kwargs", `must not have "${reserved}"`);
+  return variables ?? undefined;
+}
+
+/** Reads how the prompt ends: vLLM has both fields true at most one at a time. */
+function readEnding({
+  continue_final_message: continues,
+  add_generation_prompt: begins,
+}: ChatBody): Pick<ChatRequest, "continueFinalMessage" | "addGenerationPrompt"> {
+  if (continues === true && begins === true)
+    throw invalidField("continue_final_message", "must not be true if add_generation_prompt is true");
+  return { continueFinalMessage: continues ?? undefined, addGenerationPrompt: begins ?? undefined };
+}
+
+/** Returns the text of the last message, if it is the assistant's and the answer repeats it. */
+function readEchoed({ echo, messages }: ChatBody): string {
+  const last = messages.at(-1)!;
+  return echo === true && last.role === "assistant" ? (last.content ?? "") : "";
+}
+
 function readToolChoice(choice: ChatBody["tool_choice"]): ToolChoice {
   return typeof choice === "object" && choice !== null ? { name: choice.function.name } : (choice ?? "auto");
 }
@@ -190,8 +229,9 @@ function readResponseFormat(format: ChatBody["response_format"]): JsonSchema | u
   return format?.type === "json_schema" ? format.json_schema.schema : undefined;
 }
 
-function formatChoice(choice: ChatChoice, engine: ChatEngine, hasLogProbs: boolean): object {
-  const { index, text, toolCalls } = choice;
+function formatChoice(choice: ChatChoice, engine: ChatEngine, hasLogProbs: boolean, echoed: string): object {
+  const { index, toolCalls } = choice;
+  const text = echoed + choice.text;
   return {
     index,
     message: {
@@ -244,8 +284,11 @@ class ChatStream implements StreamEncoder {
   constructor(
     private readonly base: object,
     private readonly engine: ChatEngine,
-    private readonly hasLogProbs: boolean,
-    private readonly includesUsage: boolean,
+    private readonly options: {
+      readonly hasLogProbs: boolean;
+      readonly includesUsage: boolean;
+      readonly echoed: string;
+    },
   ) {}
 
   start(): readonly ServerEvent[] {
@@ -265,18 +308,18 @@ class ChatStream implements StreamEncoder {
     const events = results[0].choices.flatMap((choice) => {
       const { index } = choice;
       // The tokens of pieces that were kept back for stop strings are known only now.
-      const logprobs = this.hasLogProbs ? formatLogProbs(choice, this.engine) : null;
+      const logprobs = this.options.hasLogProbs ? formatLogProbs(choice, this.engine) : null;
       const last = { index, delta: {}, logprobs, finish_reason: finishReason(choice) };
       return [...this.open(index), this.chunk([last])];
     });
-    const usage = this.includesUsage ? [this.chunk([], { usage: formatUsage(results) })] : [];
+    const usage = this.options.includesUsage ? [this.chunk([], { usage: formatUsage(results) })] : [];
     return [...events, ...usage, { data: "[DONE]" }];
   }
 
   private open(index: number): ServerEvent[] {
     if (this.started.has(index)) return [];
     this.started.add(index);
-    return [this.chunk([{ index, delta: { role: "assistant", content: "" }, finish_reason: null }])];
+    return [this.chunk([{ index, delta: { role: "assistant", content: this.options.echoed }, finish_reason: null }])];
   }
 
   private chunk(choices: readonly object[], others: object = {}): ServerEvent {

@@ -1,5 +1,5 @@
 import type { ChatChoice, ChatDelta, ChatEngine, ChatResult, ToolCall } from "./chat-engine.js";
-import { countTokens, createId, type ServerEvent, type StreamEncoder } from "./wire-format.js";
+import { countTokens, createId, unixTime, type ServerEvent, type StreamEncoder } from "./wire-format.js";
 
 /** Returns the item of a text. */
 function formatMessage(id: string, text: string, status = "completed"): object {
@@ -21,6 +21,7 @@ export function formatEnd(results: readonly ChatResult[], engine: ChatEngine, ou
   return {
     model: engine.modelName,
     status: isComplete ? "completed" : "incomplete",
+    completed_at: isComplete ? unixTime() : null,
     incomplete_details: isComplete ? null : { reason: "max_output_tokens" },
     output,
     usage: {

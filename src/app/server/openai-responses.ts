@@ -1,6 +1,7 @@
 import * as z from "zod";
+import { asJsonObject } from "../../core/json.js";
 import type { ChatMessage } from "../../models/text/index.js";
-import type { ChatRequest, ToolChoice } from "./chat-engine.js";
+import type { ChatEngine, ChatRequest, ToolChoice } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
 import { formatOpenAiError } from "./openai-error.js";
 import { formatEnd, formatOutput, ResponseStream } from "./openai-response-stream.js";
@@ -57,7 +58,7 @@ const functionTool = z.object({
 const format = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text") }),
   z.object({ type: z.literal("json_object") }),
-  z.object({ type: z.literal("json_schema"), schema: jsonObject }),
+  z.looseObject({ type: z.literal("json_schema"), schema: jsonObject }),
 ]);
 
 export const responseBody = z.strictObject({
@@ -101,16 +102,21 @@ export const openAiResponses: WireFormat = {
   parse(body) {
     const { parsed, ignoredFields } = parseVendorBody(responseBody, body);
     const base = describeRequest(parsed);
+    const describe = ({ defaultSampling }: ChatEngine) => ({
+      ...base,
+      temperature: parsed.temperature ?? defaultSampling?.temperature ?? 1,
+      top_p: parsed.top_p ?? defaultSampling?.topP ?? 1,
+    });
     return {
       model: parsed.model,
       isStream: parsed.stream === true,
       ignoredFields,
       requests: [toChatRequest(parsed)],
       respond: (results, engine) => ({
-        ...base,
+        ...describe(engine),
         ...formatEnd(results, engine, formatOutput(results[0].choices[0])),
       }),
-      stream: (engine) => new ResponseStream(base, engine),
+      stream: (engine) => new ResponseStream(describe(engine), engine),
     };
   },
   formatError: formatOpenAiError,
@@ -178,25 +184,46 @@ function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
   return messages;
 }
 
-/** Returns the fields of a response that repeat its request. */
+/** Returns the fields of a response that repeat its request: all that Open Responses requires. */
 function describeRequest(body: ResponseBody) {
+  const orNull = (value: unknown) => value ?? null;
   return {
     id: createId("resp_"),
     object: "response",
     created_at: unixTime(),
+    completed_at: null,
     error: null,
     incomplete_details: null,
-    instructions: body.instructions ?? null,
-    max_output_tokens: body.max_output_tokens ?? null,
+    instructions: orNull(body.instructions),
+    max_output_tokens: orNull(body.max_output_tokens),
+    max_tool_calls: orNull(body.max_tool_calls),
     metadata: body.metadata ?? {},
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     previous_response_id: null,
     store: false,
-    temperature: body.temperature ?? null,
-    top_p: body.top_p ?? null,
-    text: body.text ?? { format: { type: "text" } },
+    background: false,
+    service_tier: "default",
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    top_logprobs: 0,
+    reasoning: { effort: null, summary: null, ...asJsonObject(body.reasoning) },
+    text: { ...body.text, format: describeFormat(body.text?.format) },
     tool_choice: body.tool_choice ?? "auto",
-    tools: body.tools ?? [],
+    tools: (body.tools ?? []).map((tool) => ({
+      type: tool.type,
+      name: tool.name,
+      description: orNull(tool.description),
+      parameters: tool.parameters,
+      strict: true,
+    })),
     truncation: "disabled",
+    user: orNull(body.user),
+    safety_identifier: orNull(body.safety_identifier),
+    prompt_cache_key: orNull(body.prompt_cache_key),
   };
+}
+
+function describeFormat(textFormat: z.infer<typeof format> | null | undefined): object {
+  if (textFormat?.type !== "json_schema") return textFormat ?? { type: "text" };
+  return { description: null, strict: true, ...textFormat };
 }

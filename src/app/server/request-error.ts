@@ -1,4 +1,5 @@
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
+import { DROP_OLDEST_ADVICE } from "../../generation/prompt/encode-prompt.js";
 import { HttpError } from "../../core/platform/node/http/http-error.js";
 
 /** Details of a `RequestError`. */
@@ -48,7 +49,10 @@ export function toRequestError(error: unknown): RequestError {
   if (error instanceof HttpError) return new RequestError(error.status, error.message, { cause: error });
   if (error instanceof LlamaGymError) {
     const { message, code, cause } = error;
-    if (code === "CONTEXT_OVERFLOW") return new RequestError(400, message, { code: "context_length_exceeded", cause });
+    if (code === "CONTEXT_OVERFLOW") {
+      const overflow = message.replace(DROP_OLDEST_ADVICE, "");
+      return new RequestError(400, overflow, { code: "context_length_exceeded", cause });
+    }
     if (CLIENT_ERRORS.includes(code)) return new RequestError(400, message, { code: code.toLowerCase(), cause });
   }
   return new RequestError(500, "The server failed to answer the request; its log has the reason.", { cause: error });

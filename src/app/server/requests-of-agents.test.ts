@@ -95,6 +95,19 @@ describe("the requests of agents", () => {
     expect((await send("/messages", { ...body, seed: 3 })).status).toBe(400);
   });
 
+  it("are refused without options of the library if they are too long", async () => {
+    const messages = [{ role: "user", content: "hit ".repeat(5000) }];
+    for (const [path, body] of [
+      ["/chat/completions", { messages }],
+      ["/completions", { prompt: messages[0].content }],
+      ["/responses", { input: messages }],
+      ["/messages", { messages, max_tokens: 1 }],
+    ] as const) {
+      const response = await send(path, body);
+      expect([response.status, await response.text()]).toEqual([400, expect.stringMatching(/Shorten the prompt\."/)]);
+    }
+  });
+
   it("may have a broken tool call in their history", async () => {
     const call = { id: "1", type: "function", function: { name: "f", arguments: '{"a": ' } };
     const messages = [

@@ -7,8 +7,8 @@ import {
   computeSeedBand,
   type CurveSeries,
 } from "../tracking/index.js";
-import { listReferences } from "../runs/run-curve.js";
-import { RunEnv } from "../runs/run-env.js";
+import { listReferences, MEAN_REWARD } from "../runs/run-curve.js";
+import { findRunEnv } from "../runs/run-env.js";
 import type { TrialResult } from "./trial-result.js";
 import type { SweepConfig } from "./sweep-settings.js";
 import type { TrialSettings } from "./trial-settings.js";
@@ -36,15 +36,15 @@ export async function writeCharts(folder: string, config: SweepConfig, trials: r
   const compared = trials.filter(({ failure, value }) => failure === undefined && value !== undefined);
   if (compared.length === 0) return;
   await writeFileAtomic(join(folder, "trials.svg"), renderTrialsChart(config, compared));
-  const curves = await readBestCurves(folder, compared);
+  const curves = await readBestCurves(folder, compared, config);
   if (curves.length === 0) return;
   const { env, envOptions } = config;
   const svg = renderLearningCurve({
-    title: `${env}: the best trials, mean and range over seeds`,
-    xLabel: "turns",
-    yLabel: "mean return while training",
+    title: `${env ?? "prompts"}: the best trials, mean and range over seeds`,
+    xLabel: env === undefined ? "updates" : "turns",
+    yLabel: `mean ${env === undefined ? "reward" : "return"} while training`,
     series: curves,
-    references: listReferences(new RunEnv({ ...config.train, env, envOptions })),
+    references: listReferences(findRunEnv({ ...config.train, env, envOptions })),
   });
   await writeFileAtomic(join(folder, "curves.svg"), svg);
 }
@@ -53,7 +53,7 @@ function renderTrialsChart({ env, metric, seeds }: SweepConfig, trials: readonly
   const rungs = [...new Set(trials.map(({ rung }) => rung))];
   const errorNote = seeds.length > 1 ? `; mean ± standard error over ${seeds.length} seeds` : "";
   return renderDotChart({
-    title: `${env}: ${metric} of each trial`,
+    title: `${env ?? "prompts"}: ${metric} of each trial`,
     xLabel: `trials, the best first${errorNote}`,
     yLabel: metric,
     series: rungs.map((rung) => ({
@@ -74,10 +74,15 @@ function renderTrialsChart({ env, metric, seeds }: SweepConfig, trials: readonly
 }
 
 /** Computes a curve for each of the best trials whose runs have at least two points. */
-async function readBestCurves(folder: string, trials: readonly TrialResult[]): Promise<CurveSeries[]> {
+async function readBestCurves(
+  folder: string,
+  trials: readonly TrialResult[],
+  { env }: SweepConfig,
+): Promise<CurveSeries[]> {
+  const curve = env === undefined ? ([MEAN_REWARD, "step"] as const) : [];
   const curves: CurveSeries[] = [];
   for (const { trial, settings, runs } of trials.slice(0, MAX_CURVES)) {
-    const seeds = await Promise.all(runs.map((run) => readMetricCurve(join(folder, run.folder))));
+    const seeds = await Promise.all(runs.map((run) => readMetricCurve(join(folder, run.folder), ...curve)));
     const hasCurves = seeds.every(({ x }) => x.length > 1);
     if (hasCurves) curves.push(computeSeedBand(`${trial}: ${formatSettings(settings)}`, seeds));
   }

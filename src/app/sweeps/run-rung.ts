@@ -5,17 +5,18 @@ import { suggestNames } from "../../core/suggest.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
 import { evaluate } from "../../rl/train/evaluate.js";
-import { readRunConfig } from "../runs/run-folder.js";
+import { readRunConfig } from "../../rl/train/run-config.js";
 import { resumeRun, startRun, type Run, type RunOptions } from "../runs/run.js";
-import type { TrainConfig, TrainOptions } from "../runs/run-settings.js";
+import { resumePromptRun, startPromptRun, type PromptRun } from "../runs/prompt-run.js";
 import type { TrainProgress } from "../../rl/train/train-loop.js";
 import { progressFraction } from "../../rl/train/trainer.js";
+import { isPromptRun, type TrialOptions } from "./sweep-plan.js";
 import type { RungResult } from "./trial-result.js";
 import { EVAL_MEAN_RETURN, type SweepConfig } from "./sweep-settings.js";
 
 /** A run to train up to a fraction of its length. */
 export interface RungRun {
-  readonly options: TrainOptions;
+  readonly options: TrialOptions;
   readonly folder: string;
   /** Counted from 1. */
   readonly rung: number;
@@ -57,14 +58,14 @@ export async function runRung(
   const isStopped = () => signal?.aborted === true;
   const run = await openRungRun(rungRun, runOptions);
   try {
-    if (computeProgress(run.config, await readLastRecord(folder)) < share)
+    if (computeProgress(run, await readLastRecord(folder)) < share)
       await trainUntil(run, share, config, { signal, onProgress });
     if (isStopped()) return undefined;
-    await run.saveAdapter();
+    await run.saveModel();
     const records = await readMetrics(join(folder, METRICS_FILE));
     const value =
       config.metric === EVAL_MEAN_RETURN
-        ? await evaluateGreedily(run, config, { signal, onEvaluation })
+        ? await evaluateGreedily(run as Run, config, { signal, onEvaluation })
         : computeRecentMean(records, config);
     // An aborted evaluation is incomplete.
     if (isStopped()) return undefined;
@@ -78,9 +79,13 @@ export async function runRung(
   }
 }
 
-async function openRungRun({ options, folder }: RungRun, runOptions: RunOptions): Promise<Run> {
+async function openRungRun({ options, folder }: RungRun, runOptions: RunOptions): Promise<Run | PromptRun> {
   try {
     const hasStarted = (await readRunConfig(folder)) !== undefined;
+    if (isPromptRun(options))
+      return hasStarted
+        ? await resumePromptRun(options.algorithm, folder, {}, runOptions)
+        : await startPromptRun(options, folder, runOptions);
     return hasStarted ? await resumeRun(folder, {}, runOptions) : await startRun(options, folder, runOptions);
   } catch (error) {
     throw new RunOpenError(error);
@@ -88,7 +93,7 @@ async function openRungRun({ options, folder }: RungRun, runOptions: RunOptions)
 }
 
 async function trainUntil(
-  run: Run,
+  run: Run | PromptRun,
   share: number,
   { metric }: SweepConfig,
   { signal, onProgress }: Pick<RungRunOptions, "signal" | "onProgress">,
@@ -101,10 +106,11 @@ async function trainUntil(
       onProgress?.(event);
       const { metrics } = event;
       // A run records nothing before its first update.
-      if (metrics.num_turns === undefined) return;
+      if (Object.keys(metrics).length === 0) return;
       if (metric !== EVAL_MEAN_RETURN && !Object.hasOwn(metrics, metric))
         metricError ??= createUnknownMetricError(metric, metrics);
-      if (metricError !== undefined || (share < 1 && computeProgress(run.config, metrics) >= share)) rungEnd.abort();
+      if (metricError !== undefined || (share < 1 && computeProgress(run, metrics, event.state.updates) >= share))
+        rungEnd.abort();
     },
   });
   if (metricError !== undefined) throw new MissingMetricError(metricError);
@@ -116,9 +122,15 @@ function createUnknownMetricError(metric: string, metrics: MetricRecord): LlamaG
 }
 
 /** Returns the fraction of a run that is complete after the update of a record. */
-function computeProgress(config: TrainConfig, record: MetricRecord | undefined): number {
+function computeProgress(run: Run | PromptRun, record: MetricRecord | undefined, updates = record?.step ?? 0): number {
+  if (isOnPromptRun(run)) return updates / run.opened.totalSteps;
+  const { config } = run;
   if (record?.num_turns === undefined) return 0;
   return progressFraction(config, { episodes: record.num_episodes, turns: record.num_turns });
+}
+
+function isOnPromptRun(run: Run | PromptRun): run is PromptRun {
+  return "totalSteps" in run.opened;
 }
 
 /** Returns the record of the last update. Opening a run removes records after its checkpoint. */

@@ -102,7 +102,7 @@ describe("successive halving", () => {
   it("trains the best trial as without a sweep: rungs are pauses, and schedules follow the whole length", async () => {
     const plain = await startRun({ ...fixed(), env, seed: 1, ...settings }, path("plain"));
     await plain.train();
-    await plain.saveAdapter();
+    await plain.saveModel();
     await plain.close();
     const own = path(`whole/runs/trial-0${best}-seed-1`);
     expect(await metricsOf(own)).toEqual(await metricsOf(path("plain")));

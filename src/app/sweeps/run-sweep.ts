@@ -1,12 +1,16 @@
 import { join } from "node:path";
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
 import { writeJson, type FolderLock } from "../../models/files/index.js";
-import { requireTextEnv } from "../runs/make-text-agent.js";
+import { EnvSupply } from "../runs/env-supply.js";
+import { readTextEnv } from "../runs/make-text-agent.js";
+import { hashFile } from "../runs/hash-files.js";
+import { loadRewardFunctions } from "../runs/load-reward-functions.js";
 import { RunEnv } from "../runs/run-env.js";
 import { checkWritable, openLocked } from "../runs/run-folder.js";
+import type { TrainConfig } from "../runs/run-settings.js";
 import type { RunOptions } from "../runs/run.js";
 import type { TrainProgress } from "../../rl/train/train-loop.js";
-import { planSweep, type SweepPlan, type Trial } from "./sweep-plan.js";
+import { isPromptRun, planSweep, type SweepPlan, type Trial } from "./sweep-plan.js";
 import { writeCharts } from "./charts.js";
 import { selectPromoted, rankTrials, type RungResult, type TrialResult } from "./trial-result.js";
 import { loadSweepAlgorithms, resolveSweepConfig, type SweepConfig, type SweepOptions } from "./sweep-settings.js";
@@ -69,7 +73,7 @@ export async function runSweep(
 ): Promise<SweepResult> {
   const config = resolveSweepConfig(await loadSweepAlgorithms(options));
   const plan = planSweep(config);
-  await checkEnv(plan);
+  await checkSource(plan);
   return openLocked(folder, checkWritable, async (lock) => {
     try {
       return await runLocked(config, plan, lock, callbacks);
@@ -100,11 +104,16 @@ async function runLocked(
   return { config, trials, best, isInterrupted: !isFinished };
 }
 
-/** Checks the environment of the first valid trial. @throws what opening it throws. */
-async function checkEnv({ trials }: SweepPlan): Promise<void> {
-  const config = trials.find((trial) => trial.config !== undefined)!.config!;
-  const env = new RunEnv(config);
-  await requireTextEnv(async () => env.open(), env.id);
+/** Checks what the first valid trial trains on. @throws what opening an environment, or reading prompts and modules, throws */
+async function checkSource({ trials }: SweepPlan): Promise<void> {
+  const { options, config } = trials.find((trial) => trial.config !== undefined)!;
+  if (isPromptRun(options)) {
+    await hashFile(options.data!);
+    await loadRewardFunctions(options.rewardFuncs!);
+    return;
+  }
+  const envs = new EnvSupply(new RunEnv(config as TrainConfig));
+  await envs.read(readTextEnv).finally(async () => envs.close());
 }
 
 /** Returns whether all runs are complete; false if the signal aborted. */

@@ -1,6 +1,7 @@
 import { suggestNames } from "../../core/suggest.js";
 import { invalidArgument } from "../../core/errors.js";
 import {
+  checkSetting,
   choice,
   defineSettings,
   integer,
@@ -12,7 +13,9 @@ import {
   unknownSetting,
 } from "../../core/settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
+import { PROMPT_ALGORITHMS, promptRunSettingsOf } from "../runs/prompt-run-settings.js";
 import { trainSettings, trainSettingsOf } from "../runs/run-settings.js";
+import type { PromptAlgorithm } from "../../rl/train/prompts/prompt-trainer-options.js";
 
 /** Value of a setting. */
 export type SettingValue = number | string | boolean;
@@ -44,6 +47,9 @@ const rangeSettings = defineSettings({
 const FIXED_SETTINGS: Readonly<Record<string, string>> = {
   seed: "every trial is trained with each of the sweep's seeds",
   evalEpisodes: "it changes nothing of the training",
+  data: "all trials are trained on the same prompts",
+  rewardFuncs: "rewards of other functions cannot be compared",
+  rewardWeights: "rewards with other weights cannot be compared",
 };
 
 /** 1e-4..1e-2, 1e-4..1e-2:log, 1e-4..1e-2:log:5 */
@@ -66,6 +72,17 @@ export function resolveSearchSpace(
   return Object.fromEntries(entries);
 }
 
+/** Whether the settings that trials share are those of runs on prompts, not in an environment. */
+export function isOnPrompts(train: object): boolean {
+  return "data" in train || "rewardFuncs" in train;
+}
+
+const promptAlgorithm = choice({
+  default: "grpo",
+  choices: PROMPT_ALGORITHMS,
+  description: "Algorithm of runs on prompts.",
+});
+
 /**
  * Returns the settings that trials have: those of a loaded algorithm and of runs, or those of all algorithms that are searched.
  * @throws INVALID_ARGUMENT for an unknown algorithm.
@@ -75,7 +92,12 @@ export function getTrialSettings(train: object, search: object): SettingTable {
   const { algorithm: searched = [] } = search as { readonly algorithm?: unknown };
   const names = typeof searched === "string" ? searched.split(",") : Array.isArray(searched) ? searched : [];
   const algorithms = names.length > 0 ? names.map((name) => String(name).trim()) : [algorithm];
-  return Object.assign({}, ...algorithms.map((name) => trainSettingsOf(name))) as SettingTable;
+  if (!isOnPrompts(train)) return Object.assign({}, ...algorithms.map((name) => trainSettingsOf(name))) as SettingTable;
+  const tables = algorithms.map((name = promptAlgorithm.default) => {
+    checkSetting("`algorithm`", name, promptAlgorithm);
+    return promptRunSettingsOf(name as PromptAlgorithm);
+  });
+  return Object.assign({ algorithm: promptAlgorithm }, ...tables) as SettingTable;
 }
 
 /** Converts an object's keys to camel case: batch-size and batch_size become batchSize. */

@@ -1,9 +1,18 @@
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
+import { resolvePromptRunConfig, type PromptRunConfig, type PromptRunOptions } from "../runs/prompt-run-settings.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import { planHalvingRungs, singleRung, type Rung } from "./halving-rungs.js";
 import type { SweepConfig } from "./sweep-settings.js";
-import { getTrialSettings } from "./search-space.js";
+import { getTrialSettings, isOnPrompts } from "./search-space.js";
 import { enumerateGrid, sampleTrials, type TrialSettings } from "./trial-settings.js";
+
+/** Options of a run in an environment, or on prompts. */
+export type TrialOptions = TrainOptions | PromptRunOptions;
+
+/** Whether the options are those of a run on prompts. */
+export function isPromptRun(options: TrialOptions): options is PromptRunOptions {
+  return isOnPrompts(options);
+}
 
 /** A combination of settings to try. */
 export interface Trial {
@@ -11,9 +20,9 @@ export interface Trial {
   readonly number: number;
   readonly settings: TrialSettings;
   /** Options of its runs, without seeds. */
-  readonly options: TrainOptions;
+  readonly options: TrialOptions;
   /** The resolved options; undefined for conflicting settings. */
-  readonly config: TrainConfig | undefined;
+  readonly config: TrainConfig | PromptRunConfig | undefined;
   /** Describes the conflict. */
   readonly failure: string | undefined;
 }
@@ -44,9 +53,11 @@ export function planSweep(config: SweepConfig): SweepPlan {
 }
 
 function makeTrial({ env, envOptions, train }: SweepConfig, number: number, settings: TrialSettings): Trial {
-  const options = { env, envOptions, ...train, ...settings } as TrainOptions;
+  const shared = isOnPrompts(train) ? { algorithm: "grpo" } : { env, envOptions };
+  const options = { ...shared, ...train, ...settings } as unknown as TrialOptions;
   try {
-    return { number, settings, options, config: resolveTrainConfig(options), failure: undefined };
+    const config = isPromptRun(options) ? resolvePromptRunConfig(options) : resolveTrainConfig(options);
+    return { number, settings, options, config, failure: undefined };
   } catch (error) {
     if (!(error instanceof LlamaGymError)) throw error;
     return { number, settings, options, config: undefined, failure: error.message };

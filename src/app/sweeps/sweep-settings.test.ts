@@ -73,7 +73,7 @@ describe("planSweep", () => {
     expect(trials.map(({ options }) => options)).toEqual(
       [0, 0.1].map((entropyCoef) => ({ env: "Blackjack-v1", envOptions: {}, turns: 50, entropyCoef })),
     );
-    expect(trials[1].config).toMatchObject({ turns: 50, entropyCoef: 0.1, batchSize: 1024 });
+    expect(trials[1].config).toMatchObject({ turns: 50, entropyCoef: 0.1, batchSize: 256 });
   });
 
   it("reports conflicting settings, and rejects a sweep without a valid trial", () => {

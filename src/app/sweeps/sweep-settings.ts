@@ -11,9 +11,12 @@ import {
 } from "../../core/settings.js";
 import { MEAN_RETURN } from "../tracking/index.js";
 import { loadAlgorithm } from "../runs/load-algorithm.js";
+import type { PromptRunOptions } from "../runs/prompt-run-settings.js";
+import { MEAN_REWARD } from "../runs/run-curve.js";
 import { runSettings, trainSettings, type TrainOptions } from "../runs/run-settings.js";
 import {
   getTrialSettings,
+  isOnPrompts,
   normalizeKeys,
   isEnumerable,
   resolveSearchSpace,
@@ -64,12 +67,16 @@ export const sweepSettings = defineSettings({
   rungs: integer({ min: 1, description: "Halving: number of rungs. Default: until one trial is left." }),
 });
 
+/** Options that trials share, without those of the sweep. */
+type TrialOwnOptions<Options> = Partial<Omit<Options, "env" | "envOptions" | "seed" | "evalEpisodes">>;
+
 /** Options of a sweep; defaults are those of `sweepSettings`. */
 export interface SweepOptions extends Partial<Settings<typeof sweepSettings>> {
-  readonly env: string;
+  /** Omitted for runs on prompts, whose `train` has `data` and `rewardFuncs`. */
+  readonly env?: string;
   readonly envOptions?: Readonly<Record<string, unknown>>;
   /** Settings shared by all trials. */
-  readonly train?: Partial<Omit<TrainOptions, "env" | "envOptions" | "seed" | "evalEpisodes">>;
+  readonly train?: TrialOwnOptions<TrainOptions> | TrialOwnOptions<PromptRunOptions>;
   /** Values to try by setting: lists, ranges, or their short forms. */
   readonly search: Readonly<Record<string, Dimension | string>>;
   /** Seeds of each trial; a number n means 1 to n. Default 1. */
@@ -91,7 +98,8 @@ export interface SweepConfig
   extends
     Omit<Settings<typeof sweepSettings>, ConditionalSetting>,
     Partial<Pick<Settings<typeof sweepSettings>, ConditionalSetting>> {
-  readonly env: string;
+  /** Undefined for runs on prompts. */
+  readonly env: string | undefined;
   readonly envOptions: Readonly<Record<string, unknown>>;
   readonly train: Readonly<Record<string, unknown>>;
   readonly search: SearchSpace;
@@ -144,7 +152,7 @@ export function resolveSweepConfig(options: SweepOptions): SweepConfig {
   const table = getTrialSettings(train, search);
   const fixed = resolveFixed(train, table);
   const searched = resolveSearchSpace(search, table);
-  const settings = resolveScalars(given, searched);
+  const settings = resolveScalars(given, searched, isOnPrompts(train));
   const duplicate = Object.keys(searched).find((name) => Object.hasOwn(fixed, name));
   if (duplicate !== undefined) throw invalidArgument(`${duplicate} is both searched and fixed in train. Remove one.`);
   if (settings.method === "halving") checkLengthNotSearched(searched);
@@ -170,8 +178,12 @@ export async function loadSweepAlgorithms(options: SweepOptions): Promise<SweepO
 function resolveScalars(
   given: Partial<Settings<typeof sweepSettings>>,
   search: SearchSpace,
+  onPrompts: boolean,
 ): Omit<SweepConfig, "env" | "envOptions" | "train" | "search" | "seeds"> {
-  const settings = resolveSettings("A sweep", sweepSettings, given);
+  const metric = given.metric ?? (onPrompts ? MEAN_REWARD : sweepSettings.metric.default);
+  const settings = resolveSettings("A sweep", sweepSettings, { ...given, metric });
+  if (onPrompts && metric === EVAL_MEAN_RETURN)
+    throw invalidArgument(`Runs on prompts have no \`${EVAL_MEAN_RETURN}\`. Compare them by \`${MEAN_REWARD}\`.`);
   const isGrid = settings.trials === undefined && Object.values(search).every(isEnumerable);
   const resolved = { ...settings, method: settings.method ?? (isGrid ? "grid" : "random") };
   const unused = CONDITIONAL_SETTINGS.filter(({ appliesTo }) => !appliesTo(resolved));
@@ -195,11 +207,14 @@ function normalizeOptions(options: SweepOptions): SweepOptions {
     throw unknownSetting("A sweep", known, unknown);
   }
   const { env, envOptions = {}, train = {}, search = {} } = normalized;
-  if (typeof env !== "string" || env === "") throw invalidArgument("A sweep needs `env`, the id of an environment.");
+  if (env !== undefined && isOnPrompts(train as object))
+    throw invalidArgument("A sweep has `env`, or `data` and `rewardFuncs` of runs on prompts. Remove one of them.");
+  if (!isOnPrompts(train as object) && (typeof env !== "string" || env === ""))
+    throw invalidArgument("A sweep needs `env`, the id of an environment.");
   for (const [name, value] of Object.entries({ envOptions, train, search }))
     if (typeof value !== "object" || value === null || Array.isArray(value))
       throw invalidArgument(`A sweep's ${name} must be an object of names and values, not ${JSON.stringify(value)}.`);
-  return { ...Object.fromEntries(present), env, search: search as SweepOptions["search"] };
+  return { ...Object.fromEntries(present), env: env as string | undefined, search: search as SweepOptions["search"] };
 }
 
 /** @throws INVALID_ARGUMENT for unknown names and invalid values; conflicts are found when trials are planned. */
@@ -217,7 +232,7 @@ function resolveFixed(train: object, settings: SettingTable): Readonly<Record<st
 
 /** Trials are compared at equal fractions of their runs, so the runs need the same length. */
 function checkLengthNotSearched(search: SearchSpace): void {
-  const length = ["episodes", "turns"].find((name) => Object.hasOwn(search, name));
+  const length = ["episodes", "turns", "maxSteps", "numTrainEpochs"].find((name) => Object.hasOwn(search, name));
   if (length !== undefined)
     throw invalidArgument(`Successive halving sets the length of training, so ${length} cannot be searched.`);
 }

@@ -76,6 +76,20 @@ describe("Optimizer, against PyTorch 2.13", () => {
 });
 
 describe("Optimizer", () => {
+  it.each(["adamw", "sgd"] as const)("%s updates groups at their own rates", async (kind) => {
+    const groups = [
+      { offset: 0, count: 2, learningRateFactor: 1 },
+      { offset: 2, count: 2, learningRateFactor: 0.1 },
+    ];
+    const options = { kind, maxGradNorm: 1 };
+    const [slow, fast] = [
+      await steps({ ...options, learningRate: 0.001 }),
+      await steps({ ...options, learningRate: 0.01 }),
+    ];
+    const { values } = await steps({ ...options, learningRate: 0.01, groups });
+    expectClose(values, [...fast.values.slice(0, 2), ...slow.values.slice(2)]);
+  });
+
   it("skips a gradient that is not finite and changes nothing", async () => {
     const target = await trainable();
     const optimizer = new Optimizer(target, {});

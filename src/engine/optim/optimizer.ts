@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
-import type { BufferView } from "../runtime/buffer-view.js";
+import { subview, type BufferView } from "../runtime/buffer-view.js";
 import type { Runtime } from "../runtime/runtime.js";
 import { warmupScheduleFactor, type ScheduleOptions } from "./schedule.js";
 
@@ -13,7 +13,17 @@ export interface TrainableParameters {
   readonly count: number;
 }
 
+/** Consecutive parameters with their own learning rate, as PyTorch's parameter groups. */
+export interface ParameterGroup {
+  readonly offset: number;
+  readonly count: number;
+  /** Factor of the optimizer's learning rate. */
+  readonly learningRateFactor: number;
+}
+
 interface CommonOptions {
+  /** Groups that partition the parameters; by default all are one. */
+  readonly groups?: readonly ParameterGroup[];
   readonly learningRate?: number;
   readonly weightDecay?: number;
   /** Gradients above this global norm are scaled down to it; Infinity disables clipping. */
@@ -78,6 +88,7 @@ export class Optimizer {
   private updates = 0;
   private readonly moments: readonly BufferView[];
   private readonly options;
+  private readonly groups: readonly ParameterGroup[];
   private readonly schedule: ScheduleOptions;
 
   /** @throws INVALID_ARGUMENT when an option is out of range. */
@@ -85,7 +96,12 @@ export class Optimizer {
     private readonly parameters: TrainableParameters,
     options: OptimizerOptions = {},
   ) {
-    const { schedule = { kind: "constant" }, ...rest } = options;
+    const {
+      schedule = { kind: "constant" },
+      groups = [{ offset: 0, count: parameters.count, learningRateFactor: 1 }],
+      ...rest
+    } = options;
+    this.groups = groups;
     this.options =
       rest.kind === "sgd" ? { ...DEFAULTS.sgd, ...rest } : { ...DEFAULTS.adamw, ...rest, kind: "adamw" as const };
     this.schedule = schedule;
@@ -107,17 +123,32 @@ export class Optimizer {
 
   /** Performs one update. A gradient that is not finite, or would overflow the moments, changes nothing and sets `skipped`. */
   async update({ gradientScale = 1, learningRateFactor = 1 }: OptimizerStepOptions = {}): Promise<OptimizerStepResult> {
-    const { runtime, values, gradients } = this.parameters;
+    const { runtime, gradients } = this.parameters;
     const learningRate = this.learningRate * learningRateFactor;
     const squaredNorm = (await runtime.kernel({ name: "sumSquares", source: gradients })) as number;
     const gradNorm = Math.sqrt(squaredNorm) * Math.abs(gradientScale);
     const { maxGradNorm } = this.options;
     const clipFactor = Math.min(1, maxGradNorm / (gradNorm + 1e-6));
     if (!(gradNorm * clipFactor <= MAX_UPDATE_NORM)) return { gradNorm, learningRate, skipped: true };
-    const common = { parameters: values, gradients, learningRate, gradientScale: gradientScale * clipFactor };
+    for (const group of this.groups)
+      await this.updateGroup(group, learningRate * group.learningRateFactor, gradientScale * clipFactor);
+    this.updates++;
+    return { gradNorm, learningRate, skipped: false };
+  }
+
+  private async updateGroup(
+    { offset, count }: ParameterGroup,
+    learningRate: number,
+    gradientScale: number,
+  ): Promise<void> {
+    const { runtime, values, gradients } = this.parameters;
+    const select = (buffer: BufferView) => subview(buffer, offset, [count]);
+    const common = { parameters: select(values), gradients: select(gradients), learningRate, gradientScale };
+    const moments = this.moments.map(select);
     if (this.options.kind === "adamw") {
-      const [firstMoment, secondMoment] = this.moments;
+      const [firstMoment, secondMoment] = moments;
       const { beta1, beta2, epsilon, weightDecay } = this.options;
+      const step = this.updates + 1;
       await runtime.kernel({
         name: "adamw",
         ...common,
@@ -127,14 +158,12 @@ export class Optimizer {
         beta2,
         epsilon,
         weightDecay,
-        step: this.updates + 1,
+        step,
       });
     } else {
       const { momentum, weightDecay } = this.options;
-      await runtime.kernel({ name: "sgd", ...common, velocity: this.moments[0], momentum, weightDecay });
+      await runtime.kernel({ name: "sgd", ...common, velocity: moments[0], momentum, weightDecay });
     }
-    this.updates++;
-    return { gradNorm, learningRate, skipped: false };
   }
 
   async getState(): Promise<OptimizerState> {

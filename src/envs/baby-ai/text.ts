@@ -22,6 +22,8 @@ export function createBabyAiText(): TextInterface<BabyAiObservation, number> {
       const past = history.map(({ scene, action }) => `${scene} You chose ${ACTIONS[action]}.`);
       return [`Goal: ${mission}.`, ...past, formatScene(image)].join("\n");
     },
+    // Views are partial; the option `observations` says how many of them the text has.
+    historyTurns: 0,
     names: ACTIONS,
     synonyms: { "turn left": 0, "turn right": 1, "go forward": 2 },
   });

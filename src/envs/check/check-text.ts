@@ -1,3 +1,4 @@
+import { findHiddenState } from "./hidden-state.js";
 import { invalidEnv } from "../../core/errors.js";
 import type { Env } from "../env.js";
 import type { Info } from "../info.js";
@@ -31,6 +32,22 @@ export async function checkText(probe: EnvProbe): Promise<void> {
     const result = await probe.step(action);
     ({ observation, info } = result.terminated || result.truncated ? await probe.reset({}) : result);
   }
+  await checkHistory(probe, text);
+}
+
+/** Warns if the next action depends on earlier observations and the environment does not say so. */
+async function checkHistory(probe: EnvProbe, text: AnyText): Promise<void> {
+  if (text.choices === undefined || text.historyTurns !== undefined) return;
+  const { actionSpace } = probe.env;
+  const calls = {
+    reset: async (seed: number) => probe.reset({ seed }),
+    step: async (action: unknown) => probe.step(action),
+  };
+  const lag = await findHiddenState(calls, { actionSpace, text }, 11);
+  if (lag === undefined) return;
+  probe.warn(
+    `What an action leads to depends on an observation ${lag} turns earlier. Say so with \`text.historyTurns\`: ${lag}, so that prompts contain the earlier turns, or state it in every observation.`,
+  );
 }
 
 type AnyText = TextInterface<unknown, unknown>;

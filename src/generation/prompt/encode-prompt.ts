@@ -1,6 +1,6 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { Steps } from "../../core/steps.js";
-import type { ChatMessage, RenderedText, Tokenizer } from "../../models/text/index.js";
+import type { ChatMessage, RenderedText, RenderOptions, Tokenizer } from "../../models/text/index.js";
 import type { GenerationOptions, ContextOverflow } from "../generation-options.js";
 
 /** A prompt: messages, a text to continue, or token ids. */
@@ -16,7 +16,16 @@ export interface EncodedPrompt {
   readonly truncatedTo: (maxTokens: number) => Steps<readonly number[]>;
 }
 
-type ChatTemplateOptions = Pick<GenerationOptions, "tools" | "chatTemplate" | "variables" | "splitSpecialTokens">;
+/** How messages are rendered. */
+export interface ChatPromptOptions extends Pick<
+  GenerationOptions,
+  "tools" | "chatTemplate" | "variables" | "splitSpecialTokens"
+> {
+  /** Whether the completion continues the last message instead of being a new one. */
+  readonly continueFinalMessage?: boolean;
+  /** Whether the prompt ends with the header of the assistant's message. Default true, unless the last message is continued. */
+  readonly addGenerationPrompt?: boolean;
+}
 
 /**
  * Encodes a prompt, in steps. A prompt that certainly has more than `maxTokens` is refused before it is tokenized.
@@ -26,7 +35,7 @@ type ChatTemplateOptions = Pick<GenerationOptions, "tools" | "chatTemplate" | "v
 export function* encodePrompt(
   input: PromptInput,
   { vocabSize, tokenizer, bosTokenId }: PromptEncoder,
-  { tools, chatTemplate, variables, splitSpecialTokens }: ChatTemplateOptions,
+  { tools, chatTemplate, variables, splitSpecialTokens, ...ending }: ChatPromptOptions,
   maxTokens = Infinity,
 ): Steps<EncodedPrompt> {
   const checkLength = (text: string) => {
@@ -36,15 +45,23 @@ export function* encodePrompt(
   };
   const limit = maxEncoded(maxTokens);
   if (isMessages(input)) {
-    const templateOptions = { tools, chatTemplate, variables, splitSpecialTokens };
+    const { continueFinalMessage = false, addGenerationPrompt = !continueFinalMessage } = ending;
+    const templateOptions = {
+      tools,
+      chatTemplate,
+      variables,
+      splitSpecialTokens,
+      continueFinalMessage,
+      addGenerationPrompt,
+    };
     const messages = tokenizer().prepareToolCalls(input, templateOptions);
-    const rendered = yield* renderChat(tokenizer(), messages, templateOptions);
+    const rendered = yield* tokenizer().renderChatSteps(messages, templateOptions);
     checkLength(rendered.text);
     yield;
     const tokens = yield* tokenizer().encodeContinuationSteps(rendered, undefined, {}, limit);
     return {
       tokens,
-      isContinuation: false,
+      isContinuation: continueFinalMessage,
       truncatedTo: (length) => dropOldestMessages(tokenizer(), messages, templateOptions, length),
     };
   }
@@ -121,20 +138,14 @@ export function* fitToContext(
 /** Returns how many tokens of a prompt are encoded at least: an error has the exact length of one that is not much too long. */
 const maxEncoded = (maxTokens: number) => 2 * maxTokens;
 
-const SHORTEN_ADVICE = 'Shorten the prompt, or set contextOverflow to "drop-oldest".';
-
-function renderChat(
-  tokenizer: Tokenizer,
-  messages: readonly ChatMessage[],
-  templateOptions: ChatTemplateOptions,
-): Steps<RenderedText> {
-  return tokenizer.renderChatSteps(messages, { ...templateOptions, addGenerationPrompt: true });
-}
+/** What a program can do about a long prompt, and a request cannot. */
+export const DROP_OLDEST_ADVICE = ', or set contextOverflow to "drop-oldest"';
+const SHORTEN_ADVICE = `Shorten the prompt${DROP_OLDEST_ADVICE}.`;
 
 function* dropOldestMessages(
   tokenizer: Tokenizer,
   messages: readonly ChatMessage[],
-  templateOptions: ChatTemplateOptions,
+  templateOptions: RenderOptions,
   maxTokens: number,
 ): Steps<number[]> {
   const first = messages.findIndex(({ role }) => role !== "system");
@@ -143,12 +154,12 @@ function* dropOldestMessages(
   // Templates require a user's message after the system's.
   const starts = messages.flatMap(({ role }, i) => (role === "user" && i >= first ? [i] : []));
   for (const start of starts) {
-    rendered = yield* renderChat(tokenizer, [...system, ...messages.slice(start)], templateOptions);
+    rendered = yield* tokenizer.renderChatSteps([...system, ...messages.slice(start)], templateOptions);
     if (tokenizer.minTokenCount(rendered.text) > maxTokens) continue;
     const tokens = yield* tokenizer.encodeContinuationSteps(rendered, undefined, {}, maxTokens);
     if (tokens.length <= maxTokens) return tokens;
   }
-  rendered ??= yield* renderChat(tokenizer, messages, templateOptions);
+  rendered ??= yield* tokenizer.renderChatSteps(messages, templateOptions);
   return yield* tokenizer.encodeContinuationSteps(rendered, undefined, {}, maxEncoded(maxTokens));
 }
 

@@ -1,12 +1,12 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { jsonEntries } from "../../core/lossless-json.js";
 import { type Steps, runSteps } from "../../core/steps.js";
 import { chooseTemplate } from "./chat-templates.js";
 import { ContentMarker, collectTexts, markMessage, readMarked, requireNoncharacters } from "./content-marker.js";
 import { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
-import { type ChatMessage, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
+import { type ChatMessage, type ContentPart, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
 import { type ArgumentsForm, prepareToolCalls, probeArgumentsForm } from "./tool-arguments.js";
-import { type RenderedText, sliceRendered } from "./rendered-text.js";
+import { type RenderedText, sliceRendered, truncateRendered } from "./rendered-text.js";
 
 /** Chat template options. */
 export interface ChatOptions {
@@ -29,7 +29,12 @@ export interface ChatOptions {
 export interface RenderOptions extends ChatOptions {
   /** Whether to append the header of the assistant's next message. Default false. */
   readonly addGenerationPrompt?: boolean;
+  /** Whether the text ends with the content of the last message, to be continued. Default false. */
+  readonly continueFinalMessage?: boolean;
 }
+
+/** Names of Transformers' `chat_template_kwargs` that are options of rendering, not variables. */
+export const RESERVED_VARIABLES = ["chat_template", "add_generation_prompt", "continue_final_message"];
 
 /** A template with the marker of its content. */
 interface ParsedTemplate {
@@ -61,6 +66,7 @@ export class ChatRenderer {
 
   /** Renders as `render`, in steps. */
   renderSteps(messages: readonly ChatMessage[], options: RenderOptions): Steps<RenderedText> {
+    if (options.continueFinalMessage === true) return this.renderUnfinished(messages, options);
     return this.run(messages, options, (template, input) => ({ text: template.render(input), generated: [] }));
   }
 
@@ -116,6 +122,25 @@ export class ChatRenderer {
     return this.parse(options).template.marksGeneration;
   }
 
+  /** Renders a conversation up to the end of the last message's content, as Transformers' `continue_final_message`. */
+  private *renderUnfinished(messages: readonly ChatMessage[], unfinished: RenderOptions): Steps<RenderedText> {
+    const options = { ...unfinished, continueFinalMessage: false };
+    if (options.addGenerationPrompt === true)
+      throw invalidArgument("A message is either continued or begun: set continueFinalMessage or addGenerationPrompt.");
+    const { source } = this.parse(options).template;
+    const [end] = requireNoncharacters([...collectTexts([messages, options.tools, options.variables]), source], 1);
+    // A template that trims content removes the space after the mark, and then those before the mark as well.
+    const rendered = yield* this.renderSteps(appendToLast(messages, `${end} `), options);
+    const at = rendered.text.lastIndexOf(end);
+    if (at < 0)
+      throw new LlamaGymError(
+        "TEMPLATE_FAILED",
+        "The chat template does not print the content of the last message, so it cannot be continued.",
+      );
+    const text = rendered.text.slice(0, at);
+    return truncateRendered(rendered, rendered.text[at + 1] === " " ? at : text.trimEnd().length);
+  }
+
   private *run(
     messages: readonly ChatMessage[],
     options: RenderOptions,
@@ -165,4 +190,20 @@ export class ChatRenderer {
       now: options.now,
     };
   }
+}
+
+/** Appends to the text of the last message. @throws INVALID_ARGUMENT for a message without text. */
+function appendToLast(messages: readonly ChatMessage[], end: string): readonly ChatMessage[] {
+  const last = messages.at(-1);
+  const content = last?.content;
+  if (typeof content === "string") return messages.with(messages.length - 1, { ...last!, content: content + end });
+  const index = Array.isArray(content)
+    ? content.findLastIndex(({ text }: ContentPart) => typeof text === "string")
+    : -1;
+  if (index < 0) throw invalidArgument("The last message has no text that could be continued.");
+  const parts = content as readonly ContentPart[];
+  return messages.with(messages.length - 1, {
+    ...last!,
+    content: parts.with(index, { ...parts[index], text: parts[index].text! + end }),
+  });
 }

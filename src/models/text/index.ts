@@ -1,6 +1,6 @@
 export { AutoTokenizer } from "./auto-tokenizer.js";
 export type { AssistantSpan } from "./assistant-spans.js";
-export type { ChatOptions, RenderOptions } from "./chat-renderer.js";
+export { type ChatOptions, type RenderOptions, RESERVED_VARIABLES } from "./chat-renderer.js";
 export { Conversation, type ConversationOptions, type ConversationState } from "./conversation.js";
 export { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 export type { ChatMessage, ContentPart, ToolDefinition } from "./chat-messages.js";

@@ -11,6 +11,11 @@ export function sliceRendered({ text, literals }: RenderedText, start: number): 
   return { text: text.slice(start), literals: kept?.map((position) => position - start) };
 }
 
+/** Returns the text up to a position. */
+export function truncateRendered({ text, literals }: RenderedText, end: number): RenderedText {
+  return { text: text.slice(0, end), literals: literals?.filter((position) => position < end) };
+}
+
 /** Inserts a mark before each position. */
 export function insertMarks(text: string, positions: readonly number[], mark: string): string {
   const parts = positions.map((position, i) => text.slice(positions[i - 1] ?? 0, position));

@@ -17,8 +17,8 @@ export interface SpecialTokens {
 }
 
 /**
- * Reads the special tokens as Transformers does: tokenizer.json takes precedence; tokens that only
- * tokenizer_config.json or special_tokens_map.json name are appended with the next ids.
+ * Reads the special tokens as Transformers does: tokens that only tokenizer_config.json or special_tokens_map.json name are
+ * appended to tokenizer.json's with the next ids; added_tokens_decoder also changes how a token of tokenizer.json matches.
  */
 export function readSpecialTokens(
   tokenizerJson: JsonObject,
@@ -42,7 +42,11 @@ export function readSpecialTokens(
     known.add(content);
     added.push(readAddedToken(entry, vocabulary.get(content) ?? nextId++));
   };
-  for (const entry of readDecoderEntries(config)) add(entry);
+  for (const entry of readDecoderEntries(config)) {
+    const index = added.findIndex(({ content }) => content === entry.content);
+    if (index < 0) add(entry);
+    else added[index] = withFlags(added[index], entry);
+  }
   for (const role of roles) {
     const content = byRole.get(role);
     if (content !== undefined) add(toSpecialEntry(namedTokens[role], content));
@@ -50,6 +54,12 @@ export function readSpecialTokens(
   for (const extraToken of readExtraTokens(namedTokens))
     add(toSpecialEntry(extraToken, getTokenContent(extraToken) ?? ""));
   return { byRole, added };
+}
+
+/** Returns a token that matches as an entry of added_tokens_decoder says; a special token stays one. */
+function withFlags(token: AddedToken, entry: JsonObject): AddedToken {
+  const changed = readAddedToken(entry, token.id);
+  return { ...changed, special: token.special || changed.special };
 }
 
 /** More end-of-sequence tokens than any model has; each completion is searched for them. */

@@ -30,7 +30,7 @@ import { writeTokenizerFolder } from "./tokenizer-folder.js";
 export interface EncodeOptions {
   /** Whether to add the beginning and end tokens that the tokenizer's files define. Default true. */
   readonly addSpecialTokens?: boolean;
-  /** Whether special tokens that are written in the text are encoded as plain text. Default false. */
+  /** Whether special tokens that are written in the text are encoded as plain text. Default tokenizer_config.json's, else false. */
   readonly splitSpecialTokens?: boolean;
 }
 
@@ -99,6 +99,8 @@ export class Tokenizer {
   private maxTokenLength: number | undefined;
   private readonly specialContents: readonly string[];
   private readonly chatRenderer: ChatRenderer;
+  /** tokenizer_config.json's `split_special_tokens`, for texts; the text of a chat template is always read. */
+  private readonly splitsTexts: boolean;
 
   /**
    * @param name names the tokenizer in error messages
@@ -135,6 +137,7 @@ export class Tokenizer {
     this.decodesByJoiningBytes = this.decoder.length === 1 && decodesByteCharacters(json.decoder);
     this.encodeToken = tokenBytes(json.decoder);
     this.encodePart = partText(json.decoder, this.pipeline.normalizePart);
+    this.splitsTexts = config.split_special_tokens === true;
     this.chatTemplates = readChatTemplates(config, files.chatTemplate);
     this.specialContents = this.specialTokenIds.map((id) => this.tokens[id] ?? "");
     this.chatRenderer = new ChatRenderer(this.chatTemplates, {
@@ -177,7 +180,7 @@ export class Tokenizer {
   /** Encodes as `encode`, in steps; ends early after more than `maxTokens`. */
   *encodeSteps(
     text: string,
-    { addSpecialTokens = true, splitSpecialTokens = false }: EncodeOptions = {},
+    { addSpecialTokens = true, splitSpecialTokens = this.splitsTexts }: EncodeOptions = {},
     maxTokens?: number,
   ): Steps<number[]> {
     const sections = yield* this.pipeline.encode(text, "start", splitSpecialTokens ? "all" : undefined, maxTokens);

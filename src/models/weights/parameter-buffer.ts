@@ -1,5 +1,6 @@
 import type { Runtime } from "../../engine/runtime/runtime.js";
 import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
+import type { ParameterGroup } from "../../engine/optim/index.js";
 import { countElements } from "../../core/count-elements.js";
 import { invalidArgument } from "../../core/errors.js";
 
@@ -55,6 +56,19 @@ export class ParameterBuffer {
       Math.max(...[...this.slices.values()].map((slice) => countElements(slice.shape))),
     ]);
     return subview(this.zerosBuffer, 0, shape);
+  }
+
+  /** Returns consecutive parameters as groups, with the learning-rate factor of each parameter. */
+  groupBy(learningRateFactor: (name: string) => number): readonly ParameterGroup[] {
+    const groups: ParameterGroup[] = [];
+    for (const [name, { offset, shape }] of this.slices) {
+      const factor = learningRateFactor(name);
+      const last = groups.at(-1);
+      const count = countElements(shape);
+      if (last?.learningRateFactor === factor) groups[groups.length - 1] = { ...last, count: last.count + count };
+      else groups.push({ offset, count, learningRateFactor: factor });
+    }
+    return groups;
   }
 
   async write(name: string, data: Float32Array): Promise<void> {

@@ -14,7 +14,12 @@ beforeAll(async () => {
 afterAll(() => models.close());
 
 const player = (options: AgentOptions<string, number> = {}) =>
-  new ScriptedAgent(model, undefined, { generation: { maxNewTokens: 4 }, ppo: { batchSize: 100 }, ...options });
+  new ScriptedAgent(model, undefined, {
+    historyTurns: Infinity,
+    generation: { maxNewTokens: 4 },
+    ppo: { batchSize: 100 },
+    ...options,
+  });
 
 const text = (prompt: readonly number[]) => model.tokenizer.decode(prompt, { skipSpecialTokens: true });
 

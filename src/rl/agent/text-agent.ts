@@ -45,7 +45,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
     { actionMode = "free", actionRegex, ...options }: TextAgentOptions<Observation, Action> = {},
   ) {
     const scoring = actionMode === "scored" ? { actionScoring: options.actionScoring ?? ("token" as const) } : {};
-    super(model, undefined, { ...options, ...scoring });
+    super(model, undefined, { ...options, ...scoring, historyTurns: options.historyTurns ?? text.historyTurns });
     checkActionRegex({ actionMode, actionRegex });
     this.actionMode = actionMode;
     this.actionRegex = actionRegex;

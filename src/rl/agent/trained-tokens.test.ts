@@ -125,6 +125,7 @@ describe.each(cases)("%s", (name, options, held) => {
   it("are trained with exactly the tokens that were sampled", async () => {
     played = await sampleEpisodes(
       {
+        historyTurns: Infinity,
         generation: { maxNewTokens: 5, ...("generation" in options ? options.generation : {}) },
         ...withoutGeneration(options),
       },

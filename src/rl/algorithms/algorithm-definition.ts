@@ -11,6 +11,8 @@ import type { NumberArray } from "./shared/statistics.js";
 /** Settings that the learner reads, where an algorithm has them. */
 export interface UpdateConfig {
   readonly learningRate: number;
+  /** Default `learningRate`. */
+  readonly valueHeadLearningRate?: number | undefined;
   /** Default "constant". */
   readonly lrSchedulerType?: ScheduleName;
   /** Default no clipping. */

@@ -1,5 +1,6 @@
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
+import { isValueHeadParameter } from "../../engine/nn/value-head.js";
 import { scheduleFactor } from "../../engine/optim/schedule.js";
 import type { Tensor } from "../../engine/tensor/tensor.js";
 import type { CausalLM } from "../../models/causal-lm.js";
@@ -101,11 +102,16 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     context: LearnerContext,
   ): Promise<PolicyLearner<Options, Config, State>> {
     checkModel(model, algorithm, config);
-    const { learningRate, maxGradNorm = Infinity } = config;
+    const { learningRate, maxGradNorm = Infinity, valueHeadLearningRate = learningRate } = config;
+    const headFactor = learningRate === 0 ? 1 : valueHeadLearningRate / learningRate;
     const { microBatchTokens, frozenStates } = context;
     const updater = new PolicyUpdater(model, {
       ...createMicroBatchLoss(algorithm, config),
-      optimizer: { learningRate, maxGradNorm },
+      optimizer: {
+        learningRate,
+        maxGradNorm,
+        groups: model.parameters.groupBy((name) => (isValueHeadParameter(name) ? headFactor : 1)),
+      },
       microBatchTokens,
       frozenStates,
     });

@@ -42,7 +42,9 @@ export async function loadPromptDataset(
   maxCompletionLength: number,
 ): Promise<readonly EncodedRow[]> {
   const rows = typeof dataset === "string" ? await readRowsFromFile(dataset) : readInlineRows(dataset);
-  if (rows.length === 0) throw invalidArgument("trainDataset has no rows; each training step needs a prompt.");
+  const name = typeof dataset === "string" ? dataset : "trainDataset";
+  if (rows.length === 0)
+    throw invalidArgument(`${name} has no rows. Each update needs prompts: add a row with a prompt.`);
   const renderer = new PromptRenderer(model.tokenizer);
   const encoded = rows.map(({ row, name }) => ({ row, name, tokens: encodePrompt(renderer, row.prompt, name) }));
   const { maxPositions } = model.causalLM.config;

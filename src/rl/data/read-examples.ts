@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../core/json.js";
-import type { ChatMessage } from "../../models/text/index.js";
+import { RESERVED_VARIABLES, type ChatMessage } from "../../models/text/index.js";
 import { readJsonField } from "./read-json-field.js";
 import { readMessages } from "./read-messages.js";
 import { readRows, type InvalidLine, type ReadRowsOptions, type RowFields } from "./read-rows.js";
@@ -30,8 +30,6 @@ const MESSAGE_KEYS = ["messages", "conversations"];
 const TEMPLATE_KEYS = ["system", "tools", "functions", "chat_template_kwargs"];
 /** Columns of media, which no text model reads. */
 const MEDIA_KEYS = ["image", "images", "video", "videos", "audio", "audios"];
-/** Options of rendering that a row cannot set. */
-const RESERVED_VARIABLES = ["chat_template", "add_generation_prompt", "continue_final_message"];
 /** Columns of demonstrations. */
 const DEMONSTRATION_KEYS = ["env", "return", "infos"];
 

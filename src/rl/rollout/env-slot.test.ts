@@ -14,7 +14,7 @@ let model: LanguageModel;
 let agent: EvenOddAgent;
 beforeAll(async () => {
   model = await models.open({ maxPositions: 512, scale: 0.2 });
-  agent = new EvenOddAgent(model);
+  agent = new EvenOddAgent(model, undefined, { historyTurns: Infinity });
 });
 afterAll(() => models.close());
 

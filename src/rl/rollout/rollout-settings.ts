@@ -31,12 +31,17 @@ export const completionSettings = defineSettings({
 
 /** Settings of prompts. */
 export const promptSettings = defineSettings({
-  /** Number of earlier turns in a prompt. Default Infinity: as many as the context allows. */
+  /**
+   * Number of earlier turns in a prompt, Infinity for as many as the context allows. Default 0; for a TextAgent the number that its
+   * environment declares.
+   */
   historyTurns: integer({
-    default: Infinity,
+    default: 0,
     min: 0,
     allowsInfinity: true,
-    description: "Number of earlier turns in a prompt.",
+    description:
+      "Number of earlier turns in a prompt. Default: what the environment declares (text.historyTurns), else 0.",
+    source: "ORLLLaM: one message a step",
   }),
   /** Whether to drop the oldest turns (default) or throw CONTEXT_OVERFLOW when the context is full. */
   contextOverflow: choice({

@@ -44,7 +44,7 @@ export function describeRollout(
 
 /** Selects the first turns of a rollout, to log them. */
 export function sampleCompletionRows(
-  { trajectories }: Rollout,
+  trajectories: Rollout["trajectories"],
   count: number,
   tokenizer: Tokenizer,
 ): readonly CompletionRow[] {

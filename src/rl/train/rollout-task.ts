@@ -14,6 +14,7 @@ import type { CompletionRow } from "../tracking/index.js";
 import type { Settings } from "../../core/settings.js";
 import type { BestModel } from "./best-model.js";
 import { collectGroups } from "./collect-groups.js";
+import { describeFirstRollout } from "./describe-first-rollout.js";
 import { evaluate } from "./evaluate.js";
 import { evaluateExact, requireExactGame, toExactMetrics, type ExactEvaluations } from "./evaluate-exact.js";
 import { LearnerTask } from "./learner-task.js";
@@ -138,10 +139,10 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
 
   async collect(state: TrainerState, onProgress: (current: TrainerState) => void): Promise<Rollout> {
     await this.games?.league.addIfDue(this.model.causalLM, state.updates);
-    return (
-      this.pipeline?.collect(state, onProgress) ??
-      this.collectFrom(this.source, state, onProgress, this.games?.league.snapshots ?? [])
-    );
+    const rollout = await (this.pipeline?.collect(state, onProgress) ??
+      this.collectFrom(this.source, state, onProgress, this.games?.league.snapshots ?? []));
+    if (state.updates === 0) describeFirstRollout(rollout).forEach(this.options.onWarning);
+    return rollout;
   }
 
   override async prepare(rollout: Rollout): Promise<unknown> {
@@ -202,8 +203,8 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
     return describeRollout(rollout, state, seconds);
   }
 
-  sampleCompletions(rollout: Rollout, count: number): readonly CompletionRow[] {
-    return sampleCompletionRows(rollout, count, this.model.tokenizer);
+  sampleCompletions({ trajectories }: Rollout, count: number): readonly CompletionRow[] {
+    return sampleCompletionRows(trajectories, count, this.model.tokenizer);
   }
 
   async evaluate({ updates }: TrainerState): Promise<Metrics | undefined> {

@@ -23,7 +23,7 @@ export interface SftTrainerOptions extends SftOptions {
 /** Callbacks of `SftTrainer.train`. */
 export interface SftTrainOptions extends Pick<
   TrainLoopOptions,
-  "checkpointDir" | "lock" | "saveSteps" | "evalSteps" | "tracker" | "signal"
+  "checkpointDir" | "lock" | "saveSteps" | "evalSteps" | "tracker" | "onUpdate" | "signal"
 > {
   /** Called after each update, and awaited. */
   readonly onStep?: (metrics: SftMetrics) => void | Promise<void>;
@@ -112,7 +112,7 @@ export class SftTrainer {
     return withFolderLock(checkpointDir, async (taken) => this.trainLocked({ ...options, lock: taken }));
   }
 
-  private async trainLocked({ onStep, onEvaluation, ...options }: SftTrainOptions): Promise<TrainResult> {
+  private async trainLocked({ onStep, onUpdate, onEvaluation, ...options }: SftTrainOptions): Promise<TrainResult> {
     const task = this.requireTask();
     const { resumed } = this;
     if (resumed === undefined)
@@ -120,7 +120,10 @@ export class SftTrainer {
     const result = await runTrainLoop(task, {
       ...options,
       resumed,
-      onUpdate: () => onStep?.(task.lastMetrics!),
+      onUpdate: async (event) => {
+        await onStep?.(task.lastMetrics!);
+        return onUpdate?.(event);
+      },
       onEvaluation: (_metrics, { updates }) => onEvaluation?.(task.lastEvaluation!, updates),
     });
     this.resumed = { state: result.state, folder: result.latestCheckpoint };

@@ -13,7 +13,7 @@ import {
   type PolicyFactory,
   type RecordedEpisode,
 } from "../../runs/record-demonstrations.js";
-import { asTextEnv } from "../../runs/make-text-agent.js";
+import { readTextEnv } from "../../runs/make-text-agent.js";
 import type { RunEnv } from "../../runs/run-env.js";
 import { formatTable } from "../display/format-table.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
@@ -103,8 +103,7 @@ async function record(
   const { id } = runEnv;
   const makeEnv = async () => runEnv.open();
   const env = await makeEnv();
-  await env.close();
-  const textEnv = asTextEnv(env, id);
+  const textEnv = await readTextEnv(env, id).finally(async () => env.close());
   const run = async (policyFactory: PolicyFactory, numEnvs: number) =>
     recordDemonstrations(makeEnv, policyFactory, { episodes, seed, numEnvs, onWarning: reporter.warn });
   if (policy !== "agent") return { env, recorded: await run(policy === "expert" ? expertPolicy : randomPolicy, 1) };

@@ -8,13 +8,14 @@ import { MAX_EVAL_EPISODES } from "../../../rl/train/trainer-settings.js";
 import { EpisodeJudge } from "../../judge/episode-judge.js";
 import { withJudge } from "../../judge/judged-env.js";
 import { judgeSettings } from "../../judge/judge-settings.js";
-import { asTextEnv, requireTextEnv } from "../../runs/make-text-agent.js";
+import { EnvSupply } from "../../runs/env-supply.js";
+import { readTextEnv } from "../../runs/make-text-agent.js";
 import type { RunEnv } from "../../runs/run-env.js";
 import type { TrainConfig } from "../../runs/run-settings.js";
 import { reportEpisodes } from "../display/report-episodes.js";
 import { formatExactReport } from "../exact-report.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
-import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
+import { agentOptions, describeAgentDefaults, openAgent, type LoadedAgent } from "../options/agent-options.js";
 import { defineCommand } from "../options/define-command.js";
 import { envOptions, resolveRunEnv } from "../options/env-options.js";
 import { toOptionName } from "../options/option-names.js";
@@ -74,14 +75,14 @@ async function evaluateModel(args: Args, env: RunEnv, reporter: Reporter): Promi
     throw new UsageError("--temperature requires --sample; without it, the evaluation is greedy.");
   if (args.exact === true) return evaluateExactly(args, env, reporter);
   const judge = EpisodeJudge.create(args, reporter.warn);
-  const makeEnv = async () => withJudge(await env.open(), judge);
-  const { agent, config } = await openAgent(args, env.id, await requireTextEnv(makeEnv, env.id), reporter);
+  const envs = new EnvSupply(env, (opened) => withJudge(opened, judge));
+  const { agent, config } = await openEvaluated(args, env, envs, reporter);
   reporter.handleInterrupts("Stopping; the finished episodes are evaluated. Press Ctrl-C again to quit now.");
   const { signal } = reporter;
   const { episodes = DEFAULT_EPISODES, numEnvs, seed, sample = false } = args;
   const progress = reportEpisodes(reporter, episodes);
   try {
-    const result = await evaluate(agent, makeEnv, {
+    const result = await evaluate(agent, envs.make, {
       episodes,
       numEnvs,
       seed,
@@ -115,7 +116,7 @@ async function evaluateExactly(args: Args, runEnv: RunEnv, reporter: Reporter): 
   const env = await runEnv.open();
   try {
     requireGame(env);
-    const { agent, config } = await openAgent(args, runEnv.id, asTextEnv(env, runEnv.id), reporter);
+    const { agent, config } = await openAgent(args, runEnv.id, await readTextEnv(env, runEnv.id), reporter);
     try {
       const values = await evaluateExact(agent, env);
       reporter.print(
@@ -130,6 +131,15 @@ async function evaluateExactly(args: Args, runEnv: RunEnv, reporter: Reporter): 
     await closeEnvs([env], reporter.warn);
   }
   return 0;
+}
+
+async function openEvaluated(args: Args, env: RunEnv, envs: EnvSupply, reporter: Reporter): Promise<LoadedAgent> {
+  try {
+    return await openAgent(args, env.id, await envs.read(readTextEnv), reporter);
+  } catch (error) {
+    await envs.close();
+    throw error;
+  }
 }
 
 function describePolicy({ adapter, sample }: Args, { model, actionMode, temperature }: TrainConfig) {

@@ -1,20 +1,25 @@
-import { existsSync } from "node:fs";
 import { defineSettings, number, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { gatewaySettings } from "../../gateway/gateway-settings.js";
-import { gatewayRunSettingsOf, resumeGatewayRun, startGatewayRun, type GatewayRun } from "../../runs/gateway-run.js";
-import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
+import {
+  gatewayRunSettingsOf,
+  resumeGatewayRun,
+  startGatewayRun,
+  type GatewayRun,
+  type GatewayRunOptions,
+} from "../../runs/gateway-run.js";
+import type { RunHooks } from "../../runs/open-run.js";
+import { readRunConfig } from "../../../rl/train/run-config.js";
+import type { TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { describeStart } from "../display/describe-start.js";
-import { reportDownloads } from "../display/report-downloads.js";
-import { TrainingReport } from "../display/report-training.js";
-import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
+import { inheritModel } from "../options/inherit-model.js";
 import { readRubric } from "../options/read-rubric.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { listenOptions } from "../options/listen-options.js";
 import { loadArgAlgorithm } from "../options/load-arg-algorithm.js";
-import type { Reporter } from "../reporter.js";
+import { dashboardOption, saveTrained, trainRun, type RunDisplay } from "../train-run.js";
 import { withModelAdvice } from "../with-model-advice.js";
 
 const commandOptions = {
@@ -27,6 +32,7 @@ const commandOptions = {
         description: "Run folder: settings, metrics, checkpoints and the adapter.",
       }),
       resume: text({ valueName: "folder", description: "Resume the run in this folder." }),
+      dashboard: dashboardOption,
     },
     { group: "Run", common: true },
   ),
@@ -49,7 +55,7 @@ export const gatewayCommand: Command = {
 /** Creates the command with the options of the algorithm that the arguments name. */
 async function createCommand(args: readonly string[]): Promise<Command> {
   const algorithm = await loadArgAlgorithm(args, async ({ resume }) =>
-    resume === undefined ? undefined : (await readRunConfig(resume))?.algorithm,
+    resume === undefined ? undefined : (await readRunConfig<Partial<TrainOptions>>(resume))?.algorithm,
   );
   const settings = gatewayRunSettingsOf(algorithm);
   return defineCommand<SettingTable>({
@@ -69,70 +75,43 @@ async function createCommand(args: readonly string[]): Promise<Command> {
     notes: ["The batch size counts turns for PPO and episodes for the other algorithms."],
     describeDefaults: (table, values) =>
       describeRunDefaults(table, Object.keys(settings), { model: values.model as string | undefined, algorithm }),
-    run: async (given, reporter) => trainGateway(given as Args, reporter),
+    run: async (given, reporter) => {
+      const args = given as Args;
+      return trainRun(reporter, {
+        command: "gateway",
+        dashboard: args.dashboard === true,
+        open: async (hooks) => openRun(args, hooks),
+        train: async (run, display) => trainGateway(run, args, display),
+      });
+    },
   });
 }
 
-async function trainGateway(args: Args, reporter: Reporter): Promise<number> {
-  const { output, resume, host, port = 8080, sessionTimeout: sessionTimeoutSeconds, ...others } = args;
-  const { apiKey = process.env.LLAMAGYM_API_KEY, ...settings } = others;
-  const downloads = reportDownloads(reporter);
-  const report = new TrainingReport(reporter);
-  const hooks = {
-    server: { host, port, apiKey, sessionTimeoutSeconds },
-    trackers: [report.tracker],
-    onDownload: downloads.update,
-    onWarning: reporter.warn,
-    onInfo: reporter.info,
-  };
-  const run =
-    resume === undefined
-      ? await startNewRun(settings, output ?? timestampedFolder("gateway"), hooks)
-      : await resumeGatewayRun(resume, settings, hooks);
-  downloads.end();
-  const resumeCommand = formatCommandLine(`gateway --resume ${quoteArg(run.folder)}`);
-  reporter.handleInterrupts(`Saving. Press Ctrl-C again to quit now; resume with: ${resumeCommand}`);
-  reporter.resumeCommand = resumeCommand;
+async function openRun(args: Args, hooks: RunHooks): Promise<GatewayRun> {
+  const { output, resume, host, port = 8080, sessionTimeout, apiKey, dashboard: _, ...settings } = args;
+  const server = { host, port, apiKey: apiKey ?? getApiKey(), sessionTimeoutSeconds: sessionTimeout };
+  if (resume !== undefined) return resumeGatewayRun(resume, settings, { ...hooks, server });
+  const given: GatewayRunOptions = settings;
+  const options = { ...(await inheritModel(given)), ...given, ...(await readRubric(given.judgeRubric)) };
+  const folder = output ?? timestampedFolder("gateway");
+  return withModelAdvice(options.model ?? "", async () => startGatewayRun(options, folder, { ...hooks, server }));
+}
+
+const getApiKey = () => process.env.LLAMAGYM_API_KEY;
+
+async function trainGateway(run: GatewayRun, args: Args, display: RunDisplay): Promise<void> {
+  const { reporter, report } = display;
   reporter.print(describeStart(run, "through a gateway"));
-  reporter.print(describeGateway(run, apiKey));
-  try {
-    const result = await run.train({
-      onProgress: (event) => report.update(event, run.config.episodes),
-      signal: reporter.signal,
-    });
-    report.end();
-    const { updates } = result.state;
-    if (result.isInterrupted && updates === 0) {
-      reporter.print(`Stopped before the first update. Start again with: ${resumeCommand}`);
-    } else {
-      const adapter = await run.saveAdapter();
-      const stopped = `Stopped and saved after update ${updates}. Resume with: ${resumeCommand}`;
-      reporter.print(result.isInterrupted ? stopped : describeResult(run, adapter));
-    }
-    return result.isInterrupted ? SIGINT_EXIT_CODE : 0;
-  } catch (error) {
-    report.end();
-    if (existsSync(run.folder))
-      reporter.info(`The run is saved in ${run.folder}. Resume from its last checkpoint with: ${resumeCommand}`);
-    throw error;
-  } finally {
-    await run.close();
-  }
+  reporter.print(describeGateway(run.opened.url, args.apiKey ?? getApiKey()));
+  const result = await run.train({
+    onProgress: (event) => report.update(event, run.config.episodes),
+    signal: reporter.signal,
+  });
+  const adapter = await saveTrained(run, result, display, "--episodes or --turns");
+  if (adapter !== undefined) reporter.print(describeResult(run, adapter));
 }
 
-async function startNewRun(
-  settings: Parameters<typeof startGatewayRun>[0],
-  folder: string,
-  hooks: Parameters<typeof startGatewayRun>[2],
-): Promise<GatewayRun> {
-  const { adapter } = settings;
-  const base = adapter === undefined ? undefined : (await findRunOfAdapter(adapter))?.model;
-  const rubric = await readRubric(settings.judgeRubric);
-  const options = { ...(base === undefined ? {} : { model: base }), ...settings, ...rubric };
-  return withModelAdvice(options.model ?? "", () => startGatewayRun(options, folder, hooks));
-}
-
-function describeGateway({ url }: GatewayRun, apiKey: string | undefined): string {
+function describeGateway(url: string, apiKey: string | undefined): string {
   const key = apiKey === undefined ? "" : ' -H "authorization: Bearer $LLAMAGYM_API_KEY"';
   return [
     `Gateway: ${url}`,

@@ -5,8 +5,7 @@ import { boolean, defineSettings, integer, number, text, type GivenSettings } fr
 import { asEnv, TimeLimit, type Env, type GameEnv } from "../../../envs/index.js";
 import { createAgentOpponent } from "../../../rl/agent/agent-opponent.js";
 import { requireGame } from "../../../rl/rollout/game-slot.js";
-import { ADAPTER_FOLDER } from "../../runs/run.js";
-import { asTextEnv } from "../../runs/make-text-agent.js";
+import { readTextEnv } from "../../runs/make-text-agent.js";
 import { AgentEpisodePlayer } from "../interactive/agent-episode-player.js";
 import { InteractiveEpisode } from "../interactive/interactive-episode.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
@@ -100,11 +99,11 @@ async function play(env: Env, name: string, args: Args, reporter: Reporter): Pro
 /** Plays a game against the agent of a run, in the seat of the environment. @throws ENV_INVALID for one player */
 async function playAgainst(env: Env, name: string, against: string, args: Args, reporter: Reporter): Promise<void> {
   const game = requireGame(env);
-  const saved = join(against, ADAPTER_FOLDER);
+  const saved = join(against, "adapter");
   const checkpoint = existsSync(saved) ? saved : against;
   const isAdapter = existsSync(join(checkpoint, "adapter_config.json"));
   const opponentArgs = isAdapter ? { adapter: checkpoint } : { model: checkpoint };
-  const { agent } = await openAgent(opponentArgs, name, asTextEnv(env, name), reporter);
+  const { agent } = await openAgent(opponentArgs, name, await readTextEnv(env, name), reporter);
   try {
     const { agentSeat } = env.unwrapped as GameEnv;
     await play(asEnv(game, createAgentOpponent(agent), agentSeat), name, args, reporter);
@@ -134,7 +133,7 @@ async function playWithAgent(env: Env, name: string, args: Args, reporter: Repor
   const limitedEnv = hasLimit ? env : new TimeLimit(env, { maxEpisodeSteps: DEFAULT_MAX_STEPS });
   const { episodes = 1, temperature, seed, text = false } = args;
   const isGreedy = temperature === 0;
-  const { agent } = await openAgent(args, name, asTextEnv(env, name), reporter);
+  const { agent } = await openAgent(args, name, await readTextEnv(env, name), reporter);
   try {
     reporter.print(`${env.text?.systemPrompt}\n`);
     const player = new AgentEpisodePlayer(limitedEnv, agent, {

@@ -8,9 +8,10 @@ import {
 } from "../../../core/settings.js";
 import { resolve } from "node:path";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
-import { trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
+import { resolvePromptRunConfig } from "../../runs/prompt-run-settings.js";
+import type { TrainOptions } from "../../runs/run-settings.js";
 import { runSweep } from "../../sweeps/run-sweep.js";
-import { normalizeKeys } from "../../sweeps/search-space.js";
+import { getTrialSettings, isOnPrompts, normalizeKeys } from "../../sweeps/search-space.js";
 import { readSweepOptions } from "../../sweeps/sweep-folder.js";
 import { sweepSettings, type SweepOptions } from "../../sweeps/sweep-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
@@ -18,7 +19,7 @@ import { SweepReport, formatSweepReport } from "../display/report-sweep.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { toFileName } from "../options/default-output.js";
 import { defineCommand, type Command } from "../options/define-command.js";
-import { describeRunDefaults } from "../options/describe-defaults.js";
+import { describeModelDefaults, describeRunDefaults } from "../options/describe-defaults.js";
 import { envSourceOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
 import { UsageError } from "../options/usage-error.js";
@@ -63,7 +64,9 @@ export const sweepCommand: Command = {
 async function createCommand(args: readonly string[]): Promise<Command> {
   const algorithm = await loadArgAlgorithm(args, readSavedAlgorithm);
   // Settings that all trials share: those of a run except the ones that the sweep sets.
-  const { seed: _seed, evalEpisodes: _evalEpisodes, ...fixedSettings } = trainSettingsOf(algorithm);
+  const onPrompts = args.some((arg) => /^(?:--data|--reward-funcs|-d)(?:=|$)/u.test(arg));
+  const table = getTrialSettings({ ...(onPrompts ? { data: "" } : {}), algorithm }, {});
+  const { seed: _seed, evalEpisodes: _evalEpisodes, ...fixedSettings } = table;
   return defineCommand<SettingTable>({
     name: "sweep",
     description:
@@ -72,6 +75,10 @@ async function createCommand(args: readonly string[]): Promise<Command> {
       {
         description: "Compare four combinations with two seeds each",
         args: "sweep blackjack -s learningRate=1e-3,3e-3 -s entropyCoef=0,0.03 --seeds 2",
+      },
+      {
+        description: "Learning rates of GRPO on prompts",
+        args: "sweep --data prompts.jsonl --reward-funcs rewards.js -s learningRate=3e-4,1e-3",
       },
       { description: "Continue an interrupted sweep", args: "sweep --output runs/sweep-blackjack" },
     ],
@@ -83,14 +90,30 @@ async function createCommand(args: readonly string[]): Promise<Command> {
       ...envSourceOptions,
     },
     showsCommonOptions: true,
-    notes: ["All options of llamagym train except --seed and --eval-episodes apply to every trial."],
-    describeDefaults: (table, values) =>
-      describeRunDefaults(table, Object.keys(fixedSettings), {
-        ...(values as Partial<TrainOptions>),
-        ...(algorithm === undefined ? {} : { algorithm }),
-      }),
+    notes: [
+      "All options of llamagym train except --seed and --eval-episodes apply to every trial; with --data and --reward-funcs, those of llamagym grpo, or of rloo with --algorithm rloo.",
+    ],
+    describeDefaults: (options, values) =>
+      onPrompts
+        ? describePromptDefaults(options, table, algorithm, values.model as string | undefined)
+        : describeRunDefaults(options, Object.keys(fixedSettings), {
+            ...(values as Partial<TrainOptions>),
+            ...(algorithm === undefined ? {} : { algorithm }),
+          }),
     run: async (values, reporter, [name]) => sweep(values as Args, name, fixedSettings, reporter),
   });
+}
+
+function describePromptDefaults(
+  options: SettingTable,
+  table: SettingTable,
+  algorithm: string | undefined,
+  model: string | undefined,
+): SettingTable {
+  const files = { data: "prompts", rewardFuncs: ["rewards"] };
+  const given = { algorithm: algorithm === "rloo" ? "rloo" : "grpo", ...files } as const;
+  const names = Object.keys(table).filter((name) => !["model", "data", "rewardFuncs", "seed"].includes(name));
+  return describeModelDefaults(options, names, (id) => ({ ...resolvePromptRunConfig({ ...given, model: id }) }), model);
 }
 
 /** Reads the algorithm that the --config file sets for all trials. */
@@ -106,7 +129,7 @@ async function sweep(
   reporter: Reporter,
 ): Promise<number> {
   const sweepOptions = await explicitOptions(args, name, fixedSettings);
-  const folder = args.output ?? `runs/sweep-${toFileName(sweepOptions.env)}`;
+  const folder = args.output ?? `runs/sweep-${toFileName(sweepOptions.env ?? "prompts")}`;
   const report = new SweepReport(reporter, folder);
   const resumeCommand = formatCommandLine(`sweep --output ${quoteArg(folder)}`);
   reporter.handleInterrupts(
@@ -135,7 +158,9 @@ async function explicitOptions(
   const { version: _, ...file } = normalizeKeys("the sweep", await loadBaseConfig(args, name));
   const { env: fileEnv, envOptions: fileEnvOptions, train, search, ...rest } = file;
   const env = name ?? fileEnv;
-  if (typeof env !== "string")
+  const fixed = { ...normalizeKeysIfObject("train", train), ...selectSettings(fixedSettings, args) };
+  const onPrompts = isOnPrompts(fixed);
+  if (typeof env !== "string" && !onPrompts)
     throw new UsageError(
       "ENV is missing: name an environment, such as blackjack, a --config FILE that has one, or the --output FOLDER of a sweep to resume.",
     );
@@ -143,9 +168,9 @@ async function explicitOptions(
     ...rest,
     ...(selectSettings(sweepSettings, args) as Partial<SweepOptions>),
     ...(args.seeds === undefined ? {} : { seeds: parseSeeds(args.seeds) }),
-    env: await resolveEnvId(env, args),
+    env: typeof env === "string" ? await resolveEnvId(env, args) : undefined,
     envOptions: { ...(fileEnvOptions as object | undefined), ...readEnvOptions(args) },
-    train: { ...normalizeKeysIfObject("train", train), ...selectSettings(fixedSettings, args) },
+    train: fixed,
     search: { ...normalizeKeysIfObject("search", search), ...parseSearch(args.search) },
   };
 }

@@ -1,40 +1,31 @@
-import { existsSync } from "node:fs";
-import {
-  boolean,
-  defineSettings,
-  selectSettings,
-  text,
-  type GivenSettings,
-  type SettingTable,
-} from "../../../core/settings.js";
+import { defineSettings, selectSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { formatNumber } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
 import { resolveWorkers } from "../../distributed/open-transport.js";
-import { listChangeable, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
+import { listChangeable } from "../../runs/open-run.js";
+import { resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
 import { findAlgorithm } from "../../runs/load-algorithm.js";
 import { RunEnv } from "../../runs/run-env.js";
-import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
+import { readRunConfig } from "../../../rl/train/run-config.js";
 import { runSettings, trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
-import { dashboardRoot, startDashboardProcess } from "../dashboard-process.js";
 import { describeStart } from "../display/describe-start.js";
-import { reportDownloads } from "../display/report-downloads.js";
 import { reportEpisodes } from "../display/report-episodes.js";
-import { TrainingReport } from "../display/report-training.js";
-import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { checkResumeOptions } from "../options/check-resume-options.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { envSourceOptions, formatEnvArgs, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
+import { inheritModel } from "../options/inherit-model.js";
 import { readRubric } from "../options/read-rubric.js";
 import { toOptionName } from "../options/option-names.js";
 import { workersOptions } from "../options/workers-options.js";
 import { UsageError } from "../options/usage-error.js";
 import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
 import type { Reporter } from "../reporter.js";
+import { dashboardOption, saveTrained, trainRun, type RunDisplay } from "../train-run.js";
 import { withModelAdvice } from "../with-model-advice.js";
 
 const commandOptions = {
@@ -58,12 +49,7 @@ const commandOptions = {
     },
     { group: "Run", common: true },
   ),
-  dashboard: boolean({
-    description: "Show the run in the browser while it trains (llamagym dashboard).",
-    group: "Run",
-    changeable: "resume",
-    common: true,
-  }),
+  ...defineSettings({ dashboard: dashboardOption }, { group: "Run", common: true }),
   ...workersOptions,
   ...envSourceOptions,
 };
@@ -114,82 +100,38 @@ async function createCommand(args: readonly string[]): Promise<Command> {
     ],
     describeDefaults: (table, values) =>
       describeRunDefaults(table, Object.keys(settings), { model: values.model as string | undefined, algorithm }),
-    run: async (args, reporter, [name]) => train(args, settings, name, reporter),
+    run: async (args: Args, reporter, [name]) => {
+      const workers = resolveWorkers(args);
+      return trainRun(reporter, {
+        command: "train",
+        dashboard: args.dashboard === true,
+        open: async (hooks) => openRun(args, settings, name, { ...hooks, workers }),
+        train,
+      });
+    },
   });
 }
 
 /** Reads the algorithm of the --config file or of the run to --resume. */
 async function readSavedAlgorithm({ config, resume }: FileArgs): Promise<unknown> {
   if (config !== undefined) return (await readJsonIfExists(config))?.algorithm;
-  return resume === undefined ? undefined : (await readRunConfig(resume))?.algorithm;
+  return resume === undefined ? undefined : (await readRunConfig<Partial<TrainOptions>>(resume))?.algorithm;
 }
 
-async function train(
-  args: Args,
-  settings: SettingTable,
-  name: string | undefined,
-  reporter: Reporter,
-): Promise<number> {
-  const downloads = reportDownloads(reporter);
-  const report = new TrainingReport(reporter);
-  const runOptions = {
-    onDownload: downloads.update,
-    onWarning: reporter.warn,
-    onInfo: reporter.info,
-    trackers: [report.tracker],
-    workers: resolveWorkers(args),
-  };
-  const run =
-    args.resume === undefined
-      ? await startNewRun(args, settings, name, runOptions)
-      : await resumeExistingRun(args, name, args.resume, runOptions);
-  downloads.end();
-  const dashboard = args.dashboard === true ? startDashboardProcess(run.folder, reporter) : undefined;
-  if (dashboard === undefined)
-    reporter.info(`Watch it in the browser: ${formatCommandLine(`dashboard ${quoteArg(dashboardRoot(run.folder))}`)}`);
-  const resumeCommand = formatCommandLine(`train --resume ${quoteArg(run.folder)}`);
-  reporter.handleInterrupts(
-    `Finishing this update, then saving. Press Ctrl-C again to quit now and lose it; resume with: ${resumeCommand}`,
-  );
-  reporter.resumeCommand = resumeCommand;
-  try {
-    await runTraining(run, reporter, report, resumeCommand);
-  } catch (error) {
-    report.end();
-    if (existsSync(run.folder))
-      reporter.info(`The run is saved in ${run.folder}. Resume from its last checkpoint with: ${resumeCommand}`);
-    throw error;
-  } finally {
-    report.end();
-    await run.close();
-    dashboard?.stop();
+async function openRun(args: Args, settings: SettingTable, name: string | undefined, hooks: RunOptions): Promise<Run> {
+  const { resume } = args;
+  if (resume !== undefined) {
+    checkResumeOptions(args, commandOptions, runSettings, name);
+    return resumeRun(resume, selectSettings(runSettings, args), hooks);
   }
-  return reporter.signal.aborted ? SIGINT_EXIT_CODE : 0;
-}
-
-async function startNewRun(
-  args: Args,
-  settings: SettingTable,
-  name: string | undefined,
-  runOptions: RunOptions,
-): Promise<Run> {
-  const trainOptions = await explicitOptions(args, settings, name);
-  const folder = args.output ?? timestampedFolder(name ?? trainOptions.env);
-  return withModelAdvice(trainOptions.model ?? "", () => startRun(trainOptions, folder, runOptions));
-}
-
-async function resumeExistingRun(
-  args: Args,
-  name: string | undefined,
-  folder: string,
-  runOptions: RunOptions,
-): Promise<Run> {
-  checkResumeOptions(args, commandOptions, runSettings, name);
-  return resumeRun(folder, selectSettings(runSettings, args), runOptions);
+  const options = await explicitOptions(args, settings, name);
+  const folder = args.output ?? timestampedFolder(name ?? options.env);
+  return withModelAdvice(options.model ?? "", async () => startRun(options, folder, hooks));
 }
 
 /** Evaluates, trains, saves, evaluates again and prints the comparison. */
-async function runTraining(run: Run, reporter: Reporter, report: TrainingReport, resumeCommand: string): Promise<void> {
+async function train(run: Run, display: RunDisplay): Promise<void> {
+  const { reporter, report } = display;
   const { config, isResumed } = run;
   const { signal } = reporter;
   reporter.print(describeStart(run, `in ${config.env}`));
@@ -201,17 +143,8 @@ async function runTraining(run: Run, reporter: Reporter, report: TrainingReport,
     onProgress: (event) => report.update(event, config.episodes),
     signal,
   });
-  report.end();
-  const { updates } = result.state;
-  if (result.isInterrupted && result.latestCheckpoint === undefined)
-    return reporter.print(`Stopped before the first update. Start again with: ${resumeCommand}`);
-  const adapter = await run.saveAdapter();
-  if (result.isInterrupted)
-    return reporter.print(
-      `Stopped and saved after ${updates > 0 ? `update ${updates}` : "the warm start"}. Resume with: ${resumeCommand}`,
-    );
-  if (run.hasCheckpoint && updates === run.resumedAt)
-    reporter.print("The run was already complete. Extend it with --episodes or --turns.");
+  const adapter = await saveTrained(run, result, display, "--episodes or --turns");
+  if (adapter === undefined) return;
   const { bestEvaluation: best } = result;
   if (best !== undefined)
     reporter.print(
@@ -273,10 +206,8 @@ async function explicitOptions(args: Args, table: SettingTable, name: string | u
     ...(fromFile.envOptions as object | undefined),
     ...readEnvOptions(args),
   };
-  const base = settings.adapter !== undefined ? (await findRunOfAdapter(settings.adapter))?.model : undefined;
-  const model = base === undefined ? {} : { model: base };
   return {
-    ...model,
+    ...(await inheritModel(settings)),
     ...fromFile,
     ...settings,
     ...(await readRubric(settings.judgeRubric)),

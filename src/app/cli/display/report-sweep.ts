@@ -1,11 +1,14 @@
 import { join } from "node:path";
-import { resolveTrainConfig } from "../../runs/run-settings.js";
+import type { RunCommand } from "../../runs/find-run-command.js";
+import { resolvePromptRunConfig, type PromptRunOptions } from "../../runs/prompt-run-settings.js";
+import { resolveTrainConfig, type TrainOptions } from "../../runs/run-settings.js";
 import { formatSettings, formatSignificant } from "../../sweeps/charts.js";
 import { BEST_FILE, type SweepCallbacks, type SweepResult, type SweepRun } from "../../sweeps/run-sweep.js";
 import type { SweepPlan } from "../../sweeps/sweep-plan.js";
 import type { SweepConfig } from "../../sweeps/sweep-settings.js";
 import type { TrialResult } from "../../sweeps/trial-result.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
+import { toOptionName } from "../options/option-names.js";
 import type { Reporter } from "../reporter.js";
 import { formatTable } from "./format-table.js";
 import { reportDownloads } from "./report-downloads.js";
@@ -153,15 +156,33 @@ function describeNextSteps(
   { settings }: TrialResult,
   folder: string,
 ): string {
-  const { turns, episodes } = resolveTrainConfig({ env, envOptions, ...train, ...settings });
-  const lengthArgs = Object.entries({ episodes, turns }).flatMap(([name, value]) =>
-    value === undefined ? [] : [` --${name} ${FULL_TRAINING_FACTOR * value}`],
+  const { command, ...lengths } = describeLength({ env, envOptions, ...train, ...settings });
+  const lengthArgs = Object.entries(lengths).flatMap(([name, value]) =>
+    value === undefined ? [] : [` --${toOptionName(name)} ${FULL_TRAINING_FACTOR * value}`],
   );
   // A new seed: the best of many trials was also the luckiest with the seeds it ran with.
   const seed = Math.max(...seeds) + 1;
   const [config, output] = [BEST_FILE, "best"].map((name) => quoteArg(join(folder, name)));
   return [
     `All results: ${join(folder, "results.json")}; charts: trials.svg and curves.svg in the same folder. Train the best trial for longer:`,
-    formatCommandLine(`train --config ${config}${lengthArgs.join("")} --seed ${seed} --output ${output}`),
+    formatCommandLine(`${command} --config ${config}${lengthArgs.join("")} --seed ${seed} --output ${output}`),
   ].join("\n");
+}
+
+interface RunLength {
+  readonly command: RunCommand;
+  readonly episodes?: number;
+  readonly turns?: number;
+  readonly maxSteps?: number;
+  readonly numTrainEpochs?: number;
+}
+
+/** Returns the command of a trial's runs and their length. */
+function describeLength({ env, envOptions, ...options }: Partial<TrainOptions> & Partial<PromptRunOptions>): RunLength {
+  if (env !== undefined) {
+    const { episodes, turns } = resolveTrainConfig({ env, envOptions, ...options });
+    return { command: "train", episodes, turns };
+  }
+  const { algorithm, maxSteps, numTrainEpochs } = resolvePromptRunConfig({ algorithm: "grpo", ...options });
+  return { command: algorithm, ...(maxSteps === undefined ? { numTrainEpochs } : { maxSteps }) };
 }

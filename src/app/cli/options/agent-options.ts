@@ -56,11 +56,12 @@ export async function openAgent(
   const { temperature, ...others } = args;
   const checkpoint = args.adapter ?? args.model;
   const run = checkpoint === undefined ? undefined : await findRunOfAdapter(checkpoint);
-  const config = resolveTrainConfig({
+  const given = {
     env,
     ...selectAgentSettings(run, args),
     ...selectSettings(agentSettings, temperature === 0 ? others : args),
-  });
+  };
+  const config = resolveTrainConfig(given, { envTraits: textEnv });
   const { quantize } = config;
   const model = await withModelAdvice(config.model, () => openModel(config.model, { ...args, quantize }, reporter));
   return { agent: makeTextAgent(model, textEnv, config), config };

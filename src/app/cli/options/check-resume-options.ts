@@ -1,5 +1,5 @@
 import type { SettingTable } from "../../../core/settings.js";
-import { listChangeable } from "../../runs/run.js";
+import { listChangeable } from "../../runs/open-run.js";
 import { toOptionName } from "./option-names.js";
 import { UsageError } from "./usage-error.js";
 

@@ -14,6 +14,10 @@ interface CommandDefinition<Table extends SettingTable> {
   /** Whether the short help shows only the options that are common. Default false. */
   readonly showsCommonOptions?: boolean;
   readonly notes?: readonly string[];
+  /** Follows the error about an argument without an option, for a command that takes none. */
+  readonly argumentAdvice?: string;
+  /** Options of other commands that this one does not have, with what to do about it. */
+  readonly unsupported?: Readonly<Record<string, string>>;
   /** Returns the options with the defaults that a run with the given options would use, for the help. */
   readonly describeDefaults?: (options: Table, values: GivenSettings<Table>) => Table;
   /** Returns the exit status. */
@@ -28,12 +32,13 @@ export interface Command {
 }
 
 export function defineCommand<const Table extends SettingTable>(definition: CommandDefinition<Table>): Command {
-  const { positionals = [], options, describeDefaults = (table) => table } = definition;
+  const { name, options, unsupported = {}, describeDefaults = (table) => table } = definition;
   return {
     help: (args) => ({ ...definition, options: describeDefaults(options, parseCommandArgs(options, args).values) }),
     run: async (args, reporter) => {
+      checkSupported(name, unsupported, args);
       const parsed = parseCommandArgs(options, args);
-      checkPositionals(positionals, parsed.positionals, options);
+      checkPositionals(definition, parsed.positionals);
       checkRequiredOptions(options, parsed.values);
       try {
         return await definition.run(parsed.values, reporter, parsed.positionals);
@@ -44,12 +49,26 @@ export function defineCommand<const Table extends SettingTable>(definition: Comm
   };
 }
 
-function checkPositionals(expected: readonly Positional[], given: readonly string[], options: SettingTable): void {
+function checkSupported(command: string, unsupported: Readonly<Record<string, string>>, args: readonly string[]): void {
+  const names = args.flatMap((arg) => /^--(?:no-)?([^=]+)/u.exec(arg)?.slice(1).map(toOptionName) ?? []);
+  const found = names.find((name) => Object.hasOwn(unsupported, name));
+  if (found !== undefined) throw new UsageError(`llamagym ${command} has no --${found}: ${unsupported[found]}.`);
+}
+
+function checkPositionals(
+  {
+    positionals: expected = [],
+    options,
+    argumentAdvice,
+  }: Omit<CommandDefinition<SettingTable>, "run" | "describeDefaults">,
+  given: readonly string[],
+): void {
   const missing = expected.find(({ required }, i) => required && given[i] === undefined);
   if (missing !== undefined) throw new UsageError(`${missing.name} is missing: ${missing.description}`);
   const hasRest = expected.at(-1)?.repeated === true;
   if (hasRest || given.length <= expected.length) return;
   const [firstOption] = Object.keys(options);
-  const advice = expected.length > 0 ? "" : ` Options begin with dashes, such as --${toOptionName(firstOption)}.`;
-  throw new UsageError(`Unexpected argument "${given[expected.length]}".${advice}`);
+  const advice =
+    argumentAdvice ?? (expected.length > 0 ? "" : `Options begin with dashes, such as --${toOptionName(firstOption)}.`);
+  throw new UsageError(`Unexpected argument "${given[expected.length]}". ${advice}`.trimEnd());
 }

@@ -20,16 +20,12 @@ export function describeRunDefaults<Table extends SettingTable>(
   const models = model === undefined ? [EMBEDDED_MODEL, OTHER_MODEL] : [model];
   const owners = Object.hasOwn(algorithms, algorithm) ? ALGORITHM_NAMES : [algorithm];
   const configs = new Map(owners.map((owner) => [owner, models.map((id) => resolveDefaults(owner, id))]));
-  const describeFor = (name: string, owner: string): string | undefined => {
-    const values = configs.get(owner)!.map((config) => formatDefault(config[name]));
-    if (values.every((value) => value === values[0])) return values[0];
-    return `${values[0] ?? "off"} (${EMBEDDED_MODEL}), ${values[1] ?? "off"} otherwise`;
-  };
+  const describeFor = (name: string, owner: string) => describeValues(name, configs.get(owner)!);
   const described = names
     .filter((name) => name !== "model" && name !== "algorithm")
     .map((name) => {
       const defaultText = joinDefaults(listOwners(name, algorithm), (owner) => describeFor(name, owner));
-      return [name, { ...options[name], defaultText }] as const;
+      return [name, { defaultText, ...options[name] }] as const;
     });
   const algorithmSetting = { ...options.algorithm, defaultText: findAlgorithm(algorithm).algorithmName };
   return {
@@ -37,6 +33,26 @@ export function describeRunDefaults<Table extends SettingTable>(
     ...Object.fromEntries(described),
     ...(names.includes("algorithm") ? { algorithm: algorithmSetting } : {}),
   };
+}
+
+/**
+ * Adds to options the defaults that `resolve` gives for a model: the given one, or the embedded and other models where they differ.
+ */
+export function describeModelDefaults<Table extends SettingTable>(
+  options: Table,
+  names: readonly string[],
+  resolve: (model: string) => Readonly<Record<string, unknown>>,
+  model?: string,
+): Table {
+  const configs = (model === undefined ? [EMBEDDED_MODEL, OTHER_MODEL] : [model]).map(resolve);
+  const described = names.map((name) => [name, { ...options[name], defaultText: describeValues(name, configs) }]);
+  return { ...options, ...Object.fromEntries(described) };
+}
+
+function describeValues(name: string, configs: readonly Readonly<Record<string, unknown>>[]): string | undefined {
+  const values = configs.map((config) => formatDefault(config[name]));
+  if (values.every((value) => value === values[0])) return values[0];
+  return `${values[0] ?? "off"} (${EMBEDDED_MODEL}), ${values[1] ?? "off"} otherwise`;
 }
 
 /** Returns the algorithms whose defaults are shown for a setting. */

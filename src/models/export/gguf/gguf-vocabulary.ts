@@ -137,7 +137,7 @@ function completeMerges(model: JsonObject, merges: readonly [string, string][]):
 }
 
 /** Lists tokens and their kinds; rows of the embedding without a token get a name that text cannot contain. */
-function listTokens({ tokenizer, vocabSize }: GgufVocabularySource, isByteLevel: boolean) {
+function listTokens({ tokenizer, vocabSize, onWarning }: GgufVocabularySource, isByteLevel: boolean) {
   const json = tokenizer.files.tokenizerJson as JsonObject;
   const model = json.model as JsonObject;
   const tokens = Array.from({ length: vocabSize }, (_, id) => `[PAD${id}]`);
@@ -154,6 +154,11 @@ function listTokens({ tokenizer, vocabSize }: GgufVocabularySource, isByteLevel:
     setToken(id, token, isByte ? TokenType.byte : isUnknown ? TokenType.unknown : TokenType.normal);
   }
   for (const added of Array.isArray(json.added_tokens) ? json.added_tokens.filter(isObject) : []) {
+    // Gemma 3's text models share a tokenizer with those of images, whose token has no row.
+    if ((added.id as number) >= vocabSize) {
+      onWarning?.(`The token ${String(added.content)} is left out: the model's embedding has no row for it.`);
+      continue;
+    }
     if (types[added.id as number] === TokenType.unknown) continue;
     setToken(
       added.id as number,

@@ -54,7 +54,9 @@ function checkSupported(path: string, json: JsonObject): void {
   };
   const type = json.peft_type ?? "LORA";
   check("peft_type", type, type === "LORA", "Supported: LORA.");
-  const supported = "Supported: plain LoRA with rank-stabilized scaling, rank and alpha patterns.";
+  const supported =
+    "Supported: plain LoRA with rank-stabilized scaling, rank and alpha patterns. Merge another adapter into its base model in " +
+    "PEFT, merge_and_unload().save_pretrained(FOLDER), and open that folder.";
   for (const [field, value] of Object.entries(json))
     check(field, value, allowedFields.has(field) || isUnset(value), supported);
   const initialization = json.init_lora_weights ?? true;

@@ -32,6 +32,8 @@ export interface Adapter {
    * weights of `modulesToSave` under their own names.
    */
   readonly tensors: ReadonlyMap<string, AdapterTensor>;
+  /** Weights of the base model that PEFT saves with an adapter of the embedding, or with `save_embedding_layers`. */
+  readonly baseWeights: ReadonlyMap<string, AdapterTensor>;
 }
 
 /** Whether a folder holds a PEFT adapter. */
@@ -40,24 +42,27 @@ export async function isAdapterFolder(folder: string): Promise<boolean> {
 }
 
 /**
- * Reads a LoRA adapter saved by PEFT or `writeAdapter`. Base weights that PEFT saves with an adapter of the embedding
- * or output matrix are ignored. @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA,
- * FORMAT_UNSUPPORTED.
+ * Reads a LoRA adapter saved by PEFT or `writeAdapter`. @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for
+ * features beyond LoRA, FORMAT_UNSUPPORTED.
  */
 export async function readAdapter(folder: string): Promise<Adapter> {
   const configPath = fs.join(folder, ADAPTER_CONFIG_NAME);
   const json = await readJson(configPath);
   const config = parseAdapterConfig(configPath, json);
-  const tensors = await readTensors(folder);
+  const { tensors, baseWeights } = await readTensors(folder, config.modulesToSave);
   const modules = findAdaptedModules(fs.join(folder, ADAPTER_WEIGHTS_NAME), tensors);
   const listed = { targetModules: modules, layersToTransform: [], layersPattern: [], excludeModules: [] };
-  return { config: hasModulePattern(config) ? { ...config, ...listed } : config, tensors };
+  return { config: hasModulePattern(config) ? { ...config, ...listed } : config, tensors, baseWeights };
 }
 
-async function readTensors(folder: string): Promise<Map<string, AdapterTensor>> {
+async function readTensors(
+  folder: string,
+  modulesToSave: readonly string[],
+): Promise<Pick<Adapter, "tensors" | "baseWeights">> {
   const file = await openWeights(folder);
   try {
     const tensors = new Map<string, AdapterTensor>();
+    const baseWeights = new Map<string, AdapterTensor>();
     for (const { name, shape } of file.entries.values()) {
       if (!name.startsWith(TENSOR_PREFIX))
         throw corruptFileError(file.path, `its tensor "${name}" does not begin with "${TENSOR_PREFIX}"`);
@@ -66,14 +71,19 @@ async function readTensors(folder: string): Promise<Map<string, AdapterTensor>> 
           "MODEL_UNSUPPORTED",
           `${file.path} contains "${name}"; only plain LoRA (A and B) is supported.`,
         );
-      if (name.includes(".base_layer.")) continue;
-      tensors.set(name.slice(TENSOR_PREFIX.length), { shape, data: await file.readFloat32(name) });
+      const ownName = name.slice(TENSOR_PREFIX.length);
+      const isOfBase = !ownName.includes(".lora_") && !modulesToSave.some((module) => isInModule(ownName, module));
+      const target = isOfBase ? baseWeights : tensors;
+      target.set(ownName.replace(".base_layer.", "."), { shape, data: await file.readFloat32(name) });
     }
-    return tensors;
+    return { tensors, baseWeights };
   } finally {
     await file.close();
   }
 }
+
+/** Whether a tensor belongs to a module that is named by its path or the end of it. */
+const isInModule = (tensor: string, module: string) => `.${tensor}`.includes(`.${module}.`);
 
 async function openWeights(folder: string): Promise<SafetensorsFile> {
   try {

@@ -82,9 +82,6 @@ export function exceedsRatioThreshold(
 }
 
 /** Whether the approximate KL of a minibatch exceeds 1.5 times `targetKl`. */
-export function exceedsTargetKl(
-  { approxKl = 0 }: PpoStatistics,
-  { targetKl = Infinity }: Pick<PpoConfig, "targetKl">,
-): boolean {
-  return approxKl > 1.5 * targetKl;
+export function exceedsTargetKl({ approxKl = 0 }: PpoStatistics, { targetKl }: Pick<PpoConfig, "targetKl">): boolean {
+  return targetKl > 0 && approxKl > 1.5 * targetKl;
 }

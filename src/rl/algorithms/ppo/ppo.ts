@@ -2,6 +2,7 @@ import { isValueHeadParameter } from "../../../engine/nn/value-head.js";
 import type { AdvantageResult, ScoredTrajectory } from "../algorithm-definition.js";
 import { defineAlgorithm } from "../define-algorithm.js";
 import { concatenate, splitByLength } from "../shared/arrays.js";
+import { discountedReturns } from "../shared/discounted-returns.js";
 import { perTokenKl } from "../shared/kl.js";
 import { nextKlCoef } from "../shared/kl-controller.js";
 import { ppoAdvantages } from "./advantages.js";
@@ -87,7 +88,10 @@ function computeAdvantages(
       states: states[i],
     };
   });
-  const results = ppoAdvantages(samples, { ...config, klCoef });
+  const estimates = ppoAdvantages(samples, { ...config, klCoef });
+  const results = hasReturnSignal(trajectories, config)
+    ? estimates
+    : estimates.map((estimate) => ({ ...estimate, advantages: new Float64Array(estimate.advantages.length) }));
   const lengths = trajectories.map(({ turns }) => turns.map(({ oldLogProbs }) => oldLogProbs.length));
   const turnStatistics = trajectories.flatMap(({ turns }, i) => {
     const penalties = splitByLength(results[i].nonScoreRewards, lengths[i]);
@@ -107,6 +111,26 @@ function computeAdvantages(
       ...(config.rewardScaling ? { "objective/reward_scale": rewards.scale } : {}),
     },
   };
+}
+
+/**
+ * Whether the rewards tell actions apart. Where all returns are equal, advantages are errors of the value head, which whitening
+ * would enlarge to the size of any others; a policy that follows them soon stops exploring.
+ */
+function hasReturnSignal(
+  trajectories: readonly ScoredTrajectory[],
+  { gamma, whitenAdvantages, initKlCoef }: Pick<PpoConfig, "gamma" | "whitenAdvantages" | "initKlCoef">,
+): boolean {
+  if (!whitenAdvantages || initKlCoef > 0) return true;
+  const returns = trajectories.flatMap(({ turns }) =>
+    Array.from(
+      discountedReturns(
+        turns.map(({ turn }) => turn.reward),
+        { gamma },
+      ),
+    ),
+  );
+  return returns.some((value) => value !== returns[0]);
 }
 
 /** Numbers the prompts of turns, and those after partial trajectories; equal prompts have one number. */

@@ -22,11 +22,27 @@ describe("RewardScaler", () => {
     expect(rewards.scale).toBeCloseTo(10, 12);
   });
 
-  it("does not scale small rewards up", () => {
+  it("does not scale returns between 0.05 and 1", () => {
     const rewards = new RewardScaler(on);
     expect(rewards.apply(0.1)).toBe(0.1);
     rewards.observe([{ rewards: [0.1, 0, -0.2], bootstrap: 0 }]);
     expect(rewards.apply(0.1)).toBe(0.1);
+  });
+
+  it("scales smaller returns up, whatever the value head says at first", () => {
+    const rewards = new RewardScaler(on);
+    rewards.observe([{ rewards: [0.001, -0.001], bootstrap: 0.9 }]);
+    // Returns are 0.001 - 0.5 * 0.001 and -0.001.
+    const size = Math.sqrt((0.0005 ** 2 + 0.001 ** 2) / 2);
+    expect(rewards.scale).toBeCloseTo(size, 12);
+    rewards.observe([{ rewards: [0, 0], bootstrap: 0 }]);
+    expect(rewards.apply(0.001)).toBeCloseTo((0.001 * Math.SQRT2) / size, 12);
+  });
+
+  it("leaves rewards that were all 0 unscaled", () => {
+    const rewards = new RewardScaler(on);
+    rewards.observe([{ rewards: [0, 0], bootstrap: 0 }]);
+    expect(rewards.apply(0.5)).toBe(0.5);
   });
 
   it("restores its state", () => {

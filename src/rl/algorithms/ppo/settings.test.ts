@@ -31,7 +31,7 @@ describe("resolvePpoConfig", () => {
       rewardClip: undefined,
       rewardScale: 1,
       rewardScaling: false,
-      targetKl: undefined,
+      targetKl: 0,
     });
     for (const { source } of Object.values(ppoSettings)) expect(source).toMatch(/TRL|LlamaGym/);
   });

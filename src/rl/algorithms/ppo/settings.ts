@@ -42,6 +42,11 @@ export const ppoSettings = defineSettings({
     description: "Learning rate of Adam.",
     source: LLAMAGYM,
   }),
+  valueHeadLearningRate: number({
+    above: 0,
+    description: "Learning rate of the value head. Default: learningRate.",
+    source: "learningRate, as in TRL 0.7.11",
+  }),
   lrSchedulerType: { ...LR_SCHEDULE, default: "constant", source: TRL },
   maxGradNorm: number({ above: 0, description: "Maximum gradient norm for clipping.", source: OURS }),
   klPenalty: { ...KL_PENALTY, source: TRL },
@@ -81,7 +86,7 @@ export const ppoSettings = defineSettings({
     source: "LlamaGymEDU",
   }),
   rewardScaling: boolean({
-    description: "Divide rewards by the root mean square of past returns, if above 1.",
+    description: "Divide rewards by the root mean square of past returns, if above 1 or at first below 0.05.",
     source: "off, as in TRL 0.7.11; after Gymnasium's NormalizeReward",
   }),
   rewardClip: number({
@@ -118,9 +123,10 @@ export const ppoSettings = defineSettings({
     source: TRL,
   }),
   targetKl: number({
-    aliases: [{ name: "useTargetKl", value: 0.02 }],
-    above: 0,
-    description: "End an update before a step whose approximate KL exceeds 1.5 times this.",
+    aliases: [{ name: "useTargetKl", value: 0.02, off: 0 }],
+    default: 0,
+    min: 0,
+    description: "End an update before a step whose approximate KL exceeds 1.5 times this. 0: never.",
     source: OURS,
   }),
 });

@@ -1,31 +1,20 @@
 import { printWarning } from "../../../core/terminal-text.js";
-import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
-import { resolveSettings, selectSettings } from "../../../core/settings.js";
-import { stream } from "../../../core/random/streams.js";
-import { policySamplingSettings } from "../../../generation/generation-options.js";
 import { openTrainable } from "../../../generation/auto-model.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
-import { readJson, withFolderLock, writeJson, type FolderLock } from "../../../models/files/index.js";
-import { createLearner } from "../../algorithms/create-learner.js";
-import { completionSettings, isTruncatedSampling, type CompletionSettings } from "../../rollout/rollout-settings.js";
-import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
-import { loadPromptDataset, type EncodedRow } from "../../data/prompt-dataset.js";
+import { withFolderLock, type FolderLock } from "../../../models/files/index.js";
+import type { Metrics } from "../../algorithms/learner.js";
 import { combineTrackers, openRunTrackers, type Tracker } from "../../tracking/index.js";
-import { checkNoCheckpoints, restoreLatestCheckpoint } from "../checkpoints.js";
-import { runTrainLoop } from "../train-loop.js";
-import type { ResumedRun } from "../train-task.js";
-import { loopSettings, maxRolloutBytes } from "../trainer-settings.js";
-import { ENTROPY_FLOOR, TrainingMonitor } from "../training-monitor.js";
-import { PromptRollout } from "./prompt-rollout.js";
-import { PromptTask } from "./prompt-task.js";
+import { checkNoCheckpoints } from "../checkpoints.js";
+import { getCheckpointDir, writeRunConfig } from "../run-config.js";
+import { maxRolloutBytes } from "../trainer-settings.js";
 import {
   checkTrainerOptions,
   resolveTrainerConfig,
   type PromptAlgorithm,
-  type PromptTrainConfig,
   type PromptTrainerOptions,
 } from "./prompt-trainer-options.js";
+import { PromptTraining } from "./prompt-training.js";
 import { RewardScorer } from "./reward-scorer.js";
 
 /** Callbacks and trackers of a trainer on prompts. */
@@ -48,14 +37,11 @@ export interface PromptTrainResult {
   readonly isInterrupted: boolean;
 }
 
-const CHECKPOINTS_FOLDER = "checkpoints";
-
 /** Trains a model on prompts with reward functions; `GrpoTrainer` and `RlooTrainer` add the algorithm. */
 class PromptTrainer<Algorithm extends PromptAlgorithm> {
-  readonly config: PromptTrainConfig;
+  readonly config;
   private readonly algorithmConfig;
   private readonly scorer: RewardScorer;
-  private readonly monitor: TrainingMonitor;
   private readonly onWarning: (message: string) => void;
   private openedModel: LanguageModel | undefined;
   private isRunning = false;
@@ -72,7 +58,6 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     this.algorithmConfig = algorithmConfig;
     const { onWarning = printWarning, rewardFuncs, rewardWeights } = options;
     this.onWarning = onWarning;
-    this.monitor = new TrainingMonitor({ entropyFloor: ENTROPY_FLOOR, onWarning });
     this.scorer = new RewardScorer(rewardFuncs, {
       rewardWeights,
       timeoutSeconds: config.rewardTimeoutSeconds,
@@ -104,14 +89,20 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     this.isRunning = true;
     try {
       const model = await this.openModel();
-      const rows = await loadPromptDataset(this.options.trainDataset, model, this.algorithmConfig.maxCompletionLength);
-      const learner = await this.createLearner(model);
+      const { algorithm, config, algorithmConfig, scorer, onWarning } = this;
+      const { trainDataset } = this.options;
+      const training = await PromptTraining.open(model, {
+        algorithm,
+        config,
+        algorithmConfig,
+        trainDataset,
+        scorer,
+        onWarning,
+      });
       try {
-        return await withFolderLock(outputDir, async (lock) =>
-          this.run(this.createTask(model, rows, learner), options, lock),
-        );
+        return await withFolderLock(outputDir, async (lock) => this.run(training, options, lock));
       } finally {
-        await learner.release();
+        await training.release();
       }
     } finally {
       this.isRunning = false;
@@ -138,29 +129,24 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
   }
 
   private async run(
-    task: PromptTask,
+    training: PromptTraining,
     { resumeFromCheckpoint = false, onStep, signal }: PromptTrainOptions,
     lock: FolderLock | undefined,
   ): Promise<PromptTrainResult> {
     const { outputDir } = this.config;
-    const checkpointDir = outputDir === undefined ? undefined : fs.join(outputDir, CHECKPOINTS_FOLDER);
-    const resumed = resumeFromCheckpoint
-      ? await restoreLatestCheckpoint(checkpointDir, () => task, this.onWarning)
-      : undefined;
-    if (!resumeFromCheckpoint)
+    const checkpointDir = outputDir === undefined ? undefined : getCheckpointDir(outputDir);
+    const resumedAt = resumeFromCheckpoint ? await training.resume(checkpointDir) : undefined;
+    if (resumedAt === undefined)
       await checkNoCheckpoints(
         checkpointDir,
         "Resume it with train({ resumeFromCheckpoint: true }), or choose another outputDir.",
       );
-    const tracker = await this.openTracker(resumed);
+    const tracker = await this.openTracker(resumedAt);
     try {
-      const { state, metrics, isInterrupted } = await runTrainLoop(task, {
-        resumed,
+      const { state, metrics, isInterrupted } = await training.train({
         checkpointDir,
         lock,
-        ...selectSettings(loopSettings, this.config),
         tracker,
-        monitor: this.monitor,
         onUpdate: (event) => onStep?.(event.state.updates, event.metrics),
         signal,
       });
@@ -179,66 +165,16 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     return this.openedModel;
   }
 
-  private async createLearner(model: LanguageModel): Promise<Learner> {
-    const { temperature, seed, microBatchTokens } = this.config;
-    return createLearner(model, {
-      [this.algorithm]: { ...this.algorithmConfig, ...this.getRewardWeights() },
-      temperature,
-      isTruncatedSampling: isTruncatedSampling(this.completionSettings),
-      random: stream(seed, "learner"),
-      microBatchTokens,
-    });
-  }
-
-  private get completionSettings(): CompletionSettings {
-    const { config, algorithmConfig } = this;
-    return {
-      ...resolveSettings("A trainer", completionSettings, selectSettings(completionSettings, config)),
-      sampling: selectSettings(policySamplingSettings, config),
-      maxNewTokens: algorithmConfig.maxCompletionLength,
-      stop: [],
-      ignoreEos: config.ignoreEos,
-    };
-  }
-
-  /** Returns the weights for GRPO, which may normalize each function's rewards before weighting them. */
-  private getRewardWeights(): { readonly rewardWeights?: readonly number[] } {
-    return this.algorithm === "grpo" ? { rewardWeights: this.options.rewardWeights } : {};
-  }
-
-  private createTask(model: LanguageModel, rows: readonly EncodedRow[], learner: Learner): PromptTask {
-    const { config, algorithmConfig, scorer } = this;
-    const { seed, shuffleDataset: shuffle } = config;
-    const { batchSize, numGenerations } = algorithmConfig;
-    const settings = this.completionSettings;
-    const { groups } = learner.rolloutSpec as GroupSpec;
-    return new PromptTask({
-      model,
-      learner,
-      rollouts: config.rollouts,
-      promptRollout: new PromptRollout(model, { rows, settings, scorer, seed, shuffle }),
-      totalSteps: config.maxSteps ?? Math.ceil(config.numTrainEpochs * Math.ceil(rows.length / groups)),
-      fingerprint: { seed, rows: rows.length, batchSize, numGenerations },
-    });
-  }
-
-  private async openTracker(resumed: ResumedRun | undefined): Promise<Required<Tracker>> {
-    const { outputDir, tensorboard } = this.config;
-    const rolloutBytes = maxRolloutBytes(this.config);
-    const { onWarning, options } = this;
-    const { trackers = [] } = options;
+  private async openTracker(resumeFromStep: number | undefined): Promise<Required<Tracker>> {
+    const { config, algorithm, algorithmConfig, onWarning, options } = this;
+    const { outputDir, tensorboard } = config;
+    const { trackers = [], model } = options;
     if (outputDir === undefined) return combineTrackers(trackers, { onWarning });
-    const configPath = fs.join(outputDir, "config.json");
-    await writeJson(configPath, { ...this.config, ...this.algorithmConfig });
-    const settings = await readJson(configPath);
-    const resumeFromStep = resumed?.state.updates;
-    const tracker = openRunTrackers(outputDir, {
-      tensorboard,
-      maxRolloutBytes: rolloutBytes,
-      trackers,
-      onWarning,
-      resumeFromStep,
-    });
+    const name = typeof model === "string" ? { model } : {};
+    const settings = await writeRunConfig(outputDir, { ...name, algorithm, ...config, ...algorithmConfig });
+    const maxBytes = maxRolloutBytes(config);
+    const trackerOptions = { tensorboard, maxRolloutBytes: maxBytes, trackers, onWarning, resumeFromStep };
+    const tracker = openRunTrackers(outputDir, trackerOptions);
     await tracker.logConfig(settings);
     return tracker;
   }

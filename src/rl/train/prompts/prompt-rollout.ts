@@ -8,7 +8,7 @@ import type { EpisodeSummary, Trajectory, Turn, TurnRecording } from "../../roll
 import { stream } from "../../../core/random/streams.js";
 import type { EncodedRow } from "../../data/prompt-dataset.js";
 import { describePrompt } from "../record-rollout.js";
-import { UnscoredGuard, type RewardSample, type RewardScorer } from "./reward-scorer.js";
+import { UnscoredGuard, type RewardScorer } from "./reward-scorer.js";
 
 /** The state of a PromptRollout; JSON. */
 export interface PromptRolloutState {
@@ -27,11 +27,6 @@ export interface PromptRolloutOptions {
   readonly shuffle: boolean;
 }
 
-/** A scored completion of a prompt. */
-export interface CompletionSample extends RewardSample {
-  readonly reward: number;
-}
-
 /** Samples and scores completions of prompts, as episodes of one turn. */
 export class PromptRollout {
   private readonly completionSampler: CompletionSampler;
@@ -41,7 +36,6 @@ export class PromptRollout {
   private order: { readonly epoch: number; readonly rowIndices: readonly number[] } | undefined;
   /** Metrics of the batches since the last flush. */
   private batchMetrics: Readonly<Record<string, number>>[] = [];
-  private samples: CompletionSample[] = [];
 
   constructor(
     model: LanguageModel,
@@ -79,7 +73,6 @@ export class PromptRollout {
     const { rewardsPerFunction, rewards, metrics } = await this.options.scorer.score(samples);
     this.unscoredGuard.check(rewards);
     this.batchMetrics.push(metrics);
-    this.samples.push(...samples.map((sample, i) => ({ ...sample, reward: rewards[i] })));
     const trajectories = specs.map(({ group }, i) =>
       toTrajectory(rows[i], sampled[i], { group, reward: rewards[i], rewardsPerFunction: rewardsPerFunction[i] }),
     );
@@ -92,17 +85,13 @@ export class PromptRollout {
     return { trajectories, finishedEpisodes };
   }
 
-  /** Returns and clears the reward metrics and the completions since the last call. */
-  flushRecords(): {
-    readonly metrics: Readonly<Record<string, number>>;
-    readonly samples: readonly CompletionSample[];
-  } {
-    const { batchMetrics, samples } = this;
+  /** Returns and clears the reward metrics since the last call. */
+  flushMetrics(): Readonly<Record<string, number>> {
+    const { batchMetrics } = this;
     this.batchMetrics = [];
-    this.samples = [];
     const names = Object.keys(batchMetrics[0] ?? {});
     const mean = (name: string) => batchMetrics.reduce((sum, metrics) => sum + metrics[name], 0) / batchMetrics.length;
-    return { metrics: Object.fromEntries(names.map((name) => [name, mean(name)])), samples };
+    return Object.fromEntries(names.map((name) => [name, mean(name)]));
   }
 
   getState(): PromptRolloutState {

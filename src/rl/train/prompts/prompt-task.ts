@@ -7,9 +7,9 @@ import type { CompletionRow } from "../../tracking/index.js";
 import { collectGroups } from "../collect-groups.js";
 import { LearnerTask } from "../learner-task.js";
 import { recordedGroups, type RolloutMode } from "../record-rollout.js";
-import { computeCompletionMetrics } from "../rollout-metrics.js";
+import { computeCompletionMetrics, sampleCompletionRows } from "../rollout-metrics.js";
 import type { RolloutCounts, TrainerState } from "../train-task.js";
-import type { CompletionSample, PromptRollout, PromptRolloutState } from "./prompt-rollout.js";
+import type { PromptRollout, PromptRolloutState } from "./prompt-rollout.js";
 
 export interface PromptTaskOptions {
   readonly model: LanguageModel;
@@ -34,7 +34,6 @@ export interface PromptBatch {
   readonly trajectories: Rollout["trajectories"];
   /** Statistics of the reward functions. */
   readonly metrics: Metrics;
-  readonly samples: readonly CompletionSample[];
 }
 
 /** State of the prompts in a checkpoint; JSON. */
@@ -64,7 +63,7 @@ export class PromptTask extends LearnerTask<PromptBatch, PromptTaskState> {
       nextSeed: () => promptRollout.nextRow(),
       recordedGroups: recordedGroups(rollouts),
     });
-    return { trajectories, ...promptRollout.flushRecords() };
+    return { trajectories, metrics: promptRollout.flushMetrics() };
   }
 
   count({ trajectories }: PromptBatch): RolloutCounts {
@@ -85,12 +84,9 @@ export class PromptTask extends LearnerTask<PromptBatch, PromptTaskState> {
     };
   }
 
-  sampleCompletions({ samples }: PromptBatch, count: number): readonly CompletionRow[] {
-    return samples.slice(0, count).map(({ row: { prompt }, completion, reward }) => ({
-      prompt: typeof prompt === "string" ? prompt : JSON.stringify(prompt),
-      completion,
-      reward,
-    }));
+  sampleCompletions({ trajectories }: PromptBatch, count: number): readonly CompletionRow[] {
+    const rows = sampleCompletionRows(trajectories, count, this.model.tokenizer);
+    return rows.map(({ prompt, completion, reward }) => ({ prompt, completion, reward }));
   }
 
   protected override getRolloutState(dropRollout: boolean): PromptTaskState {

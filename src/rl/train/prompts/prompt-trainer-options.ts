@@ -18,6 +18,7 @@ import {
   splitSettings,
   text,
 } from "../../../core/settings.js";
+import { microBatchTokens } from "../../../models/model-settings.js";
 import { policySamplingSettings } from "../../../generation/generation-options.js";
 import { completionSettings } from "../../rollout/rollout-settings.js";
 import { loopSettings, recordingSettings } from "../trainer-settings.js";
@@ -25,48 +26,69 @@ import { loopSettings, recordingSettings } from "../trainer-settings.js";
 const TRL = "TRL 1.16";
 const TRANSFORMERS = "TRL 1.16 (Transformers' TrainingArguments)";
 
-/** Settings of a trainer on prompts, without the algorithm's. */
-const promptSettings = defineSettings({
-  ...defineSettings(policySamplingSettings, { source: TRL }),
-  trainedDistribution: completionSettings.trainedDistribution,
-  ignoreEos: boolean({
-    description: "Continue completions after the end token, to their maximum length.",
-    source: "vLLM's name",
-  }),
-  numTrainEpochs: number({
-    default: 3,
-    above: 0,
-    description: "Number of epochs, unless maxSteps is given.",
-    source: TRANSFORMERS,
-  }),
-  maxSteps: integer({ min: 1, description: "Number of updates.", source: TRANSFORMERS }),
-  shuffleDataset: boolean({ default: true, description: "Shuffle the prompts in each epoch.", source: TRL }),
-  seed: integer({
-    default: 42,
-    min: 0,
-    description: "Random seed; the same seed gives the same run.",
-    source: TRANSFORMERS,
-  }),
-  outputDir: text({
-    description: "Folder for metrics, checkpoints and the trained model. Without it nothing is saved.",
-  }),
+/** Settings of training on prompts, without the algorithm's. */
+export const promptSettings = defineSettings({
+  ...defineSettings(
+    {
+      ...defineSettings(policySamplingSettings, { source: TRL }),
+      trainedDistribution: completionSettings.trainedDistribution,
+      ignoreEos: boolean({
+        description: "Continue completions after the end token, to their maximum length.",
+        source: "vLLM's name",
+      }),
+    },
+    { group: "Completions", scope: "agent" },
+  ),
+  ...defineSettings(
+    {
+      numTrainEpochs: number({
+        default: 3,
+        above: 0,
+        common: true,
+        description: "Number of epochs, unless maxSteps is given.",
+        source: TRANSFORMERS,
+      }),
+      maxSteps: integer({ min: 1, common: true, description: "Number of updates.", source: TRANSFORMERS }),
+      shuffleDataset: boolean({ default: true, description: "Shuffle the prompts in each epoch.", source: TRL }),
+      seed: integer({
+        default: 42,
+        min: 0,
+        common: true,
+        description: "Random seed; the same seed gives the same run.",
+        source: TRANSFORMERS,
+      }),
+      rewardTimeoutSeconds: number({
+        default: 60,
+        above: 0,
+        description: "Timeout of a reward function per batch, in seconds.",
+      }),
+    },
+    { group: "Run", scope: "run" },
+  ),
   ...loopSettings,
   saveSteps: { ...loopSettings.saveSteps, default: 50 },
   ...recordingSettings,
-  tensorboard: boolean({ default: true, description: "Write TensorBoard event files." }),
-  rewardTimeoutSeconds: number({
-    default: 60,
-    above: 0,
-    description: "Timeout of a reward function per batch, in seconds.",
+  tensorboard: boolean({
+    default: true,
+    group: "Logging and checkpoints",
+    scope: "run",
+    description: "Write TensorBoard event files.",
   }),
-  microBatchTokens: integer({
-    min: 1,
-    description:
-      "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB.",
-  }),
+  microBatchTokens: { ...microBatchTokens, group: "Algorithm", scope: "algorithm" },
 });
 
+/** Settings of a trainer on prompts, without the algorithm's. */
+const trainerSettings = {
+  ...promptSettings,
+  ...defineSettings({
+    outputDir: text({
+      description: "Folder for metrics, checkpoints and the trained model. Without it nothing is saved.",
+    }),
+  }),
+} as const;
+
 export type PromptTrainConfig = Settings<typeof promptSettings>;
+type PromptTrainerConfig = Settings<typeof trainerSettings>;
 
 interface AlgorithmTypes {
   readonly grpo: { readonly options: GrpoOptions; readonly config: GrpoConfig };
@@ -77,8 +99,17 @@ interface AlgorithmTypes {
 export type PromptAlgorithm = keyof AlgorithmTypes;
 
 /** A trainer's arguments: its own and its algorithm's in one object, as TRL has them. */
-export type GrpoTrainerConfig<Algorithm extends PromptAlgorithm> = Partial<PromptTrainConfig> &
+export type GrpoTrainerConfig<Algorithm extends PromptAlgorithm> = Partial<PromptTrainerConfig> &
   AlgorithmTypes[Algorithm]["options"];
+
+/** The settings of training on prompts and of its algorithm. */
+export interface ResolvedPromptConfig<
+  Algorithm extends PromptAlgorithm,
+  Config extends PromptTrainConfig = PromptTrainConfig,
+> {
+  readonly config: Config;
+  readonly algorithmConfig: AlgorithmTypes[Algorithm]["config"];
+}
 
 /**
  * Resolves a trainer's arguments.
@@ -88,21 +119,30 @@ export function resolveTrainerConfig<Algorithm extends PromptAlgorithm>(
   trainer: string,
   algorithm: Algorithm,
   given: GrpoTrainerConfig<Algorithm>,
-): { readonly config: PromptTrainConfig; readonly algorithmConfig: AlgorithmTypes[Algorithm]["config"] } {
+): ResolvedPromptConfig<Algorithm, PromptTrainerConfig> {
   const { settings, resolve } = algorithms[algorithm];
   const [promptOptions, algorithmOptions] = splitSettings(
     trainer,
-    promptSettings,
-    { ...promptSettings, ...settings },
+    trainerSettings,
+    { ...trainerSettings, ...settings },
     given,
   );
-  const config = resolveSettings(trainer, promptSettings, promptOptions as Partial<PromptTrainConfig>);
+  const config = resolveSettings(trainer, trainerSettings, promptOptions as Partial<PromptTrainerConfig>);
   const algorithmConfig = resolve(algorithmOptions);
-  if (config.ignoreEos && algorithmConfig.maskTruncatedCompletions)
-    throw invalidArgument(
-      `With ${trainer}'s ignoreEos every completion is truncated, and maskTruncatedCompletions trains none of those. Remove one of them.`,
-    );
+  checkTruncation(config, algorithmConfig);
   return { config, algorithmConfig };
+}
+
+/** @throws INVALID_ARGUMENT for settings with which no completion is trained. */
+export function checkTruncation(
+  { ignoreEos }: Pick<PromptTrainConfig, "ignoreEos">,
+  { maskTruncatedCompletions }: Pick<GrpoConfig, "maskTruncatedCompletions">,
+): void {
+  if (ignoreEos && maskTruncatedCompletions)
+    throw invalidArgument(
+      "`ignoreEos` truncates every completion, and `maskTruncatedCompletions` excludes truncated ones, so that nothing " +
+        "would be trained. Set only one of them.",
+    );
 }
 
 export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {

@@ -90,7 +90,7 @@ describe("PromptTrainer rejects, before sampling,", () => {
     [
       "replies that are all cut off, of which none may train",
       { args: { ignoreEos: true, maskTruncatedCompletions: true } },
-      "maskTruncatedCompletions trains none of those",
+      "so that nothing would be trained",
     ],
     ["ratios that all are out of bounds", { args: { delta: 0.9 } }, "`delta` must be a number > 1"],
   ])("%s", (_, options, message) => {

@@ -69,6 +69,11 @@ export class RewardScorer {
     this.functions = list.map((call, i) => ({ name: names[i], call }));
   }
 
+  /** Weight of each function; undefined if all are 1. */
+  get rewardWeights(): readonly number[] | undefined {
+    return this.options.rewardWeights;
+  }
+
   /** Scores samples by all functions concurrently. */
   async score(samples: readonly RewardSample[]): Promise<ScoredSamples> {
     const columns = await Promise.all(

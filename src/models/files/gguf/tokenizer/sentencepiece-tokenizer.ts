@@ -24,7 +24,7 @@ export function buildSentencePieceTokenizer(
     version: "1.0",
     truncation: null,
     padding: null,
-    added_tokens: listAddedTokens(fields, tokens, vocabulary.types),
+    added_tokens: listAddedTokens(fields, tokens, vocabulary),
     normalizer: createNormalizer(addSpacePrefix),
     pre_tokenizer: null,
     post_processor: template,
@@ -49,16 +49,17 @@ function escapeSpaces(token: string): string {
   return /^ +$/u.test(token) ? SPACE.repeat(token.length) : token;
 }
 
-function listAddedTokens(fields: GgufFields, tokens: readonly string[], types: ArrayLike<number>): JsonObject[] {
+function listAddedTokens(fields: GgufFields, tokens: readonly string[], stored: Vocabulary): JsonObject[] {
   // Phi-3's special tokens strip following whitespace, except these.
   const keepsTrailingSpace = new Set(["<unk>", "<s>", "<|endoftext|>"]);
   const isPhi3 = fields.architecture === "phi3";
   const added: JsonObject[] = [];
   for (const [id, token] of tokens.entries()) {
-    const type = types[id];
+    const type = stored.types[id];
     if (type === TokenType.control || type === TokenType.unknown) {
       added.push(createAddedToken(id, token, true, isPhi3 && !keepsTrailingSpace.has(token)));
-    } else if (type === TokenType.userDefined && !/^\u2581+$/u.test(token)) {
+    } else if (type === TokenType.userDefined && stored.tokens[id] === token) {
+      // Runs of spaces, which are stored as such, are merges.
       added.push(createAddedToken(id, token, false, isPhi3));
     }
   }

@@ -1,7 +1,7 @@
-import type { Env } from "../../envs/env.js";
-import type { Info } from "../../envs/info.js";
-import { getChoices } from "../../envs/text-interface.js";
-import type { RandomStream } from "../../core/random/random-stream.js";
+import type { Env } from "./env.js";
+import type { Info } from "./info.js";
+import { getChoices } from "./text-interface.js";
+import type { RandomStream } from "../core/random/random-stream.js";
 
 /**
  * Creates an `invalidAction.fallback` that chooses at random: one of the choices that the environment lists, otherwise an action

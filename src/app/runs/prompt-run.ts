@@ -1,0 +1,112 @@
+import type { LanguageModel } from "../../generation/language-model.js";
+import type { PromptAlgorithm } from "../../rl/train/prompts/prompt-trainer-options.js";
+import { PromptTraining, type PromptTrainingRun } from "../../rl/train/prompts/prompt-training.js";
+import { RewardScorer } from "../../rl/train/prompts/reward-scorer.js";
+import type { TrainResult } from "../../rl/train/train-loop.js";
+import { hashData, hashFile } from "./hash-files.js";
+import { loadRewardFunctions, parseRewardReference } from "./load-reward-functions.js";
+import {
+  resumeProgram,
+  startProgram,
+  type LoopHooks,
+  OpenRun,
+  type OpenedRun,
+  type RunContext,
+  type RunHooks,
+  type RunProgram,
+} from "./open-run.js";
+import {
+  getPromptConfig,
+  parseRewardWeights,
+  promptRunSettingsOf,
+  resolvePromptRunConfig,
+  type PromptRunConfig,
+  type PromptRunOptions,
+} from "./prompt-run-settings.js";
+
+type PromptCallbacks = Pick<PromptTrainingRun, "onProgress" | "signal">;
+
+/** The open trainer of a run on prompts. */
+export interface OpenedPromptRun extends OpenedRun<PromptRunConfig, PromptCallbacks> {
+  readonly totalSteps: number;
+  readonly numPrompts: number;
+}
+
+type PromptContext = RunContext<PromptRunOptions, PromptRunConfig, RunHooks>;
+
+/** An open run on prompts with reward functions. */
+export type PromptRun = OpenRun<PromptRunConfig, OpenedPromptRun>;
+
+/** Starts a run on prompts in a new folder. @throws as `startProgram`, `loadRewardFunctions` and `loadPromptDataset` */
+export async function startPromptRun(
+  options: PromptRunOptions,
+  folder: string,
+  hooks: RunHooks = {},
+): Promise<PromptRun> {
+  return new OpenRun(await startProgram(createProgram(options.algorithm), options, folder, hooks));
+}
+
+/**
+ * Resumes a run on prompts, of which `data` and `rewardFuncs` may have moved. Reward functions that have changed are reported by a
+ * warning: the run then differs from an uninterrupted one.
+ * @throws as `resumeProgram`, and RUN_INCOMPATIBLE for data that has changed
+ */
+export async function resumePromptRun(
+  algorithm: PromptAlgorithm,
+  folder: string,
+  changes: Partial<PromptRunOptions> = {},
+  hooks: RunHooks = {},
+): Promise<PromptRun> {
+  return new OpenRun(await resumeProgram(createProgram(algorithm), folder, changes, hooks));
+}
+
+function createProgram(
+  algorithm: PromptAlgorithm,
+): RunProgram<PromptRunOptions, PromptRunConfig, RunHooks, OpenedPromptRun> {
+  return {
+    command: algorithm,
+    resultFolder: "adapter",
+    settings: promptRunSettingsOf(algorithm),
+    resolve: resolvePromptRunConfig,
+    open: openTraining,
+  };
+}
+
+async function hashFiles({ config, saved, lock, onWarning }: PromptContext): Promise<PromptRunConfig> {
+  const savedData = saved && { folder: lock.folder, sha256: saved.dataSha256 };
+  const dataSha256 = await hashData(config.data, "--data", savedData);
+  const rewardFuncsSha256: string[] = [];
+  for (const [i, reference] of config.rewardFuncs.entries()) {
+    const { path } = parseRewardReference(reference);
+    const sha256 = await hashFile(path, saved && " If it was moved, give its new path with --reward-funcs FILE.");
+    const before = saved?.rewardFuncsSha256?.[i];
+    if (before !== undefined && before !== sha256)
+      onWarning(`${path} has changed since the run started, so the resumed run differs from an uninterrupted one.`);
+    rewardFuncsSha256.push(sha256);
+  }
+  return { ...config, dataSha256, rewardFuncsSha256 };
+}
+
+async function openTraining(context: PromptContext): Promise<OpenedPromptRun> {
+  const { checkpointDir, lock, saved, onWarning } = context;
+  const config = await hashFiles(context);
+  const { data, algorithm, rewardTimeoutSeconds: timeoutSeconds } = config;
+  const functions = await loadRewardFunctions(config.rewardFuncs);
+  const rewardWeights = parseRewardWeights(config.rewardWeights);
+  const scorer = new RewardScorer(functions, { rewardWeights, timeoutSeconds, onWarning });
+  const model: LanguageModel = await context.openModel(null);
+  const options = { algorithm, ...getPromptConfig(config), trainDataset: data, scorer, onWarning };
+  const training = await PromptTraining.open(model, options);
+  context.defer(async () => training.release());
+  const resumedAt = saved !== undefined ? await training.resume(checkpointDir) : 0;
+  return {
+    config,
+    model,
+    resumedAt,
+    hasCheckpoint: resumedAt > 0,
+    totalSteps: training.totalSteps,
+    numPrompts: training.numPrompts,
+    train: async (callbacks: PromptCallbacks & LoopHooks): Promise<TrainResult> =>
+      training.train({ ...callbacks, checkpointDir, lock }),
+  };
+}

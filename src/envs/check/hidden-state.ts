@@ -1,0 +1,141 @@
+import { RandomStream } from "../../core/random/random-stream.js";
+import type { Env, ResetResult, StepResult } from "../env.js";
+import { randomAction } from "../random-action.js";
+import type { TextInterface } from "../text-interface.js";
+
+/** A turn as the model sees it. */
+export interface ObservedTurn {
+  readonly prompt: string;
+  readonly action: string;
+  /** The reward and the next prompt; undefined if they do not follow from the action. */
+  readonly outcome: string | undefined;
+}
+
+/** Largest number of turns that is looked back. */
+const MAX_LAG = 8;
+const PERMUTATIONS = 100;
+/** Deviations from chance that count as evidence; by chance, one in a million comparisons exceeds them. */
+const MIN_DEVIATIONS = 5;
+
+/**
+ * Returns how many turns earlier something was observed that the outcome of an action depends on, although the prompt does not contain
+ * it: the largest such number up to 8; undefined if there is no evidence. Compares turns with equal prompts and actions: if the
+ * prompt says everything, their outcomes are independent of earlier prompts, which a permutation test of the chi-squared statistic
+ * decides.
+ */
+export function findHiddenStateLag(episodes: readonly (readonly ObservedTurn[])[]): number | undefined {
+  for (let lag = MAX_LAG; lag > 0; lag--) if (dependsOnEarlier(episodes, lag)) return lag;
+  return undefined;
+}
+
+const MAX_EPISODES = 512;
+const MAX_TURNS = 4096;
+/** Environments that are slower are left alone. */
+const MAX_SECONDS = 2;
+
+/** Calls of an environment. */
+export interface EnvCalls {
+  reset(seed: number): Promise<ResetResult<unknown>>;
+  step(action: unknown): Promise<StepResult<unknown>>;
+}
+
+/** Plays random actions, then looks for hidden state as `findHiddenStateLag`. Returns undefined for a slow environment as well. */
+export async function findHiddenState(
+  calls: EnvCalls,
+  env: Pick<Env, "actionSpace"> & { readonly text: TextInterface<unknown, unknown> },
+  seed: number,
+): Promise<number | undefined> {
+  const start = performance.now();
+  const { text } = env;
+  const draw = randomAction(env);
+  const random = new RandomStream(seed);
+  const episodes: ObservedTurn[][] = [];
+  let turnCount = 0;
+  while (episodes.length < MAX_EPISODES && turnCount < MAX_TURNS) {
+    let { observation, info } = await calls.reset(random.integers(0, 2 ** 31));
+    const turns: ObservedTurn[] = [];
+    episodes.push(turns);
+    let prompt = text.formatObservation(observation, info);
+    for (let isOver = false; !isOver && turnCount < MAX_TURNS; turnCount++) {
+      const action = draw(observation, random, info);
+      const result = await calls.step(action);
+      ({ observation, info } = result);
+      const next = result.terminated ? "" : text.formatObservation(observation, info);
+      const outcome = JSON.stringify([result.reward, result.terminated, next]);
+      turns.push({ prompt, action: text.formatAction(action), outcome });
+      prompt = next;
+      isOver = result.terminated || result.truncated;
+      if (performance.now() - start > 1000 * MAX_SECONDS) return undefined;
+    }
+  }
+  return findHiddenStateLag(episodes);
+}
+
+/** Numbers of the earlier prompts and of the outcomes of turns with equal prompts and actions. */
+interface Stratum {
+  readonly earlier: number[];
+  readonly outcomes: number[];
+}
+
+function dependsOnEarlier(episodes: readonly (readonly ObservedTurn[])[], lag: number): boolean {
+  const strata = collectStrata(episodes, lag);
+  if (strata.length === 0) return false;
+  const observed = sumChiSquared(strata);
+  const random = new RandomStream(lag);
+  const permuted = Array.from({ length: PERMUTATIONS }, () => {
+    for (const { earlier } of strata) random.shuffle(earlier);
+    return sumChiSquared(strata);
+  });
+  const mean = permuted.reduce((sum, value) => sum + value, 0) / PERMUTATIONS;
+  const deviation = Math.sqrt(permuted.reduce((sum, value) => sum + (value - mean) ** 2, 0) / PERMUTATIONS);
+  return deviation > 0 && observed > mean + MIN_DEVIATIONS * deviation && observed > Math.max(...permuted);
+}
+
+function collectStrata(episodes: readonly (readonly ObservedTurn[])[], lag: number): Stratum[] {
+  const numbers = new Map<string, number>();
+  const numberOf = (text: string) => {
+    const number = numbers.get(text) ?? numbers.size;
+    numbers.set(text, number);
+    return number;
+  };
+  const strata = new Map<string, Stratum>();
+  for (const turns of episodes)
+    for (let i = lag; i < turns.length; i++) {
+      const { prompt, action, outcome } = turns[i];
+      if (outcome === undefined) continue;
+      const key = JSON.stringify([prompt, action]);
+      const stratum = strata.get(key) ?? { earlier: [], outcomes: [] };
+      stratum.earlier.push(numberOf(turns[i - lag].prompt));
+      stratum.outcomes.push(numberOf(outcome));
+      strata.set(key, stratum);
+    }
+  return [...strata.values()].filter(
+    ({ earlier, outcomes }) => new Set(earlier).size > 1 && new Set(outcomes).size > 1,
+  );
+}
+
+/** Returns the sum of the chi-squared statistics of independence. */
+function sumChiSquared(strata: readonly Stratum[]): number {
+  let sum = 0;
+  for (const { earlier, outcomes } of strata) {
+    const [rows, columns] = [count(earlier), count(outcomes)];
+    const cells = new Map<string, { readonly expected: number; count: number }>();
+    for (let i = 0; i < earlier.length; i++) {
+      const key = `${earlier[i]},${outcomes[i]}`;
+      const expected = (rows.get(earlier[i])! * columns.get(outcomes[i])!) / earlier.length;
+      const cell = cells.get(key) ?? { expected, count: 0 };
+      cell.count++;
+      cells.set(key, cell);
+    }
+    // Empty cells add their expected counts: in all, the statistic is the sum of count squared / expected, minus the total.
+    for (const { expected, count: observed } of cells.values()) sum += observed ** 2 / expected;
+    sum -= earlier.length;
+  }
+  return sum;
+}
+
+function count(values: readonly number[]): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}

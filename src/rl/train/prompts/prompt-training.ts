@@ -1,0 +1,118 @@
+import { resolveSettings, selectSettings } from "../../../core/settings.js";
+import { stream } from "../../../core/random/streams.js";
+import { policySamplingSettings } from "../../../generation/generation-options.js";
+import type { LanguageModel } from "../../../generation/language-model.js";
+import { createLearner } from "../../algorithms/create-learner.js";
+import type { GroupSpec, Learner } from "../../algorithms/learner.js";
+import { loadPromptDataset, type PromptRow } from "../../data/prompt-dataset.js";
+import { completionSettings, isTruncatedSampling, type CompletionSettings } from "../../rollout/rollout-settings.js";
+import { checkNoCheckpoints, restoreLatestCheckpoint } from "../checkpoints.js";
+import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "../train-loop.js";
+import type { ResumedRun } from "../train-task.js";
+import { loopSettings } from "../trainer-settings.js";
+import { ENTROPY_FLOOR, TrainingMonitor } from "../training-monitor.js";
+import { PromptRollout } from "./prompt-rollout.js";
+import { PromptTask } from "./prompt-task.js";
+import type { PromptAlgorithm, ResolvedPromptConfig } from "./prompt-trainer-options.js";
+import type { RewardScorer } from "./reward-scorer.js";
+
+/** Options of a `PromptTraining`. */
+export interface PromptTrainingOptions<Algorithm extends PromptAlgorithm> extends ResolvedPromptConfig<Algorithm> {
+  readonly algorithm: Algorithm;
+  readonly trainDataset: string | readonly PromptRow[];
+  readonly scorer: RewardScorer;
+  readonly onWarning: (message: string) => void;
+}
+
+/** Callbacks, tracker and folder of a training on prompts. */
+export type PromptTrainingRun = Pick<
+  TrainLoopOptions,
+  "checkpointDir" | "lock" | "tracker" | "onProgress" | "onUpdate" | "signal"
+>;
+
+/** Training of an open model on prompts with reward functions. */
+export class PromptTraining {
+  private resumed: ResumedRun | undefined;
+
+  private constructor(
+    private readonly task: PromptTask,
+    private readonly learner: Learner,
+    private readonly options: Pick<PromptTrainingOptions<PromptAlgorithm>, "config" | "onWarning">,
+    /** Number of updates of the run. */
+    readonly totalSteps: number,
+    /** Number of prompts in the dataset. */
+    readonly numPrompts: number,
+  ) {}
+
+  /** Loads the dataset and creates the learner. @throws as `loadPromptDataset`, and INVALID_STATE for a model without trainable parameters. */
+  static async open<Algorithm extends PromptAlgorithm>(
+    model: LanguageModel,
+    options: PromptTrainingOptions<Algorithm>,
+  ): Promise<PromptTraining> {
+    const { algorithm, config, algorithmConfig, trainDataset, scorer } = options;
+    const { seed, shuffleDataset: shuffle, microBatchTokens, temperature, rollouts } = config;
+    const { batchSize, numGenerations, maxCompletionLength } = algorithmConfig;
+    const rows = await loadPromptDataset(trainDataset, model, maxCompletionLength);
+    const settings = resolveCompletionSettings(options);
+    // GRPO may normalize each function's rewards before weighting them.
+    const weights = algorithm === "grpo" ? { rewardWeights: scorer.rewardWeights } : {};
+    const learner = await createLearner(model, {
+      [algorithm]: { ...algorithmConfig, ...weights },
+      temperature,
+      isTruncatedSampling: isTruncatedSampling(settings),
+      random: stream(seed, "learner"),
+      microBatchTokens,
+    });
+    const { groups } = learner.rolloutSpec as GroupSpec;
+    const totalSteps = config.maxSteps ?? Math.ceil(config.numTrainEpochs * Math.ceil(rows.length / groups));
+    const task = new PromptTask({
+      model,
+      learner,
+      rollouts,
+      promptRollout: new PromptRollout(model, { rows, settings, scorer, seed, shuffle }),
+      totalSteps,
+      fingerprint: { seed, rows: rows.length, batchSize, numGenerations },
+    });
+    return new PromptTraining(task, learner, options, totalSteps, rows.length);
+  }
+
+  /**
+   * Restores the newest undamaged checkpoint in a folder, if there is one, and returns the number of updates made so far.
+   * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, RUN_INCOMPATIBLE
+   */
+  async resume(checkpointDir: string | undefined): Promise<number> {
+    this.resumed = await restoreLatestCheckpoint(checkpointDir, () => this.task, this.options.onWarning);
+    return this.resumed?.state.updates ?? 0;
+  }
+
+  /** Makes the remaining updates. @throws INVALID_STATE for the folder of another run, REWARD_FAILED, TRAINING_DIVERGED. */
+  async train(run: PromptTrainingRun = {}): Promise<TrainResult> {
+    const { config, onWarning } = this.options;
+    const { resumed, task } = this;
+    if (resumed === undefined)
+      await checkNoCheckpoints(run.checkpointDir, "Resume that run, or choose another folder.");
+    return runTrainLoop(task, {
+      ...run,
+      ...selectSettings(loopSettings, config),
+      resumed,
+      monitor: new TrainingMonitor({ entropyFloor: ENTROPY_FLOOR, onWarning }),
+    });
+  }
+
+  async release(): Promise<void> {
+    await this.learner.release();
+  }
+}
+
+function resolveCompletionSettings({
+  config,
+  algorithmConfig,
+}: ResolvedPromptConfig<PromptAlgorithm>): CompletionSettings {
+  return {
+    ...resolveSettings("A trainer", completionSettings, selectSettings(completionSettings, config)),
+    sampling: selectSettings(policySamplingSettings, config),
+    maxNewTokens: algorithmConfig.maxCompletionLength,
+    stop: [],
+    ignoreEos: config.ignoreEos,
+  };
+}

@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import { RandomStream } from "../../src/core/random/random-stream.js";
+import { make, openEnv, register } from "../../src/envs/index.js";
+import { readNewTextEnv } from "../../src/app/runs/make-text-agent.js";
+import { resolveTrainConfig } from "../../src/app/runs/run-settings.js";
+import { checkEnv } from "../../src/testing.js";
+import { randomAction } from "../../src/envs/random-action.js";
+import { solveWorld } from "./solve-world.js";
+import { defineWorld, end, go, uniform } from "./world.js";
+import { WorldEnv } from "./world-env.js";
+import { worlds } from "./worlds.js";
+
+describe("the learning worlds", () => {
+  it("are twenty", () => {
+    expect(new Set(worlds.map(({ id }) => id)).size).toBe(20);
+  });
+
+  it.each(worlds)("$id passes checkEnv, and random play earns what solveWorld computes", async (world) => {
+    const { warnings } = await checkEnv(new WorldEnv(world));
+    expect(warnings).toEqual([]);
+    const { best, random } = solveWorld(world);
+    expect(best).toBeGreaterThan(random);
+    const returns = await playAtRandom(world.id, 300);
+    const mean = returns.reduce((sum, each) => sum + each, 0) / returns.length;
+    const deviation = Math.sqrt(returns.reduce((sum, each) => sum + (each - mean) ** 2, 0) / returns.length);
+    expect(Math.abs(mean - random)).toBeLessThan((4 * deviation) / Math.sqrt(returns.length) + 1e-9);
+  });
+});
+
+describe("a new run", () => {
+  const read = async (env: string) => readNewTextEnv(await openEnv(env), env, { seed: 0, callTimeoutSeconds: 5 });
+
+  it.each([
+    ["Flags-v0", "choices", 0],
+    ["Tavern-v0", "choices", 0],
+    ["Oven-v0", "choices", 0],
+    ["Waiter-v0", "schema", 0],
+    ["Animals-v0", "free", 0],
+    ["Clinic-v0", "choices", 5],
+  ])("in %s has the action mode %s and prompts with %i earlier turns", async (env, actionMode, historyTurns) => {
+    expect(await read(env)).toMatchObject({ actionMode, historyTurns });
+  });
+
+  it("has a large entropy bonus where a schema lists all values", async () => {
+    for (const [env, entropyCoef] of [
+      ["Waiter-v0", 0.3],
+      ["Animals-v0", 0.03],
+    ] as const)
+      expect(resolveTrainConfig({ env }, { envTraits: await read(env) })).toMatchObject({ entropyCoef });
+  });
+
+  it("finds the history that an environment needs and does not declare", async () => {
+    const { historyTurns: declared, ...parcel } = worlds.find(({ id }) => id === "Parcel-v0")!;
+    const id = "UndeclaredParcel-v0";
+    register({ id, entryPoint: () => new WorldEnv({ ...parcel, id }), maxEpisodeSteps: parcel.maxEpisodeSteps });
+    expect((await read(id)).historyTurns).toBe(declared);
+    const { warnings } = await checkEnv(make(id));
+    expect(warnings.join("\n")).toMatch(/depends on an observation 3 turns earlier.*text\.historyTurns/);
+  });
+});
+
+/** Returns of episodes of uniformly drawn actions, as of the action mode "choices". */
+async function playAtRandom(id: string, episodes: number): Promise<readonly number[]> {
+  const env = make(id);
+  const draw = randomAction(env);
+  const random = new RandomStream(1);
+  const returns: number[] = [];
+  for (let episode = 0; episode < episodes; episode++) {
+    let { observation, info } = await env.reset({ seed: episode });
+    let sum = 0;
+    for (let isOver = false; !isOver;) {
+      const step = await env.step(draw(observation, random, info));
+      ({ observation, info } = step);
+      sum += step.reward;
+      isOver = step.terminated || step.truncated;
+    }
+    returns.push(sum);
+  }
+  return returns;
+}
+
+describe("solveWorld", () => {
+  const coin = defineWorld<number>({
+    id: "Coin-v0",
+    tests: "",
+    systemPrompt: "",
+    maxEpisodeSteps: 3,
+    start: uniform([0, 1]),
+    describe: (side, random) => `${random.random()} ${side}`,
+    actions: () => ["heads", "tails", "toss"],
+    step: (side, action) =>
+      action === "toss"
+        ? uniform([0, 1]).map(({ probability, state }) => go(state, -1, probability))
+        : end(side, side === 0 && action === "heads" ? 3 : 0),
+  });
+
+  it("computes the best and the random return of a task with chance and a limit", () => {
+    // Tossing again costs 1 and gains 1.5 at tails while a step remains.
+    const last = 3 / 2;
+    const second = (3 + Math.max(0, last - 1)) / 2;
+    expect(solveWorld(coin).best).toBeCloseTo((3 + Math.max(0, second - 1)) / 2, 12);
+  });
+
+  it("gives a hidden state no more than its observations allow", () => {
+    const hidden = { ...coin, describe: () => "a coin" };
+    expect(solveWorld(hidden).best).toBeCloseTo(1.5, 12);
+  });
+});
