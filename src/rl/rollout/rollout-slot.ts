@@ -8,7 +8,7 @@ import type { EpisodeSummary, GameOpponent, Trajectory } from "./trajectory.js";
 /** Against whom a game is played; by default the trained policy moves for all seats. */
 export interface Matchup {
   readonly opponent: GameOpponent;
-  /** Seat of the trained policy; all seats against itself. */
+  /** The seat of the trained policy; all seats against itself. */
   readonly seat?: number;
   /** Updates that produced the past opponent. */
   readonly past?: number;
