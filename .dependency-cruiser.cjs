@@ -12,8 +12,19 @@ const areas = {
 
 /** Folders of an area in order: each may import those on its left only. */
 const innerOrder = {
-  engine: [["tensor"], ["graph"], ["runtime", "nn"], ["optim"]],
+  engine: [["tensor"], ["graph"], ["gpu"], ["runtime", "nn"], ["optim"]],
   models: [["files"], ["text"], ["architectures"], ["weights"], ["adapters"], ["graphs"], ["export"], ["registry"]],
+  generation: [["constraints"], ["cache"], ["sampling"], ["prompt"]],
+  envs: [
+    ["spaces", "rendering"],
+    ["check"],
+    ["wrappers"],
+    ["registry"],
+    ["solvers", "toy-text", "classic-control", "tasks", "games"],
+    ["reasoning", "baby-ai"],
+    ["vector", "bridges"],
+  ],
+  app: [["tracking", "server", "judge"], ["gateway"], ["runs"], ["sweeps", "distributed"], ["dashboard"], ["cli"]],
   rl: [["rollout"], ["tracking", "algorithms", "data"], ["agent"], ["train"]],
 };
 
@@ -56,10 +67,10 @@ module.exports = {
     ...areaRules,
     ...orderRules,
     {
-      name: "onnxruntime-only-in-runtime",
+      name: "engines-only-in-runtime",
       severity: "error",
       from: { pathNot: "^src/engine/runtime/" },
-      to: { path: "onnxruntime" },
+      to: { path: "onnxruntime|^webgpu|node_modules/webgpu/" },
     },
     {
       name: "node-only-in-platform",

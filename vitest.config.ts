@@ -1,3 +1,5 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
@@ -63,7 +65,7 @@ export default defineConfig(({ mode }) => {
     hookTimeout: 180_000,
     pool: "forks" as const,
     // Two test files run at once, so one of them, and the processes that it starts, get one thread for inference.
-    env: { OMP_NUM_THREADS: "1" },
+    env: { OMP_NUM_THREADS: "1", LLAMAGYM_CACHE: join(tmpdir(), "llamagym-test-cache") },
     setupFiles: ["test/support/close-command-host.ts"],
   };
   const skipped = [...configDefaults.exclude, ...(mode === "quick" ? [...SLOW_TESTS, "test/**"] : [])];

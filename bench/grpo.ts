@@ -23,7 +23,7 @@ const system =
   "hold a usable ace. Take another card or stop: come as close to twenty-one as you can without going over it. A usable ace " +
   "counts eleven as long as that does not take you over twenty-one.";
 
-/** A prompt of some 108 tokens. */
+/** A prompt of about 108 tokens. */
 function writePrompt([total, dealer, ace]: [number, number, boolean]): Message[] {
   const content = `Your total is ${total}, the dealer shows ${dealer}, and you have ${ace ? "a" : "no"} usable ace. Hit or stay?`;
   return [

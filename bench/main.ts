@@ -31,7 +31,7 @@ benches: ${[...Object.keys(benches), LEARNING].join(", ")}
   --model FILE    SmolLM2-135M-Instruct as GGUF (LLAMAGYM_BENCH_MODEL)
   --verbose       show what the sides print
 
-learning: --runs N seeds, --cases A,B environments, --threads N; arguments after -- are those of llamagym train`;
+learning: --runs N seeds, --cases A,B environments, --threads N; arguments after -- go to llamagym train`;
 
 function positiveInteger(text: string, option: string): number {
   const value = Number(text);

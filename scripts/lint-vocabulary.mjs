@@ -1,11 +1,12 @@
-// Reports retired names, British spellings in identifiers, and phrases that the language rules exclude.
+// Reports retired names, British spellings in identifiers, phrases that the language rules exclude, and type names that two files
+// of src/ export.
 // usage: node scripts/lint-vocabulary.mjs [FILE...]   (all tracked source, test and documentation files by default)
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const { identifiers, british, phrases, ignore } = JSON.parse(
+const { identifiers, british, phrases, sharedTypeNames, ignore } = JSON.parse(
   readFileSync(new URL("vocabulary.json", import.meta.url), "utf8"),
 );
 const ROOTS = ["src", "dashboard", "test", "docs", "examples", "bench", "recipes"];
@@ -41,8 +42,21 @@ function* problemsIn(line, isCode) {
 
 const given = process.argv.slice(2);
 let count = 0;
+/** The file that exports each type. */
+const typeOwners = new Map();
+function checkTypeNames(file, text) {
+  for (const [, name] of text.matchAll(/^export (?:declare )?(?:abstract )?(?:interface|type|class|enum) (\w+)/gm)) {
+    const owner = typeOwners.get(name);
+    typeOwners.set(name, owner ?? file);
+    if (owner === undefined || sharedTypeNames.includes(name)) continue;
+    console.log(`${file}: the type ${name} is also exported by ${owner}: name one of them more precisely`);
+    count++;
+  }
+}
 for (const file of given.length > 0 ? given : listFiles()) {
-  const lines = readFileSync(`${root}/${file}`, "utf8").split("\n");
+  const text = readFileSync(`${root}/${file}`, "utf8");
+  if (file.startsWith("src/") && !/(\.test|_pb)\.ts$/.test(file)) checkTypeNames(file, text);
+  const lines = text.split("\n");
   lines.forEach((line, i) => {
     for (const problem of problemsIn(line, !file.endsWith(".md"))) {
       console.log(`${file}:${i + 1}: ${problem}`);

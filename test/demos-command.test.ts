@@ -75,7 +75,7 @@ describe("llamagym demos", () => {
   it("records solved TextWorld quests, and leaves out episodes with a lower return", async () => {
     const { lines } = await recordDemos("world.jsonl", ["text-world", "--episodes", "3"]);
     expect(lines.map((line) => line.return)).toEqual([1, 1, 1]);
-    // Observations are those of training; the solution is removed.
+    // Observations read as in training; the solution is removed.
     expect(lines[0].messages[1].content).toMatch(/You are carrying nothing\.\n\nCommands that you can use: .*; look/);
     expect(Object.keys(lines[0].infos?.[0] ?? {})).toContain("admissibleCommands");
     expect(Object.keys(lines[0].infos?.[0] ?? {})).not.toContain("policyCommands");

@@ -7,7 +7,7 @@ import type { ConnectionState, LiveConnection } from "./data/live.js";
 import type { Source } from "./data/source.js";
 import { Banner } from "./parts/controls.js";
 import { Sidebar, type ViewLink } from "./parts/sidebar.js";
-import { useRoute, type Route } from "./route.js";
+import { useRoute, type ViewProps } from "./route.js";
 import { useTheme } from "./theme.js";
 import { CompareView } from "./views/compare.js";
 import { ControlView } from "./views/control.js";
@@ -20,11 +20,6 @@ import { RunsView } from "./views/runs.js";
 import { SweepView } from "./views/sweep.js";
 import { TokensView } from "./views/tokens.js";
 import { WorkersView } from "./views/workers.js";
-
-/** What a view receives. */
-export interface ViewProps {
-  readonly route: Route;
-}
 
 interface View extends ViewLink {
   readonly component: ComponentType<ViewProps>;

@@ -6,6 +6,11 @@ export interface Route {
   readonly params: URLSearchParams;
 }
 
+/** What a view receives. */
+export interface ViewProps {
+  readonly route: Route;
+}
+
 function parseRoute(hash: string): Route {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   return { view: path === "" ? "runs" : path, params: new URLSearchParams(query) };

@@ -4,7 +4,7 @@ import type { Conversation } from "./corpus/conversation.js";
 import { Corpus } from "./corpus/corpus.js";
 import { evaluateActions, evaluateSkills } from "./evaluate.js";
 
-/** As at the end of the first stage, which is that of reading. */
+/** As at the end of the first stage, which trains reading. */
 const READING_STAGE = 0.99;
 
 const folder = process.argv[2] ?? "models/llamagym-1m";

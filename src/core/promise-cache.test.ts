@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 
-import { LruCache } from "../generation/cache/lru-cache.js";
+import { LruCache } from "./lru-cache.js";
 import { LazyPromise, getOrCreatePromise } from "./promise-cache.js";
 
 const failOnce = (value: number) =>

@@ -27,7 +27,7 @@ type Sizes = Readonly<Record<string, number>>;
 export interface OperationInput {
   readonly dtype: DType;
   readonly shape: readonly Dim[];
-  /** Draws `count` values; `sizes` are those of the named dimensions. */
+  /** Draws `count` values; `sizes` gives the named dimensions. */
   readonly values: (random: RandomStream, count: number, sizes: Sizes) => number[];
   /** Whether it is a frozen weight with static dimensions instead of an input of each run. */
   readonly frozen?: boolean;
@@ -101,7 +101,7 @@ function violation({ name }: Operation<never>, title: string, problem: string): 
   return new LlamaGymError("INVALID_STATE", `checkOperation: ${name}, "${title}": ${problem}.`);
 }
 
-/** Lists the devices for which the graph has its own form; the CPU runs those of WebGPU, too. */
+/** Lists the devices for which the graph has its own form; the CPU also runs the forms of WebGPU. */
 function listDevices(graph: CompiledGraph, { device }: Runtime): readonly GraphDevice[] {
   const serialize = (form: GraphDevice) =>
     graph.serialize(({ name }) => ({ file: name, offset: 0, byteLength: 0 }), form);

@@ -1,6 +1,6 @@
 import type { RandomStream } from "../core/random/random-stream.js";
 import type { Tokenizer } from "../models/text/index.js";
-import type { CompletionCache } from "./cache/completion-cache.js";
+import type { CompletionCache } from "./sampling/completion-cache.js";
 import type { Completion } from "./completion.js";
 import type { CompiledConstraint, TokenConstraint } from "./constraints/compiled-constraint.js";
 import { IncrementalDetokenizer } from "./incremental-detokenizer.js";

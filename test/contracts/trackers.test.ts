@@ -49,7 +49,7 @@ describe("loadTracker", () => {
   });
 
   it("rejects modules without a tracker", async () => {
-    await expect(loadTracker("examples/none.js", folder, {})).rejects.toMatchObject({ code: "FILE_READ_FAILED" });
+    await expect(loadTracker("examples/none.js", folder, {})).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
     await expect(loadTracker("src/core/errors.ts", folder, {})).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
   });
 });

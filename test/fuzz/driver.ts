@@ -13,7 +13,7 @@ export interface Driver {
   start(scratch: string): Promise<Attempt>;
 }
 
-/** What happened to a mutant. "raw" is an error without a code, or one whose message is that of a programming error. */
+/** What happened to a mutant. "raw" is an error without a code, or one whose message reveals a programming error. */
 export type Outcome = "accepted" | "refused" | "raw" | "hung" | "crashed" | "memory";
 
 /** Message of a worker process: the mutant it tries next, or what happened to it. */

@@ -2,6 +2,9 @@ import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../src/core/random/random-stream.js";
 import { make, openEnv, register } from "../../src/envs/index.js";
 import { readNewTextEnv } from "../../src/app/runs/make-text-agent.js";
+import { resolveWarmStart } from "../../src/app/runs/resolve-warm-start.js";
+import { RunEnv } from "../../src/app/runs/run-env.js";
+import type { Demonstration } from "../../src/rl/data/read-demonstrations.js";
 import { resolveTrainConfig } from "../../src/app/runs/run-settings.js";
 import { checkEnv } from "../../src/testing.js";
 import { randomAction } from "../../src/envs/random-action.js";
@@ -39,6 +42,23 @@ describe("a new run", () => {
     ["Clinic-v0", "choices", 5],
   ])("in %s has the action mode %s and prompts with %i earlier turns", async (env, actionMode, historyTurns) => {
     expect(await read(env)).toMatchObject({ actionMode, historyTurns });
+  });
+
+  it.each([
+    ["Flags-v0", {}, "random"],
+    ["Waiter-v0", {}, "random"],
+    ["Flags-v0", { turns: 1000 }, undefined],
+    ["Flags-v0", { sftWarmStart: "none" }, "none"],
+    ["Flags-v0", { model: "another" }, undefined],
+    ["Animals-v0", {}, undefined],
+  ])("in %s with %j has the warm start %s", async (env, options, sftWarmStart) => {
+    const config = resolveTrainConfig({ env, ...options }, { envTraits: await read(env) });
+    expect(config.sftWarmStart).toBe(sftWarmStart);
+    const demonstrations = await resolveWarmStart(config, new RunEnv({ env }));
+    const turns = Array.isArray(demonstrations)
+      ? (demonstrations as Demonstration[]).flatMap((each) => each.turns)
+      : [];
+    expect(turns).toHaveLength(sftWarmStart === "random" ? 1024 : 0);
   });
 
   it("has a large entropy bonus where a schema lists all values", async () => {

@@ -7,7 +7,7 @@ import { Reporter } from "../../dist/app/cli/reporter.js";
 // Commands that are printed for the user name the program that runs.
 process.argv[1] = fileURLToPath(new URL("../../dist/app/cli/bin.js", import.meta.url));
 
-/** Replaces variables of the real environment, which `os.homedir()` and native libraries read, too. */
+/** Replaces variables of the real environment, which `os.homedir()` and native libraries also read. */
 function setVariables(variables) {
   for (const [name, value] of Object.entries(variables))
     if (value === undefined) delete process.env[name];

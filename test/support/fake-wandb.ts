@@ -9,7 +9,7 @@ export interface FakeWandb {
   readonly summary: () => Record<string, unknown>;
   readonly config: () => Record<string, { value: unknown }>;
   readonly uploads: Map<string, string>;
-  /** Sweeps of the runs by the runs' ids; the history is that of one run. */
+  /** Sweeps of the runs by the runs' ids; the history belongs to one run. */
   readonly runs: Map<string, { readonly sweep?: unknown }>;
   /** Exit codes of the runs that have ended. */
   readonly exits: number[];

@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { ChatRequest } from "../../../src/app/dashboard/api.js";
+import type { PlayChatRequest } from "../../../src/app/dashboard/api.js";
 import { useDashboard } from "../data/context.js";
 import { Banner, Panel } from "../parts/controls.js";
 import { stripControls } from "../text/ansi.js";
 
-type Message = ChatRequest["messages"][number];
+type Message = PlayChatRequest["messages"][number];
 
 /** A conversation with the loaded model. */
 export function Chat({ session }: { readonly session: string }): JSX.Element {
@@ -23,7 +23,7 @@ export function Chat({ session }: { readonly session: string }): JSX.Element {
     setMessages(asked);
     let reply = "";
     try {
-      const body: ChatRequest = { messages: asked };
+      const body: PlayChatRequest = { messages: asked };
       for await (const piece of source.stream(`/api/play/${session}/chat`, body)) {
         reply += piece;
         setMessages([...asked, { role: "assistant", content: reply }]);

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { MetricGroup, RunDetail, SeriesResponse, XAxis } from "../../../src/app/dashboard/api.js";
-import type { ViewProps } from "../app.js";
+import type { ViewProps } from "../route.js";
 import type { Zoom } from "../charts/plot.js";
 import { useDashboard, useGet, useLiveEvent, useLoad } from "../data/context.js";
 import { runPath } from "../data/source.js";

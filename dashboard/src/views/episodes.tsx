@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { EpisodeDetail, EpisodeList, EpisodeRow } from "../../../src/app/dashboard/api.js";
-import type { ViewProps } from "../app.js";
+import type { ViewProps } from "../route.js";
 import { seriesColor } from "../charts/colors.js";
 import { Plot } from "../charts/plot.js";
 import { useGet, useDashboard } from "../data/context.js";

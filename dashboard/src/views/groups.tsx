@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { EpisodeDetail, Group, GroupList } from "../../../src/app/dashboard/api.js";
-import type { ViewProps } from "../app.js";
+import type { ViewProps } from "../route.js";
 import { useDashboard, useGet, useLiveEvent } from "../data/context.js";
 import { runPath } from "../data/source.js";
 import { showSigned } from "../format.js";

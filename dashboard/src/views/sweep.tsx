@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { SweepRow, TrialRow } from "../../../src/app/dashboard/api.js";
-import type { ViewProps } from "../app.js";
+import type { ViewProps } from "../route.js";
 import { ParallelCoordinates } from "../charts/parallel-coordinates.js";
 import { useDashboard } from "../data/context.js";
 import { showNumber } from "../format.js";

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { EpisodeDetail } from "../../../src/app/dashboard/api.js";
-import type { ViewProps } from "../app.js";
+import type { ViewProps } from "../route.js";
 import { useDashboard, useGet } from "../data/context.js";
 import { runPath } from "../data/source.js";
 import { useEpisodes } from "../data/use-episodes.js";

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { system } from "#platform";
 import { resolveHubConfig, type HubConfig } from "../../models/files/index.js";
 import { listInstalledDevices, resolveProviders, getRuntimeVersion, type Device } from "../../engine/runtime/device.js";
-import { formatBytes } from "./display/format-table.js";
+import { formatBytes } from "../../core/format.js";
 
 /** A property of this machine: good, worth a note, missing for some uses, or broken for all. */
 export interface Diagnostic {

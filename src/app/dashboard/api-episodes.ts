@@ -72,7 +72,7 @@ export interface PlayResetRequest {
 }
 
 /** `POST /api/play/:session/chat`: answered as a text stream of the reply. */
-export interface ChatRequest {
+export interface PlayChatRequest {
   readonly messages: readonly { readonly role: "system" | "user" | "assistant"; readonly content: string }[];
   readonly temperature?: number;
   readonly maxNewTokens?: number;

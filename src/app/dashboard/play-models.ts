@@ -15,7 +15,7 @@ import type { PlayModel } from "./api.js";
 import { listCheckpoints } from "./list-checkpoints.js";
 import type { RunsFolder } from "./run-files.js";
 
-/** Settings of a run that its agent has here, too. */
+/** Settings of a run that its agent also has here. */
 const takenSettings = { ...baseModelSettings, ...envSettings, ...agentRunSettings };
 
 /** Agents that stay open while nothing uses them. */

@@ -8,7 +8,7 @@ import { EnvSlot } from "../../rl/rollout/env-slot.js";
 import type { Trajectory } from "../../rl/rollout/trajectory.js";
 import { recordRollout } from "../../rl/train/record-rollout.js";
 import type {
-  ChatRequest,
+  PlayChatRequest,
   CompareRequest,
   CompareResponse,
   EpisodeDetail,
@@ -44,7 +44,7 @@ const chatSchema = z.object({
     .max(1_000),
   temperature: temperature.optional(),
   maxNewTokens: z.int().min(1).max(4_096).optional(),
-}) satisfies z.ZodType<ChatRequest>;
+}) satisfies z.ZodType<PlayChatRequest>;
 const compareSchema = z.object({
   a: modelSchema,
   b: modelSchema,

@@ -8,7 +8,7 @@ import type { Episode } from "../../rl/rollout/episode.js";
 import { EpisodeRunner } from "../../rl/rollout/episode-runner.js";
 import { closeEnvs, openEnvs } from "../../rl/rollout/open-envs.js";
 import { addReturnsToGo, describeTokens, toTurnDetail } from "../../rl/train/record-rollout.js";
-import type { ChatRequest, PlayState, PlayStepRequest, TurnDetail } from "./api.js";
+import type { PlayChatRequest, PlayState, PlayStepRequest, TurnDetail } from "./api.js";
 import type { PlayAgent } from "./play-models.js";
 
 /** Choices whose probabilities are computed; each costs a pass of the model. */
@@ -68,7 +68,7 @@ export class PlaySession {
   }
 
   /** Streams the reply to a conversation, which is not part of the episode. */
-  chat({ messages, temperature, maxNewTokens = 200 }: ChatRequest, signal: AbortSignal): AsyncIterable<string> {
+  chat({ messages, temperature, maxNewTokens = 200 }: PlayChatRequest, signal: AbortSignal): AsyncIterable<string> {
     const { model } = this.player.agent;
     return model.stream(messages, { temperature, maxNewTokens, signal });
   }

@@ -2,7 +2,15 @@ import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { isJsonObject } from "../../core/json.js";
 import { decodeChunk, parseRolloutLine, ROLLOUTS_FILE, type RolloutRecord } from "../../rl/tracking/rollouts/chunk.js";
-import type { Alternative, EpisodeDetail, EpisodeList, EpisodeRow, Group, GroupList, TurnDetail } from "./api.js";
+import type {
+  RecordedAlternative,
+  EpisodeDetail,
+  EpisodeList,
+  EpisodeRow,
+  Group,
+  GroupList,
+  TurnDetail,
+} from "./api.js";
 import { readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
 
 /** Rows of one answer. */
@@ -49,7 +57,7 @@ const turnSchema = z.object({
   clipped: listOf<0 | 1>((value) => value === 0 || value === 1).nullable(),
   marks: z.string(),
   allowedCounts: numbers.nullable(),
-  alternatives: listOf<Alternative[]>((list) => Array.isArray(list) && list.every(isAlternative)).nullable(),
+  alternatives: listOf<RecordedAlternative[]>((list) => Array.isArray(list) && list.every(isAlternative)).nullable(),
   candidates: listOf<NonNullable<TurnDetail["candidates"]>[number]>(isCandidate).nullable(),
 }) satisfies z.ZodType<TurnDetail>;
 const rowSchema = z.object({

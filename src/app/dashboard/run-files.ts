@@ -110,7 +110,7 @@ export interface FileCursor {
 export interface NewLines {
   readonly lines: readonly string[];
   readonly cursor: FileCursor;
-  /** Whether the lines are those of another file, or of one that was shortened, from its start. */
+  /** Whether the lines begin another file, or one that was shortened. */
   readonly isReset: boolean;
   /** Whether the file has more complete lines. */
   readonly hasMore: boolean;

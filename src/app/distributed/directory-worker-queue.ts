@@ -19,7 +19,7 @@ import {
 } from "./directory-files.js";
 import {
   MAX_LOSSES,
-  type OpenRun,
+  type AnnouncedRun,
   type QueueCounts,
   type QueueTimes,
   type WorkerInfo,
@@ -43,8 +43,8 @@ export class DirectoryWorkerQueue implements WorkerQueue {
     await writeWhole(join(workersPath(this.folder), `${info.name}.json`), JSON.stringify(info));
   }
 
-  async listRuns(worker: string): Promise<readonly OpenRun[]> {
-    const open: OpenRun[] = [];
+  async listRuns(worker: string): Promise<readonly AnnouncedRun[]> {
+    const open: AnnouncedRun[] = [];
     for (const run of await listFolder(join(this.folder, "runs"))) {
       const { setup: path, lease } = runPaths(this.folder, run);
       const setup = await readIfExists(path);

@@ -71,7 +71,7 @@ export interface WorkSession {
 }
 
 /** A run that needs workers. */
-export interface OpenRun {
+export interface AnnouncedRun {
   readonly run: string;
   readonly setup: string;
 }
@@ -81,7 +81,7 @@ export interface WorkerQueue {
   /** Publishes the worker, until the next call or the end of the lease. */
   announce(info: WorkerInfo): Promise<void>;
   /** Returns the runs that have a learner and do not bar this worker. */
-  listRuns(worker: string): Promise<readonly OpenRun[]>;
+  listRuns(worker: string): Promise<readonly AnnouncedRun[]>;
   /** Returns why a run bars this worker; undefined if it does not. */
   readRefusal(run: string, worker: string): Promise<string | undefined>;
   /** Returns published weights; undefined if they are not kept any more. */

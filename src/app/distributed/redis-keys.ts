@@ -29,7 +29,7 @@ export const runKeys = (run: string) => ({
   fence: `${runPrefix(run)}:fence`,
   refused: `${runPrefix(run)}:refused`,
   weights: (sha256: string) => `${runPrefix(run)}:weights:${sha256}`,
-  /** Answer of a worker to a job, apart from the job: BullMQ keeps what a job returns in its events, too. */
+  /** Answer of a worker to a job, stored apart from the job, because BullMQ also keeps what a job returns in its events. */
   answer: (id: string, worker: string) => `${runPrefix(run)}:answers:${id}:${worker}`,
 });
 

@@ -2,7 +2,7 @@ import type { Queue, QueueEvents } from "bullmq";
 import type { Redis } from "ioredis";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
-import { formatBytes } from "../cli/display/format-table.js";
+import { formatBytes } from "../../core/format.js";
 import {
   JobLostError,
   MAX_LOSSES,

@@ -1,7 +1,7 @@
 import type * as BullMqModule from "bullmq";
 import type { Redis } from "ioredis";
 import { WeightsFolder } from "./directory-files.js";
-import type { OpenRun, QueueCounts, QueueTimes, WorkerInfo, WorkerQueue, WorkSession } from "./job-queue.js";
+import type { AnnouncedRun, QueueCounts, QueueTimes, WorkerInfo, WorkerQueue, WorkSession } from "./job-queue.js";
 import { MAX_LOSSES } from "./job-queue.js";
 import {
   blockingSeconds,
@@ -40,8 +40,8 @@ export class RedisWorkerQueue implements WorkerQueue {
     await this.redis.set(workerKey(info.name), JSON.stringify(info), "PX", this.times.leaseMs);
   }
 
-  async listRuns(worker: string): Promise<readonly OpenRun[]> {
-    const runs: OpenRun[] = [];
+  async listRuns(worker: string): Promise<readonly AnnouncedRun[]> {
+    const runs: AnnouncedRun[] = [];
     for (const run of (await this.redis.smembers(RUNS_KEY)).toSorted()) {
       const { setup: setupKey, lease, refused } = runKeys(run);
       const setup = await this.redis.get(setupKey);

@@ -4,9 +4,9 @@ import { system } from "#platform";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
 import { withTimeout } from "../../rl/rollout/with-timeout.js";
-import type { OpenRun, QueueTimes, WorkerInfo, WorkerQueue, WorkSession } from "./job-queue.js";
+import type { AnnouncedRun, QueueTimes, WorkerInfo, WorkerQueue, WorkSession } from "./job-queue.js";
 import { PACKAGE_VERSION } from "./package-version.js";
-import { openSetup, type OpenedRun, type WorkerFiles } from "./run-setup.js";
+import { openSetup, type WorkerRun, type WorkerFiles } from "./run-setup.js";
 import { WeightsError, WeightsLoader } from "./weights-loader.js";
 import { encodeGradients } from "./gradient-wire.js";
 import { decodeJob, encodeFailure, encodeMessage } from "./wire.js";
@@ -84,19 +84,19 @@ class RolloutWorker {
     }
   }
 
-  private async chooseRun(): Promise<OpenRun | undefined> {
+  private async chooseRun(): Promise<AnnouncedRun | undefined> {
     const { queue, name } = this.options;
     const runs = (await queue.listRuns(name)).filter(({ run }) => !this.failedRuns.has(run));
     if (runs.length < 2) return runs[0];
     const workers = await queue.listWorkers();
-    const countWorkers = ({ run }: OpenRun) => workers.filter((worker) => worker.run === run).length;
+    const countWorkers = ({ run }: AnnouncedRun) => workers.filter((worker) => worker.run === run).length;
     return runs.toSorted((a, b) => countWorkers(a) - countWorkers(b))[0];
   }
 
-  private async join({ run, setup }: OpenRun): Promise<void> {
+  private async join({ run, setup }: AnnouncedRun): Promise<void> {
     const { queue, name, files, signal, onInfo, onWarning } = this.options;
     await this.update({ status: "loading", run });
-    let opened: OpenedRun;
+    let opened: WorkerRun;
     try {
       opened = await openSetup(setup, files, onWarning);
     } catch (error) {
@@ -146,7 +146,7 @@ class RolloutWorker {
   }
 
   /** Runs a job, and counts it. */
-  private async handle(payload: Uint8Array, opened: OpenedRun, loader: WeightsLoader): Promise<Uint8Array> {
+  private async handle(payload: Uint8Array, opened: WorkerRun, loader: WeightsLoader): Promise<Uint8Array> {
     const message = await decodeJob(payload);
     const start = performance.now();
     const elapsed = () => (performance.now() - start) / 1000;
@@ -168,7 +168,7 @@ class RolloutWorker {
   /** Errors of the agent and the environment are the run's, others this worker's. */
   private async runRollout(
     job: RolloutJob,
-    { runner }: OpenedRun,
+    { runner }: WorkerRun,
     prepare: () => Promise<void>,
   ): Promise<RolloutOutcome> {
     try {

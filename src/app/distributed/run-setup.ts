@@ -75,7 +75,7 @@ export interface WorkerFiles {
 }
 
 /** A run's model, agent and environments on a worker. */
-export interface OpenedRun {
+export interface WorkerRun {
   readonly model: LanguageModel;
   readonly runner: JobRunner;
   /** Makes an earlier version of the policy the past opponent of the next jobs. @throws INVALID_STATE without self-play */
@@ -94,7 +94,7 @@ export async function openSetup(
   text: string,
   files: WorkerFiles,
   onWarning: (message: string) => void,
-): Promise<OpenedRun> {
+): Promise<WorkerRun> {
   const setup = parseSetup(text);
   const { adapter, valueHead } = setup;
   const config = resolveWorkerConfig(setup);

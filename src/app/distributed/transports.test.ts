@@ -147,7 +147,7 @@ describe.each(Object.entries(addresses))("a transport over %s", (_, getAddress) 
       expect([worker, outcome, version, step]).toEqual(["fast", "used", 0, 0]);
       expect([time >= queued, seconds > 0, pending >= 2, pending <= 6]).toEqual([true, true, true, true]);
     }
-    // Garbage, so that the fast worker does this job, too.
+    // Garbage, so that the fast worker also does this job.
     slow.release();
     expect(await Promise.all(jobs)).toHaveLength(6);
     const used = (await readJobLog(run)).filter(({ outcome }) => outcome === "used");

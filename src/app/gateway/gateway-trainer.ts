@@ -9,8 +9,8 @@ import {
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
-import { LruCache, sizeByKey } from "../../generation/cache/lru-cache.js";
-import { CompletionCache } from "../../generation/cache/completion-cache.js";
+import { LruCache, sizeByKey } from "../../core/lru-cache.js";
+import { CompletionCache } from "../../generation/sampling/completion-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { algorithms, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
 import { createLearner } from "../../rl/algorithms/create-learner.js";
@@ -179,6 +179,9 @@ export class GatewayTrainer<Task = unknown> {
       await checkNoCheckpoints(checkpointDir, "Call resume() before train(), or choose another folder.");
     const abort = () => this.queue.abort(signal?.reason);
     signal?.addEventListener("abort", abort);
+    // Sessions may not come for hours.
+    const reportLoss = () => void lock?.verify().catch((error: unknown) => this.queue.abort(error));
+    lock?.lost.addEventListener("abort", reportLoss);
     let result: Pick<TrainResult, "state" | "metrics"> = { state: resumed?.state ?? INITIAL_STATE, metrics: {} };
     try {
       const task = await this.openTask();
@@ -204,6 +207,7 @@ export class GatewayTrainer<Task = unknown> {
       return { state, metrics, isInterrupted: true, latestCheckpoint };
     } finally {
       signal?.removeEventListener("abort", abort);
+      lock?.lost.removeEventListener("abort", reportLoss);
       await this.close();
     }
   }

@@ -2,7 +2,7 @@ import type { EpisodeSpec } from "../../rl/rollout/rollout-slot.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { CollectOptions, Rollout } from "../../rl/rollout/rollout-collector.js";
-import type { Session, SessionRecord } from "./session.js";
+import type { GatewaySession, SessionRecord } from "./session.js";
 import type { SessionStore } from "./session-store.js";
 
 /** Sessions of one update. */
@@ -40,7 +40,7 @@ export class FunctionSource<Task> implements SessionSource {
       readonly agent: (episode: AgentEpisode<Task>) => MaybePromise<unknown>;
       readonly tasks: readonly Task[];
       readonly numSessions: number;
-      readonly baseURL: (session: Session) => string;
+      readonly baseURL: (session: GatewaySession) => string;
     },
   ) {}
 
@@ -96,7 +96,7 @@ export class FunctionSource<Task> implements SessionSource {
   }
 }
 
-/** Tokens of ended sessions that wait for training: some 200 MB. Each turn counts its prompt and its completion. */
+/** Tokens of ended sessions that wait for training: about 200 MB. Each turn counts its prompt and its completion. */
 const MAX_WAITING_TOKENS = 16_000_000;
 /** Ended sessions that wait for training. */
 const MAX_WAITING_SESSIONS = 10_000;
@@ -128,7 +128,7 @@ export class QueueSource implements SessionSource {
   ) {}
 
   /** Adds an ended session. Beyond the limits, the oldest sessions are dropped with a warning. */
-  add({ task = "" }: Pick<Session, "task">, record: SessionRecord): void {
+  add({ task = "" }: Pick<GatewaySession, "task">, record: SessionRecord): void {
     const session = { task, record, tokens: countTokens(record) };
     const queue = this.ended.get(task);
     if (queue === undefined) this.ended.set(task, [session]);

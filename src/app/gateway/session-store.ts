@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { errorMessage } from "../../core/errors.js";
 import { RequestError } from "../server/request-error.js";
-import { Session, type SessionContext, type SessionRecord } from "./session.js";
+import { GatewaySession, type SessionContext, type SessionRecord } from "./session.js";
 
 /** Sessions open at the same time: each keeps the tokens of its conversation. */
 const MAX_OPEN_SESSIONS = 4096;
@@ -14,7 +14,7 @@ export interface SessionStoreOptions extends SessionContext {
   /** Milliseconds without a call after which a session ends as truncated. */
   readonly sessionTimeoutMs: number;
   /** Receives the sessions that ended with at least one completion. */
-  readonly onEnd: (session: Session, record: SessionRecord) => void;
+  readonly onEnd: (session: GatewaySession, record: SessionRecord) => void;
   /** Receives errors of sessions that ended by their timeout. */
   readonly onWarning?: (message: string) => void;
 }
@@ -27,7 +27,7 @@ export class SessionStore {
   emptySessions = 0;
   /** Greedy completions of the evaluation that runs, if one does: new sessions then belong to it. */
   greedy: SessionContext["greedy"];
-  private readonly open = new Map<string, Session>();
+  private readonly open = new Map<string, GatewaySession>();
   private readonly ended = new Set<string>();
   private readonly sweep: NodeJS.Timeout;
 
@@ -36,17 +36,17 @@ export class SessionStore {
   }
 
   /** @throws RequestError 429 if too many sessions are open. */
-  create(task?: string, index = this.count): Session {
+  create(task?: string, index = this.count): GatewaySession {
     if (this.open.size >= MAX_OPEN_SESSIONS)
       throw new RequestError(429, `${MAX_OPEN_SESSIONS} sessions are open. End some of them first.`);
     this.count++;
-    const session = new Session(randomUUID(), index, { ...this.options, greedy: this.greedy }, task);
+    const session = new GatewaySession(randomUUID(), index, { ...this.options, greedy: this.greedy }, task);
     this.open.set(session.id, session);
     return session;
   }
 
   /** @throws RequestError 404 for an unknown id, 409 for a session that has ended. */
-  get(id: string): Session {
+  get(id: string): GatewaySession {
     const session = this.open.get(id);
     if (session !== undefined) return session;
     if (this.ended.has(id))

@@ -1,6 +1,6 @@
 import { getOrCreatePromise } from "../../core/promise-cache.js";
-import type { CompletionCache } from "../../generation/cache/completion-cache.js";
-import type { LruCache } from "../../generation/cache/lru-cache.js";
+import type { CompletionCache } from "../../generation/sampling/completion-cache.js";
+import type { LruCache } from "../../core/lru-cache.js";
 import { UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -48,7 +48,7 @@ export interface SessionRecord {
 }
 
 /** An episode of an agent that calls the gateway: records what is sampled, and the rewards. */
-export class Session implements ChatEngine {
+export class GatewaySession implements ChatEngine {
   private readonly tree: SessionTree;
   private readonly updatesAtTurns: number[] = [];
   private readonly random;

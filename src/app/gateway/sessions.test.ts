@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AutoModelForCausalLMWithValueHead } from "../../generation/auto-model.js";
-import { CompletionCache } from "../../generation/cache/completion-cache.js";
+import { CompletionCache } from "../../generation/sampling/completion-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { LogProbScorer } from "../../rl/algorithms/update/log-prob-scorer.js";
 import { decisionIndices } from "../../rl/algorithms/update/turn-batch.js";

@@ -41,7 +41,7 @@ export interface JudgedConversation {
   readonly messages: readonly { readonly role: string; readonly content?: unknown }[];
 }
 
-/** Scores conversations by a language model. It is a reward function of GrpoTrainer and RlooTrainer, too. */
+/** Scores conversations by a language model. It is also a reward function of GrpoTrainer and RlooTrainer. */
 export interface Judge extends RewardFunction {
   /** Returns an integer from `min` to `max`, or `failureReward`. Equal conversations have equal scores. */
   score(conversation: JudgedConversation): Promise<number>;

@@ -20,7 +20,7 @@ const EPISODES_PER_UPDATE = 64;
  */
 const FREE_COMPLETION_ENTROPY_DIVISOR = 10;
 
-/** Returns a decaying entropy bonus; the coefficient is that of completions that can be listed. */
+/** Returns a decaying entropy bonus; the coefficient applies to completions that can be listed. */
 function decayingEntropyBonus(entropyCoef: number, isListed: boolean) {
   return {
     entropyCoef: isListed ? entropyCoef : entropyCoef / FREE_COMPLETION_ENTROPY_DIVISOR,
@@ -44,7 +44,7 @@ export const getEmbeddedPpoDefaults = ({
     batchSize: NUM_ENVS * CONSECUTIVE_TURNS[maxEpisodeSteps > LONG_EPISODE ? "long" : "short"],
     miniBatchSize: 256,
     numPpoEpochs: 4,
-    learningRate: 3e-3,
+    learningRate: 1e-3,
     valueHeadLearningRate: 3e-4,
     lrSchedulerType: "linear",
     maxGradNorm: 0.5,

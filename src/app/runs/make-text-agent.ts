@@ -32,6 +32,7 @@ export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
       hasListedSchema: text.jsonSchema !== undefined && listsAllValues(text.jsonSchema),
       historyTurns: text.historyTurns ?? promptSettings.historyTurns.default,
       maxEpisodeSteps: spec?.maxEpisodeSteps,
+      playsAtRandom: false,
     };
   }
   throw new LlamaGymError(
@@ -59,8 +60,8 @@ function listsAllValues(schema: unknown): boolean {
 }
 
 /**
- * Reads the text interface of a new run's environment. Where it lists choices and does not say how many earlier turns belong into
- * prompts, random play does.
+ * Reads the text interface of a new run's environment. Where actions can be listed, it is played at random, which shows
+ * whether that is fast and, unless the environment says it, how many earlier turns belong into prompts.
  * @throws as `readTextEnv`, and ENV_FAILED
  */
 export async function readNewTextEnv(
@@ -69,14 +70,19 @@ export async function readNewTextEnv(
   { seed, callTimeoutSeconds }: Pick<TrainConfig, "seed" | "callTimeoutSeconds">,
 ): Promise<TextEnv> {
   const textEnv = await readTextEnv(env, name);
-  const { text, actionMode, historyTurns } = textEnv;
-  if (actionMode !== "choices" || text.historyTurns !== undefined) return textEnv;
-  const lag = await playAtRandom(new EpisodeRunner(env, { settings: { callTimeoutSeconds } }), textEnv, seed);
-  return { ...textEnv, historyTurns: lag ?? historyTurns };
+  const { text, actionMode, hasListedSchema, historyTurns } = textEnv;
+  if (actionMode !== "choices" && !hasListedSchema) return textEnv;
+  const played = await playAtRandom(new EpisodeRunner(env, { settings: { callTimeoutSeconds } }), textEnv, seed);
+  const lag = actionMode === "choices" && text.historyTurns === undefined ? played?.lag : undefined;
+  return { ...textEnv, historyTurns: lag ?? historyTurns, playsAtRandom: played !== undefined };
 }
 
 /** Looks for hidden state; an error of the text interface is left to training, which names the method. @throws ENV_FAILED */
-async function playAtRandom(runner: EpisodeRunner, textEnv: TextEnv, seed: number): Promise<number | undefined> {
+async function playAtRandom(
+  runner: EpisodeRunner,
+  textEnv: TextEnv,
+  seed: number,
+): Promise<{ readonly lag: number | undefined } | undefined> {
   const reset = async (episodeSeed: number) => runner.reset(episodeSeed).then(() => runner);
   try {
     return await findHiddenState({ reset, step: async (action) => runner.step(action) }, textEnv, seed);

@@ -208,7 +208,10 @@ async function openRun<
 
 /** What an open run consists of. */
 export interface RunParts<Config extends BaseRunConfig, Opened extends OpenedRun<Config, never>> {
-  readonly program: Pick<RunProgram<never, Config, never, Opened>, "resultFolder" | "settings" | "resolve" | "toJson">;
+  readonly program: Pick<
+    RunProgram<never, Config, never, Opened>,
+    "command" | "resultFolder" | "settings" | "resolve" | "toJson"
+  >;
   readonly lock: FolderLock;
   readonly isResumed: boolean;
   readonly opened: Opened;
@@ -285,8 +288,9 @@ export class OpenRun<Config extends BaseRunConfig, Opened extends OpenedRun<Conf
     const { program, opened, records } = this.parts;
     const { folder } = this;
     return takeControlRequests(folder, records.log, async (name, value) => {
-      const isTaken = Object.hasOwn(loopSettings, name) || opened.change !== undefined;
-      if (!Object.hasOwn(program.settings, name) || !isTaken)
+      if (!Object.hasOwn(program.settings, name))
+        throw invalidArgument(`${name} is not a setting of llamagym ${program.command}.`);
+      if (!Object.hasOwn(loopSettings, name) && opened.change === undefined)
         throw invalidArgument(`${name} cannot change while this run trains; stop it, and change it on resume.`);
       const config = await program.resolve({ ...this.currentConfig, [name]: value } as never, true);
       opened.change?.(config);

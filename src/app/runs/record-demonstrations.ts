@@ -30,6 +30,8 @@ export type PolicyFactory = (env: Env) => (random: RandomStream) => EpisodePolic
 /** Options of `recordDemonstrations`. */
 export interface RecordDemonstrationsOptions extends Pick<EpisodeRunnerOptions, "settings"> {
   readonly episodes: number;
+  /** Ends after the episode in which this many turns have been recorded. Default: no limit. */
+  readonly turns?: number;
   /** Seeds environments and policies. Default 0. */
   readonly seed?: number;
   /** Number of environments stepped in parallel. Default 1. */
@@ -53,6 +55,7 @@ export async function recordDemonstrations(
   policyFactory: PolicyFactory,
   {
     episodes,
+    turns = Infinity,
     seed = 0,
     numEnvs = 1,
     settings = DEFAULT_CALL_LIMIT,
@@ -64,18 +67,19 @@ export async function recordDemonstrations(
   checkSettings(trainerSettings, { episodes, numEnvs, seed });
   const recorded: RecordedEpisode[] = [];
   let nextEpisode = 0;
-  let numRecorded = 0;
+  let [numRecorded, numTurns] = [0, 0];
   const recordEpisodes = async () => {
     const envs = await openEnvs(makeEnv, 1, settings);
     try {
       const [env] = envs;
       const runner = new EpisodeRunner(env, { settings });
       const newPolicy = policyFactory(env);
-      while (nextEpisode < episodes) {
+      while (nextEpisode < episodes && numTurns < turns) {
         if (signal?.aborted === true) break;
         const episode = nextEpisode++;
         const random = stream(seed, "demonstrations", episode);
         recorded[episode] = await recordEpisode(runner, newPolicy(random), random.integers(0, 2 ** 31));
+        numTurns += recorded[episode].turns.length;
         onEpisode(++numRecorded);
       }
     } finally {

@@ -38,6 +38,7 @@ import {
   PRETRAINED_TURNS,
 } from "./pretrained-defaults.js";
 import { findAlgorithm, isBuiltInAlgorithm } from "./load-algorithm.js";
+import { RANDOM_WARM_START, RANDOM_WARM_START_TURNS } from "./random-warm-start.js";
 import { envSettings } from "./run-env.js";
 import { trackingSettings } from "./tracking-settings.js";
 
@@ -81,7 +82,7 @@ export const runSettings = defineSettings({
   ...defineSettings(
     {
       gradientWorkers: boolean({
-        description: "Compute the gradients of updates on workers, too: a job for each micro-batch (microBatchTokens).",
+        description: "Also compute the gradients of updates on workers: a job for each micro-batch (microBatchTokens).",
       }),
       jobTimeoutSeconds: number({
         default: 3600,
@@ -127,8 +128,9 @@ export const runSettings = defineSettings({
     {
       sftWarmStart: text({
         valueName: "file or number",
+        defaultText: "random for the embedded model where actions can be listed, in runs of 2,048 turns and more",
         description:
-          "Demonstrations to train on first: a JSONL file, or a number of episodes by the environment's expert.",
+          "Demonstrations to train on first: a JSONL file, a number of episodes by the environment's expert, random for random actions, or none.",
         source: "LlamaGymEDU",
       }),
       ...onlineSftSettings,
@@ -190,10 +192,12 @@ export interface EnvTraits {
   readonly historyTurns: number;
   /** Step at which episodes are truncated; undefined without a limit. */
   readonly maxEpisodeSteps: number | undefined;
+  /** Whether random play is fast and names actions that the agent can name. */
+  readonly playsAtRandom: boolean;
 }
 
 interface ResolveOptions {
-  /** Whether the settings are those of a run to resume: complete, so what is missing was off when it started. */
+  /** Whether the settings belong to a run to resume: they are complete, so what is missing was off when it started. */
   readonly isResolved?: boolean;
   /** The environment, whose traits decide some defaults; without one those are for free completions. */
   readonly envTraits?: EnvTraits;
@@ -231,6 +235,9 @@ export function resolveTrainConfig(
     ...lengthDefaults,
     ...modelDefaults,
     ...(runOptions.actionMode === "schema" ? SCHEMA_DEFAULTS : {}),
+    ...(isEmbedded && envTraits?.playsAtRandom === true && isLong({ ...lengthDefaults, ...runOptions })
+      ? { sftWarmStart: RANDOM_WARM_START }
+      : {}),
     ...runOptions,
   });
   checkConflicts(runConfig);
@@ -249,6 +256,11 @@ export function resolveTrainConfig(
     ...algorithmOptions,
   });
   return { env, envOptions, ...runConfig, ...algorithmConfig };
+}
+
+/** Whether a run is long enough for a warm start on random actions. */
+function isLong({ turns, episodes }: Pick<Partial<TrainConfig>, "turns" | "episodes">): boolean {
+  return Math.min(turns ?? Infinity, episodes ?? Infinity) >= 2 * RANDOM_WARM_START_TURNS;
 }
 
 /** Whether completions are among finitely many, so that a large entropy bonus rewards other actions rather than noise. */

@@ -5,7 +5,8 @@ import type { LanguageModel } from "../../generation/language-model.js";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
 import { Trainer, type TrainCallbacks } from "../../rl/train/trainer.js";
 import { trainerSettings } from "../../rl/train/trainer-settings.js";
-import type { WorkersAddress } from "../distributed/open-transport.js";
+import type { GradientTransport } from "../../rl/algorithms/update/gradient-transport.js";
+import type { RolloutTransport } from "../../rl/rollout/rollout-job.js";
 import { withJudge } from "../judge/judged-env.js";
 import { checkRunSize } from "./check-run-size.js";
 import { EnvSupply } from "./env-supply.js";
@@ -26,9 +27,15 @@ import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } 
 
 /** Options of `startRun` and `resumeRun`. */
 export interface RunOptions extends RunHooks {
-  /** Collects rollouts on these workers instead of in this process. */
-  readonly workers?: WorkersAddress;
+  /** Opens the transport to workers, which collect rollouts in place of this process. */
+  readonly openTransport?: OpenTransport;
 }
+
+/** Opens the transport of a run in a folder. */
+export type OpenTransport = (
+  folder: string,
+  run: { readonly config: TrainConfig; readonly model: LanguageModel; readonly onWarning: (message: string) => void },
+) => Promise<RolloutTransport & GradientTransport>;
 
 interface OpenedTraining extends OpenedRun<TrainConfig, Omit<TrainCallbacks, "tracker">> {
   readonly agent: TextAgent;
@@ -102,25 +109,24 @@ async function loadAlgorithmOf(options: TrainOptions): Promise<TrainOptions> {
 }
 
 /** @throws INVALID_ARGUMENT for what workers cannot compute, and without workers. */
-function checkGradientWorkers(config: TrainConfig, workers: WorkersAddress | undefined): void {
+function checkGradientWorkers(config: TrainConfig, hasWorkers: boolean): void {
   const dropout = (["loraDropout", "valueHeadDropout"] as const).find((name) => config[name] > 0);
-  const problem =
-    workers === undefined
-      ? "needs workers: give --redis URL or --workers-folder FOLDER, or --no-gradient-workers"
-      : !isBuiltInAlgorithm(config.algorithm)
-        ? "needs an algorithm of the package, because workers load no modules: leave it out, or choose another algorithm"
-        : dropout !== undefined
-          ? `cannot train with dropout, whose noise the learner draws: set \`${dropout}\` to 0`
-          : undefined;
+  const problem = !hasWorkers
+    ? "needs workers: give --redis URL or --workers-folder FOLDER, or --no-gradient-workers"
+    : !isBuiltInAlgorithm(config.algorithm)
+      ? "needs an algorithm of the package, because workers load no modules: leave it out, or choose another algorithm"
+      : dropout !== undefined
+        ? `cannot train with dropout, whose noise the learner draws: set \`${dropout}\` to 0`
+        : undefined;
   if (problem !== undefined) throw invalidArgument(`\`gradientWorkers\` ${problem}.`);
 }
 
 async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   const { saved, hooks, judge, checkpointDir, lock, onWarning, defer } = context;
-  const { workers } = hooks;
-  if (judge !== undefined && workers !== undefined)
+  const { openTransport } = hooks;
+  if (judge !== undefined && openTransport !== undefined)
     throw invalidArgument("A judge scores in this process: leave it out, or collect rollouts without workers.");
-  if (context.config.gradientWorkers) checkGradientWorkers(context.config, workers);
+  if (context.config.gradientWorkers) checkGradientWorkers(context.config, openTransport !== undefined);
   const env = new RunEnv(context.config);
   const envs = new EnvSupply(env, (opened) => withJudge(opened, judge));
   defer(async () => envs.close());
@@ -131,7 +137,8 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart });
   if (saved === undefined) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
   await agent.getLearner();
-  const transport = workers && (await openTransport(workers, context, { config, model }));
+  const transport = await openTransport?.(lock.folder, { config, model, onWarning });
+  if (transport !== undefined) defer(async (isFinished) => transport.close(isFinished));
   const trainer = new Trainer({
     ...selectSettings(trainerSettings, config),
     agent,
@@ -175,15 +182,4 @@ async function readEnv(
         `${config.historyTurns} earlier turns (historyTurns).`,
     );
   return { config, textEnv };
-}
-
-async function openTransport(
-  workers: WorkersAddress,
-  { lock, onWarning, defer }: TrainContext,
-  run: { readonly config: TrainConfig; readonly model: LanguageModel },
-) {
-  const { openTransport: open } = await import("../distributed/open-transport.js");
-  const transport = await open(workers, lock.folder, { ...run, onWarning });
-  defer(async (isFinished) => transport.close(isFinished));
-  return transport;
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../test/support/random-model.js";
 import type { SftEvaluation, SftMetrics } from "../../rl/algorithms/sft/sft-learner.js";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import { requestControl } from "./run-control.js";
 import { resumeSftRun, startSftRun, type SftRun } from "./sft-run.js";
 import type { SftRunOptions } from "./sft-run-settings.js";
 
@@ -77,6 +78,25 @@ describe("SFT run", () => {
     expect(await metrics("parts")).toEqual(await metrics("whole"));
     expect(await readdir(join(folder, "whole", "checkpoints"))).toEqual(["000010", "000012"]);
   }, 120_000);
+
+  it("carries out requests of the dashboard between two updates", async () => {
+    const path = join(folder, "controlled");
+    const run = await startSftRun(options(), path);
+    const { isInterrupted, state } = await run.train({
+      onStep: async ({ step }) => {
+        if (step !== 2) return;
+        await requestControl(path, { action: "set", name: "saveSteps", value: 1 });
+        await requestControl(path, { action: "set", name: "episodes", value: 9 });
+        await requestControl(path, { action: "stop" });
+      },
+    });
+    await run.close();
+    expect([isInterrupted, state.updates]).toEqual([true, 2]);
+    expect(JSON.parse(await readFile(join(path, "config.json"), "utf8"))).toMatchObject({ saveSteps: 1 });
+    const log = await readFile(join(path, "log.jsonl"), "utf8");
+    expect(log).toContain("Set saveSteps to 1 on request.");
+    expect(log).toContain("episodes is not a setting of llamagym sft.");
+  });
 
   it("saves an adapter that loads on its model", async () => {
     const run = await startSftRun({ ...options(), maxSteps: 2 }, join(folder, "saved"));

@@ -20,6 +20,7 @@ import {
   createId,
   ignored,
   jsonObject,
+  listOf,
   MAX_TOOLS,
   nameToolResults,
   maxTokensField,
@@ -74,18 +75,19 @@ const outputFormat = z.object({ type: z.literal("json_schema"), schema: jsonObje
 export const messagesBody = z.strictObject({
   model: z.string().optional(),
   max_tokens: maxTokensField,
-  messages: z
-    .array(z.object({ role: z.enum(["user", "assistant", "system"]), content: z.union([z.string(), z.array(block)]) }))
-    .min(1),
+  messages: listOf(
+    z.object({ role: z.enum(["user", "assistant", "system"]), content: z.union([z.string(), listOf(block)]) }),
+    { min: 1 },
+  ),
   system: textContent.nullish(),
-  tools: z.array(tool).max(MAX_TOOLS).nullish(),
+  tools: listOf(tool, { max: MAX_TOOLS }).nullish(),
   tool_choice: toolChoice.nullish(),
   output_format: outputFormat.nullish(),
   output_config: z.looseObject({ format: outputFormat.nullish() }).nullish(),
   temperature: settingField({ ...generationSettings.temperature, max: 1 }).nullish(),
   top_p: samplingFields.top_p,
   top_k: samplingFields.top_k,
-  stop_sequences: z.array(z.string().min(1)).max(16).nullish(),
+  stop_sequences: listOf(z.string().min(1), { max: 16 }).nullish(),
   stream: z.boolean().nullish(),
   thinking: ignored,
   metadata: ignored,

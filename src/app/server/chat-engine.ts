@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../core/json.js";
-import type { CompletionCache } from "../../generation/cache/completion-cache.js";
+import type { CompletionCache } from "../../generation/sampling/completion-cache.js";
 import type { JsonSchema } from "../../generation/index.js";
 import type { PromptInput } from "../../generation/prompt/encode-prompt.js";
 import type { TokenLogProb, ScoredTokens } from "../../generation/sampling/sample-request.js";

@@ -1,7 +1,7 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
-import { MAX_SMALL_VOCABULARY, type CompletionCache } from "../../generation/cache/completion-cache.js";
+import { MAX_SMALL_VOCABULARY, type CompletionCache } from "../../generation/sampling/completion-cache.js";
 import type { Completer } from "../../generation/completer.js";
 import type { Completion } from "../../generation/completion.js";
 import type { CompiledConstraint, TokenConstraint } from "../../generation/constraints/compiled-constraint.js";

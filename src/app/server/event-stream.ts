@@ -3,7 +3,7 @@ import { nodeBindings } from "./node-bindings.js";
 import type { RequestLifetime } from "./request-lifetime.js";
 import type { ServerEvent } from "./wire-format.js";
 
-/** Milliseconds that a client may take to read the end of a stream; its socket holds some 100 KB until then. */
+/** Milliseconds that a client may take to read the end of a stream; its socket holds about 100 KB until then. */
 const MAX_STALL_MS = 60_000;
 
 /** Variable of a context with a promise of the end of its stream. */

@@ -33,7 +33,7 @@ export interface RunningServer {
 
 const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1", "[::1]"];
 
-/** Maximum number of requests that run or wait. A waiting request takes some 100 KB. */
+/** Maximum number of requests that run or wait. A waiting request takes about 100 KB. */
 const MAX_REQUESTS = 1024;
 
 /** Milliseconds that an idle connection stays open; clients reuse connections that a shorter time would close under them. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
-import { CompletionCache } from "../../generation/cache/completion-cache.js";
+import { CompletionCache } from "../../generation/sampling/completion-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { ChatDelta, FunctionTool } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";

@@ -13,6 +13,7 @@ import {
   invalidField,
   jsonObject,
   MAX_CHOICES_PER_REQUEST,
+  listOf,
   MAX_TOOLS,
   MAX_TOP_LOG_PROBS,
   noPenalty,
@@ -46,7 +47,7 @@ const message = z.object({
   role: z.enum(["system", "developer", "user", "assistant", "tool"]),
   content: textContent.nullish(),
   name: z.string().optional(),
-  tool_calls: z.array(toolCall).nullish(),
+  tool_calls: listOf(toolCall).nullish(),
   tool_call_id: z.string().optional(),
   reasoning_content: z.string().nullish(),
 });
@@ -76,8 +77,8 @@ const promptFields = {
 
 export const chatBody = z.strictObject({
   model: z.string().optional(),
-  messages: z.array(message).min(1),
-  tools: z.array(functionTool).max(MAX_TOOLS).nullish(),
+  messages: listOf(message, { min: 1 }),
+  tools: listOf(functionTool, { max: MAX_TOOLS }).nullish(),
   tool_choice: z
     .union([
       z.enum(["auto", "none", "required"]),
@@ -100,7 +101,7 @@ export const chatBody = z.strictObject({
   top_logprobs: z.number().int().min(0).max(MAX_TOP_LOG_PROBS).nullish(),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
-  modalities: z.array(z.literal("text", "only text is supported")).nullish(),
+  modalities: listOf(z.literal("text", "only text is supported")).nullish(),
   user: ignored,
   store: ignored,
   metadata: ignored,

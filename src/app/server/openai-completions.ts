@@ -17,6 +17,7 @@ import {
   readSeed,
   samplingFields,
   seedField,
+  listOf,
   stopField,
   toStopStrings,
   unixTime,
@@ -28,15 +29,20 @@ import {
 /** Maximum number of prompts of one request; each takes a sequence of the batch. */
 const MAX_PROMPTS = 128;
 
-const tokens = z.array(z.number().int().min(0)).min(1);
+/** One check for all: a prompt can have millions of tokens. */
+const tokens = z.custom<readonly number[]>(
+  (value) =>
+    Array.isArray(value) && value.length > 0 && value.every((token) => Number.isSafeInteger(token) && token >= 0),
+  "must be a list of token ids >= 0",
+);
 
 export const completionBody = z.strictObject({
   model: z.string().optional(),
   prompt: z.union([
     z.string().min(1),
     tokens,
-    z.array(z.string().min(1)).min(1).max(MAX_PROMPTS),
-    z.array(tokens).min(1).max(MAX_PROMPTS),
+    listOf(z.string().min(1), { min: 1, max: MAX_PROMPTS }),
+    listOf(tokens, { min: 1, max: MAX_PROMPTS }),
   ]),
   echo: z.boolean().nullish(),
   ...samplingFields,

@@ -10,6 +10,7 @@ import {
   createId,
   ignored,
   jsonObject,
+  listOf,
   MAX_TOOLS,
   nameToolResults,
   parseArguments,
@@ -63,9 +64,9 @@ const format = z.discriminatedUnion("type", [
 
 export const responseBody = z.strictObject({
   model: z.string().optional(),
-  input: z.union([z.string(), z.array(inputItem).min(1)]),
+  input: z.union([z.string(), listOf(inputItem, { min: 1 })]),
   instructions: z.string().nullish(),
-  tools: z.array(functionTool).max(MAX_TOOLS).nullish(),
+  tools: listOf(functionTool, { max: MAX_TOOLS }).nullish(),
   tool_choice: z
     .union([z.enum(["auto", "none", "required"]), z.object({ type: z.literal("function"), name: z.string() })])
     .nullish(),

@@ -9,7 +9,7 @@ import { RequestError } from "./request-error.js";
 const MAX_BODY_BYTES = 8 * 2 ** 20;
 
 /** Maximum number of arrays, objects and strings in a request's JSON. */
-const MAX_BODY_NODES = 1_000_000;
+const MAX_BODY_NODES = 65_536;
 
 /** Maximum nesting of a request's JSON; schemas, the deepest part, have at most 100 levels. */
 const MAX_BODY_DEPTH = 500;

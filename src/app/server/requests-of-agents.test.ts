@@ -164,7 +164,7 @@ interface Completion {
 describe("the prompt's log-probabilities of /completions (echo)", () => {
   const request = { prompt: "", max_tokens: 1, temperature: 0, echo: true, logprobs: 2 };
 
-  it("are those of its scores, as lm-evaluation-harness reads them", async () => {
+  it("come from its scores, as lm-evaluation-harness reads them", async () => {
     const encode = (text: string) => model.tokenizer.encode(text, { addSpecialTokens: false });
     const prompt = encode("Your current total is 14. The dealer shows 6. hit or");
     const candidate = encode(" stay?");

@@ -40,7 +40,7 @@ export class ScoreEngine {
     private readonly outputs: OutputFunctions = {},
   ) {}
 
-  /** Scores candidates of one prompt; `names` are those of custom outputs. @throws INVALID_ARGUMENT for an unknown name. */
+  /** Scores candidates of one prompt; `names` name custom outputs. @throws INVALID_ARGUMENT for an unknown name. */
   async score(
     prompt: readonly number[],
     candidates: readonly (readonly number[])[],

@@ -5,7 +5,7 @@ import { runStepsWithPauses } from "../../core/steps.js";
 import type { ModelChatEngine } from "./model-chat-engine.js";
 import { readJsonBody } from "./read-json-body.js";
 import type { ScoreEngine } from "./score-engine.js";
-import { parseBody, textContent } from "./wire-format.js";
+import { listOf, parseBody, textContent } from "./wire-format.js";
 
 /** Maximum number of candidates of a request, over all of its prompts. */
 const MAX_CANDIDATES = 4096;
@@ -13,20 +13,18 @@ const MAX_CANDIDATES = 4096;
 const message = z.object({ role: z.string(), content: textContent });
 const scoreBody = z.strictObject({
   model: z.string().optional(),
-  items: z
-    .array(
-      z.strictObject({
-        /** Text or messages. */
-        prompt: z.union([z.string().min(1), z.array(message).min(1)]),
-        candidates: z.array(z.string().min(1)).min(1),
-      }),
-    )
-    .min(1)
-    .refine(
-      (items) => items.reduce((sum, { candidates }) => sum + candidates.length, 0) <= MAX_CANDIDATES,
-      `must have at most ${MAX_CANDIDATES} candidates in all`,
-    ),
-  outputs: z.array(z.string()).optional(),
+  items: listOf(
+    z.strictObject({
+      /** Text or messages. */
+      prompt: z.union([z.string().min(1), listOf(message, { min: 1 })]),
+      candidates: listOf(z.string().min(1), { min: 1, max: MAX_CANDIDATES }),
+    }),
+    { min: 1, max: MAX_CANDIDATES },
+  ).refine(
+    (items) => items.reduce((sum, { candidates }) => sum + candidates.length, 0) <= MAX_CANDIDATES,
+    `must have at most ${MAX_CANDIDATES} candidates in all`,
+  ),
+  outputs: listOf(z.string()).optional(),
 });
 
 /** A model that scores. */

@@ -114,7 +114,7 @@ it("rejects tools where the template's format is not supported, and answers with
     const engine = new ModelChatEngine(model, "embedded", `${TOOL_LIST}{# ${marker} #}${HEADER}${FOOTER}`);
     await expect(engine.generate({ input: [QUESTION], tools: TOOLS })).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
-      message: expect.stringContaining("Supported are those of Hermes") as string,
+      message: expect.stringContaining("The formats of these families are supported: Hermes") as string,
     });
     expect((await engine.generate({ input: [QUESTION], maxNewTokens: 1 })).choices).toHaveLength(1);
   }

@@ -60,7 +60,7 @@ export function readToolCallFormat(chatTemplate: string | undefined, mustCall: b
 export function unsupportedFormat(tools: readonly FunctionTool[]): ToolCallFormat {
   if (tools.length === 0) return HERMES;
   throw invalidArgument(
-    "The format in which this model's chat template writes tool calls is not supported. Supported are those of Hermes and Qwen, " +
+    "The format in which this model's chat template writes tool calls is not supported. The formats of these families are supported: Hermes and Qwen, " +
       "Llama 3, Mistral and Phi. Send the request without tools, for example with a JSON schema as response format.",
   );
 }

@@ -130,6 +130,13 @@ export const MAX_CHOICES_PER_REQUEST = 128;
 /** Maximum number of alternatives per token, as in OpenAI's API. */
 export const MAX_TOP_LOG_PROBS = 20;
 
+/** Maximum number of messages of a request, and of parts of a message. */
+const MAX_MESSAGES = 4096;
+
+/** A list whose length is checked before its elements are: errors of a million elements would take seconds. */
+export const listOf = <Item extends z.ZodType>(item: Item, { min = 0, max = MAX_MESSAGES } = {}) =>
+  z.array(z.unknown()).min(min).max(max).pipe(z.array(item));
+
 /** Maximum number of tools of a request, as in OpenAI's API. */
 export const MAX_TOOLS = 128;
 
@@ -143,7 +150,7 @@ export const readSeed = (seed: z.infer<typeof seedField>): number | undefined =>
 export const noPenalty = z.literal(0, "is not supported; use repetition_penalty").nullish();
 
 /** Stop strings; more than a few slow down every token. */
-export const stopField = z.union([z.string().min(1), z.array(z.string().min(1)).max(16)]).nullish();
+export const stopField = z.union([z.string().min(1), listOf(z.string().min(1), { max: 16 })]).nullish();
 
 export function toStopStrings(stop: z.infer<typeof stopField>): readonly string[] {
   return typeof stop === "string" ? [stop] : (stop ?? []);
@@ -153,7 +160,7 @@ export function toStopStrings(stop: z.infer<typeof stopField>): readonly string[
 export const textContent = z
   .union([
     z.string(),
-    z.array(
+    listOf(
       z.looseObject({
         type: z.enum(["text", "input_text", "output_text"], "only text parts are supported"),
         text: z.string(),

@@ -72,7 +72,7 @@ export function resolveSearchSpace(
   return Object.fromEntries(entries);
 }
 
-/** Whether the settings that trials share are those of runs on prompts, not in an environment. */
+/** Whether the settings that trials share belong to runs on prompts, not in an environment. */
 export function isOnPrompts(train: object): boolean {
   return "data" in train || "rewardFuncs" in train;
 }

@@ -9,7 +9,7 @@ import { enumerateGrid, sampleTrials, type TrialSettings } from "./trial-setting
 /** Options of a run in an environment, or on prompts. */
 export type TrialOptions = TrainOptions | PromptRunOptions;
 
-/** Whether the options are those of a run on prompts. */
+/** Whether the options belong to a run on prompts. */
 export function isPromptRun(options: TrialOptions): options is PromptRunOptions {
   return isOnPrompts(options);
 }

@@ -25,7 +25,7 @@ import {
 } from "./search-space.js";
 import { MAX_TRIALS } from "./trial-settings.js";
 
-/** The metric of an evaluation after training; all other metrics are those of metrics.jsonl. */
+/** The metric of an evaluation after training; all other metrics are read from metrics.jsonl. */
 export const EVAL_MEAN_RETURN = "eval/mean_return";
 
 /** Settings of search and comparison. */
@@ -70,7 +70,7 @@ export const sweepSettings = defineSettings({
 /** Options that trials share, without those of the sweep. */
 type TrialOwnOptions<Options> = Partial<Omit<Options, "env" | "envOptions" | "seed" | "evalEpisodes">>;
 
-/** Options of a sweep; defaults are those of `sweepSettings`. */
+/** Options of a sweep; `sweepSettings` has the defaults. */
 export interface SweepOptions extends Partial<Settings<typeof sweepSettings>> {
   /** Omitted for runs on prompts, whose `train` has `data` and `rewardFuncs`. */
   readonly env?: string;

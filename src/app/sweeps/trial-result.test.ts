@@ -4,7 +4,7 @@ import {
   selectPromoted,
   rankTrials,
   summarizeTrial,
-  type Goal,
+  type SweepGoal,
   type TrialResult,
   type TrialRun,
 } from "./trial-result.js";
@@ -52,7 +52,7 @@ describe("rankTrials", () => {
   it.each([
     ["maximize", [4, 3, 1, 2]],
     ["minimize", [4, 1, 3, 2]],
-  ] as [Goal, number[]][])("to %s, those that came further are first, failed ones last", (goal, expected) => {
+  ] as [SweepGoal, number[]][])("to %s, those that came further are first, failed ones last", (goal, expected) => {
     expect(rankTrials(trials, goal).map(({ trial }) => trial)).toEqual(expected);
   });
 });

@@ -37,7 +37,7 @@ export interface TrialResult {
   readonly runs: readonly TrialRun[];
 }
 
-export type Goal = "maximize" | "minimize";
+export type SweepGoal = "maximize" | "minimize";
 
 /** Summarizes the runs of a trial so far. A trial fails if one of its runs fails. */
 export function summarizeTrial(
@@ -69,7 +69,7 @@ function getValuesAt(runs: readonly TrialRun[], rung: number): number[] {
 }
 
 /** Sorts trials from best to worst: later rungs first, failed trials last, ties in the order of trials. */
-export function rankTrials(trials: readonly TrialResult[], goal: Goal): TrialResult[] {
+export function rankTrials(trials: readonly TrialResult[], goal: SweepGoal): TrialResult[] {
   const sign = goal === "maximize" ? -1 : 1;
   const failureRank = ({ failure }: TrialResult) => (failure === undefined ? 0 : 1);
   return [...trials].sort(
@@ -87,7 +87,7 @@ export function rankTrials(trials: readonly TrialResult[], goal: Goal): TrialRes
  */
 export function selectPromoted(
   trials: readonly TrialResult[],
-  { rung, count, seeds, goal }: { rung: number; count: number; seeds: number; goal: Goal },
+  { rung, count, seeds, goal }: { rung: number; count: number; seeds: number; goal: SweepGoal },
 ): number[] {
   const candidates = trials
     .map(({ trial, settings, runs }) => ({ trial, settings, runs, values: getValuesAt(runs, rung - 1) }))

@@ -8,8 +8,10 @@ export interface FileInfo {
   readonly isFile: boolean;
   readonly isFolder: boolean;
   readonly size: number;
-  /** Time of the last change, in milliseconds since 1970. */
+  /** Time of the last change of the contents, in milliseconds since 1970. */
   readonly modifiedMs: number;
+  /** Time of the last change of the contents or of anything else about the file, which programs cannot set. */
+  readonly changedMs: number;
 }
 
 /** A file opened for random access. Released at garbage collection if it is never closed. */
@@ -70,7 +72,7 @@ export interface FileSystem {
   symlink(target: string, path: string): Promise<void>;
   /** Gives a file a second name; fails if the name exists. */
   link(from: string, to: string): Promise<void>;
-  /** Sets the time of the last change to now. */
+  /** Sets the time of the last change of a file to now, by the clock that the file system uses. */
   touch(path: string): Promise<void>;
   /** Removes a file or a folder with its contents; does nothing if it does not exist. */
   remove(path: string): Promise<void>;
@@ -93,8 +95,8 @@ export interface System {
   countCores(): number;
   /** Returns the memory of the machine, or of its container, in bytes. */
   memoryBytes(): number;
-  /** Identifies the start of the machine, where the system says; otherwise "". */
-  readonly bootId: string;
+  /** Identifies the processes that ids refer to: those of one boot and one container; "" where the system does not say. */
+  readonly pidNamespace: string;
   isProcessRunning(pid: number): boolean;
   /** Returns the time at which a process started, in a form to compare; "" where it is unknown, also of one that has ended. */
   getProcessStart(pid: number): string;

@@ -23,6 +23,10 @@ export interface CompiledGraph {
   readonly weights: readonly NamedTensorType[];
   /** Whether it multiplies 8-bit numbers. */
   readonly hasInt8Products: boolean;
+  /** The distinct nodes, inputs first. */
+  readonly nodes: readonly DistinctNode[];
+  /** Index of each output's node. */
+  readonly outputNodes: readonly number[];
   /** Serializes the graph as ONNX for a device (default "cpu"); `locate` gives each weight's location. */
   serialize(locate: (weight: NamedTensorType) => WeightLocation, device?: GraphDevice): Uint8Array;
 }
@@ -76,6 +80,8 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
   return {
     ...types,
     hasInt8Products: cpuEmitter.nodes.some(({ opType }) => opType === INT8_PRODUCT),
+    nodes: merged.distinct,
+    outputNodes: roots.map((root) => merged.nodeIndices.get(root)!),
     serialize: (locate, device = "cpu") => {
       const emitter = device === "cpu" ? cpuEmitter : emitGraph(device, merged, types.inputs, outputs);
       return toBinary(ModelProtoSchema, createModelProto(emitter, types, locate));
@@ -125,12 +131,12 @@ function getValueInputs({ operation, inputs }: Node): readonly Node[] {
   return inputs.slice(0, operation.valueInputCount ?? inputs.length);
 }
 
-interface DistinctNode {
+export interface DistinctNode {
   readonly node: Node;
   /** Indices of the nodes it is computed from. */
   readonly operands: readonly number[];
   /** Indices of its outputs read by other nodes or returned by the graph. */
-  readonly readOutputs: Set<number>;
+  readonly readOutputs: ReadonlySet<number>;
 }
 
 interface MergedNodes {
@@ -141,7 +147,7 @@ interface MergedNodes {
 }
 
 function mergeEqualNodes(order: readonly Node[], roots: readonly Node[]): MergedNodes {
-  const distinct: DistinctNode[] = [];
+  const distinct: (DistinctNode & { readonly readOutputs: Set<number> })[] = [];
   const nodeIndices = new Map<Node, number>();
   const indexByKey = new Map<string, number>();
   const dataIdentity = new Map<object, number>();

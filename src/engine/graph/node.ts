@@ -17,7 +17,7 @@ export interface Node<A = unknown> extends TensorType {
   readonly operation: Operation<A>;
   readonly inputs: readonly Node[];
   readonly attributes: A;
-  /** Types of all outputs; `dtype` and `shape` are those of the first. */
+  /** Types of all outputs; `dtype` and `shape` describe the first. */
   readonly outputs: readonly TensorType[];
   /** Marks a copy that recomputes the value instead of keeping the original's in memory. */
   readonly isRecomputed?: boolean;

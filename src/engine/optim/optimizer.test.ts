@@ -35,6 +35,15 @@ function expectClose(actual: readonly number[], expected: readonly number[], dig
   expected.forEach((value, i) => expect(actual[i]).toBeCloseTo(value, digits));
 }
 
+it("decays the groups that decay only", async () => {
+  const groups = [0, 2].map((offset) => ({ offset, count: 2, learningRateFactor: 1, isDecayed: offset === 0 }));
+  const [decayed, plain, mixed] = await Promise.all(
+    [{ weightDecay: 0.1 }, {}, { weightDecay: 0.1, groups }].map((options) => steps({ learningRate: 0.1, ...options })),
+  );
+  expect(mixed.values).toEqual([...decayed.values.slice(0, 2), ...plain.values.slice(2)]);
+  expect(decayed.values).not.toEqual(plain.values);
+});
+
 describe("Optimizer, against PyTorch 2.13", () => {
   it("AdamW with decoupled weight decay and clipping at norm 1", async () => {
     const { values, norms } = await steps({ learningRate: 0.01, weightDecay: 0.1, maxGradNorm: 1 });

@@ -19,6 +19,8 @@ export interface ParameterGroup {
   readonly count: number;
   /** Factor of the optimizer's learning rate. */
   readonly learningRateFactor: number;
+  /** Whether weight decay applies. Default true. */
+  readonly isDecayed?: boolean;
 }
 
 interface CommonOptions {
@@ -137,7 +139,7 @@ export class Optimizer {
   }
 
   private async updateGroup(
-    { offset, count }: ParameterGroup,
+    { offset, count, isDecayed = true }: ParameterGroup,
     learningRate: number,
     gradientScale: number,
   ): Promise<void> {
@@ -145,9 +147,10 @@ export class Optimizer {
     const select = (buffer: BufferView) => subview(buffer, offset, [count]);
     const common = { parameters: select(values), gradients: select(gradients), learningRate, gradientScale };
     const moments = this.moments.map(select);
+    const weightDecay = isDecayed ? this.options.weightDecay : 0;
     if (this.options.kind === "adamw") {
       const [firstMoment, secondMoment] = moments;
-      const { beta1, beta2, epsilon, weightDecay } = this.options;
+      const { beta1, beta2, epsilon } = this.options;
       const step = this.updates + 1;
       await runtime.kernel({
         name: "adamw",
@@ -161,7 +164,7 @@ export class Optimizer {
         step,
       });
     } else {
-      const { momentum, weightDecay } = this.options;
+      const { momentum } = this.options;
       await runtime.kernel({ name: "sgd", ...common, velocity: moments[0], momentum, weightDecay });
     }
   }

@@ -5,11 +5,15 @@ import { Runtime } from "./runtime.js";
 const known = ["cpu", "webgpu", "cuda"] as const;
 
 describe("devices", () => {
-  it("always include the CPU, which every other device falls back to", () => {
+  it("always include the CPU, which CUDA falls back to", () => {
     expect(listInstalledDevices()).toContain("cpu");
     expect(resolveProviders("cpu")).toEqual({ device: "cpu", providers: ["cpu"] });
-    for (const device of listInstalledDevices().filter((name) => name !== "cpu"))
-      expect(resolveProviders(device)).toEqual({ device, providers: [device, "cpu"] });
+    for (const device of listInstalledDevices().filter((name) => name === "cuda"))
+      expect(resolveProviders(device)).toEqual({ device, providers: ["cuda", "cpu"] });
+  });
+
+  it.runIf(listInstalledDevices().includes("webgpu"))("leave no node of a graph for WebGPU to ONNX Runtime", () => {
+    expect(resolveProviders("webgpu")).toEqual({ device: "webgpu", providers: [] });
   });
 
   it("resolve auto to CUDA where it is installed, else to the CPU", () => {

@@ -10,8 +10,7 @@ export type Device = "auto" | "cpu" | "webgpu" | "cuda";
 
 const INSTALL_HINTS: Readonly<Record<Exclude<Device, "auto">, string>> = {
   cpu: "It comes with onnxruntime-node; reinstall the package.",
-  webgpu:
-    "It comes with onnxruntime-node for Linux x64, Windows and macOS and needs a graphics driver (Vulkan, Direct3D 12 or Metal).",
+  webgpu: "Install it with `npm install webgpu`; it needs a graphics driver (Vulkan, Direct3D 12 or Metal).",
   cuda: "Install its files with `npm rebuild onnxruntime-node --onnxruntime-node-install=cuda12` on Linux x64 with CUDA 12 and cuDNN 9.",
 };
 
@@ -24,6 +23,16 @@ function isCudaInstalled(): boolean {
   return fs.existsSync(fs.join(root, "bin", "napi-v6", system.os, system.arch, library));
 }
 
+/** Whether npm's webgpu is installed, or the host has WebGPU itself. */
+function isWebgpuInstalled(): boolean {
+  if ((globalThis as { navigator?: { gpu?: unknown } }).navigator?.gpu !== undefined) return true;
+  try {
+    return assets.resolve("webgpu") !== "";
+  } catch {
+    return false;
+  }
+}
+
 /** Returns the version of the onnxruntime-node package. */
 export function getRuntimeVersion(): string {
   const manifest = JSON.parse(decodeUtf8(fs.readBytesSync(assets.resolve(RUNTIME_MANIFEST)))) as { version: string };
@@ -32,14 +41,17 @@ export function getRuntimeVersion(): string {
 
 /** Lists devices whose libraries are installed; whether a GPU is usable is known only when a session is created. */
 export function listInstalledDevices(): Exclude<Device, "auto">[] {
-  const names = new Set(
-    listSupportedBackends().flatMap(({ name }) => (name !== "cuda" || isCudaInstalled() ? [name] : [])),
-  );
-  return (["cuda", "webgpu", "cpu"] as const).filter((device) => names.has(device));
+  const backends = new Set(listSupportedBackends().map(({ name }) => name));
+  const isInstalled = {
+    cuda: backends.has("cuda") && isCudaInstalled(),
+    webgpu: isWebgpuInstalled(),
+    cpu: backends.has("cpu"),
+  };
+  return (["cuda", "webgpu", "cpu"] as const).filter((device) => isInstalled[device]);
 }
 
 /**
- * Resolves a device to execution providers. "auto" is "cuda" if installed, else "cpu": for small models a CPU
+ * Resolves a device to execution providers of ONNX Runtime. "auto" is "cuda" if installed, else "cpu": for small models a CPU
  * outperforms an integrated GPU, so "webgpu" is opt-in.
  * @throws DEVICE_UNAVAILABLE when the device is not installed.
  */
@@ -56,5 +68,7 @@ export function resolveProviders(device: Device): { device: Exclude<Device, "aut
       `Device "${chosen}" is not available. Available devices: ${installed.join(", ")}. ${hint}`,
     );
   }
-  return { device: chosen, providers: chosen === "cpu" ? ["cpu"] : [chosen, "cpu"] };
+  // GPUs run programs of this package (engine/gpu) instead of ONNX Runtime's.
+  const providers = { cpu: ["cpu"], cuda: ["cuda", "cpu"], webgpu: [] }[chosen];
+  return { device: chosen, providers };
 }

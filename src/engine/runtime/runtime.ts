@@ -9,7 +9,7 @@ import type { IoBinding, BufferView } from "./buffer-view.js";
 import { resolveProviders, type Device } from "./device.js";
 import { createExitGuard, waitAtExit } from "./exit-guard.js";
 import type { KernelCall, KernelResult } from "./kernels/run-kernel.js";
-import type { WorkerRequest, WorkerResponse, WorkerResult } from "./worker-protocol.js";
+import type { GpuReport, WorkerRequest, WorkerResponse, WorkerResult } from "./worker-protocol.js";
 import { Session } from "./session.js";
 
 /** Options of a `Runtime`. */
@@ -59,7 +59,7 @@ export class Runtime {
     this.device = resolved.device;
     this.providers = resolved.providers;
     this.threads = threads;
-    this.worker = startWorker<WorkerResponse>("#runtime-worker", {
+    this.worker = startWorker<WorkerResponse>(this.device === "webgpu" ? "#gpu-worker" : "#runtime-worker", {
       data: this.guard,
       onMessage: (response) => this.handleResponse(response),
       onError: (error) => this.fail(`The compute worker failed: ${error.message}.`, error),
@@ -80,9 +80,15 @@ export class Runtime {
     const transferred = new Set(
       buffers.map(({ data }) => data.buffer).filter((buffer) => buffer instanceof ArrayBuffer),
     );
-    await this.request({ kind: "create", session, model: graph.serialize(locate, this.device), settings }, [
-      ...transferred,
-    ]);
+    let request: WorkerRequest;
+    if (this.device === "webgpu") {
+      const { lowerGraph } = await import("../gpu/lower-graph.js");
+      const weights = graph.weights.map((weight) => [weight.name, locate(weight)] as const);
+      request = { kind: "createProgram", session, program: lowerGraph(graph), weights, folder, buffers };
+    } else {
+      request = { kind: "create", session, model: graph.serialize(locate, this.device), settings };
+    }
+    await this.request(request, [...transferred]);
     return new Session(graph, session, (request) => this.request(request));
   }
 
@@ -133,6 +139,11 @@ export class Runtime {
     this.post({ kind: "unbind", binding: id });
   }
 
+  /** Returns the GPU that the runtime uses and what it has done so far. */
+  async getGpuReport(): Promise<GpuReport> {
+    return (await this.request({ kind: "counters" })) as GpuReport;
+  }
+
   /** Runs requests in order with a single message and returns the last one's result. */
   async sequence(requests: readonly WorkerRequest[]): Promise<WorkerResult> {
     return this.request({ kind: "sequence", requests });
@@ -172,8 +183,14 @@ export class Runtime {
     const pending = this.pending.get(response.id)!;
     this.pending.delete(response.id);
     if (this.pending.size === 0) this.worker.unref();
-    if (response.ok) pending.resolve(response.result);
-    else pending.reject(new LlamaGymError("RUNTIME_FAILED", `ONNX Runtime: ${response.message}`));
+    if (response.ok) return pending.resolve(response.result);
+    const { message, isUnavailable } = response;
+    const engine = this.device === "webgpu" ? "GPU" : "ONNX Runtime";
+    pending.reject(
+      isUnavailable
+        ? new LlamaGymError("DEVICE_UNAVAILABLE", message)
+        : new LlamaGymError("RUNTIME_FAILED", `${engine}: ${message}`),
+    );
   }
 
   private fail(message: string, cause?: Error): void {

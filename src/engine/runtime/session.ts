@@ -10,7 +10,7 @@ import type { WorkerRequest, WorkerResult, RunRequest } from "./worker-protocol.
 /** Inputs by name: tensors, which are copied, or buffer views, which are used in place. */
 export type Feeds = Readonly<Record<string, Tensor | BufferView>>;
 
-export interface RunOptions {
+export interface SessionRunOptions {
   /** Views that receive outputs; may be views of inputs. */
   readonly fetches?: Readonly<Record<string, BufferView>>;
   /** Inputs and outputs bound by Runtime.bind. */
@@ -32,12 +32,12 @@ export class Session {
    * run; the others are returned by value.
    * @throws SHAPE_MISMATCH for a missing or ill-shaped input, RUNTIME_FAILED when the computation fails.
    */
-  async run(feeds: Feeds, options: RunOptions = {}): Promise<Record<string, Tensor<"float32">>> {
+  async run(feeds: Feeds, options: SessionRunOptions = {}): Promise<Record<string, Tensor<"float32">>> {
     return (await this.send(this.request(feeds, options))) as Record<string, Tensor<"float32">>;
   }
 
   /** Builds a run request for Runtime.sequence. */
-  request(feeds: Feeds, { fetches = {}, bindings = [], outputs }: RunOptions = {}): RunRequest {
+  request(feeds: Feeds, { fetches = {}, bindings = [], outputs }: SessionRunOptions = {}): RunRequest {
     const bound = Object.assign({}, ...bindings.map((binding) => binding.feeds)) as Record<string, BufferView>;
     const written = Object.assign({}, ...bindings.map((binding) => binding.fetches)) as Record<string, BufferView>;
     checkFeeds(this.graph.inputs, feeds, bound);

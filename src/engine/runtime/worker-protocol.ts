@@ -1,7 +1,10 @@
 import type { TypedArray } from "../tensor/dtype.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { BufferView } from "./buffer-view.js";
+import type { WeightLocation } from "../graph/compile.js";
+import type { GpuProgram } from "../gpu/program.js";
 import type { KernelCall, KernelResult } from "./kernels/run-kernel.js";
+import type { GpuCounters } from "./webgpu/gpu-counters.js";
 
 export interface SessionConfig {
   /** Execution providers by ONNX Runtime's names, in order of preference. */
@@ -34,6 +37,15 @@ export type WorkerRequest =
       readonly model: Uint8Array;
       readonly settings: SessionConfig;
     }
+  /** Creates a session of a program for the GPU. */
+  | {
+      readonly kind: "createProgram";
+      readonly session: number;
+      readonly program: GpuProgram;
+      readonly weights: NamedValues<WeightLocation>;
+      readonly folder: string | undefined;
+      readonly buffers: SessionConfig["buffers"];
+    }
   | { readonly kind: "release"; readonly session: number }
   | RunRequest
   | {
@@ -48,6 +60,8 @@ export type WorkerRequest =
   | { readonly kind: "write"; readonly view: BufferView; readonly data: TypedArray }
   | { readonly kind: "read"; readonly view: BufferView }
   | { readonly kind: "kernel"; readonly call: KernelCall }
+  /** Returns what a GPU has done so far. */
+  | { readonly kind: "counters" }
   /** Runs requests in order and returns the last one's result. */
   | { readonly kind: "sequence"; readonly requests: readonly WorkerRequest[] };
 
@@ -57,8 +71,15 @@ export interface WorkerMessage {
 }
 
 /** Result of a request: outputs by name, one tensor, a kernel's result or nothing. */
-export type WorkerResult = Record<string, Tensor> | Tensor | KernelResult;
+export type WorkerResult = Record<string, Tensor> | Tensor | KernelResult | GpuReport;
+
+/** The GPU that a worker has opened, and what it has done. */
+export interface GpuReport {
+  readonly adapter: string;
+  readonly counters: GpuCounters;
+}
 
 export type WorkerResponse =
   | { readonly id: number; readonly ok: true; readonly result: WorkerResult }
-  | { readonly id: number; readonly ok: false; readonly message: string };
+  /** `isUnavailable`: the device cannot be used at all. */
+  | { readonly id: number; readonly ok: false; readonly message: string; readonly isUnavailable: boolean };

@@ -1,22 +1,15 @@
-import { errorMessage } from "../../core/errors.js";
 import { connectToParent } from "#platform";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
 import { type Tensor as HostTensor } from "../tensor/tensor.js";
 import { countElements } from "../../core/count-elements.js";
 import { releaseMemory } from "./release-memory.js";
-import { runGuarded, type ExitGuard } from "./exit-guard.js";
+import type { ExitGuard } from "./exit-guard.js";
+import { serveRequests } from "./serve-requests.js";
 import { detectInt8Overflow } from "./detect-int8-overflow.js";
 import { runKernel } from "./kernels/run-kernel.js";
 import type { BufferView } from "./buffer-view.js";
-import type {
-  WorkerMessage,
-  WorkerRequest,
-  WorkerResponse,
-  WorkerResult,
-  RunRequest,
-  SessionConfig,
-} from "./worker-protocol.js";
+import type { WorkerMessage, WorkerRequest, WorkerResult, RunRequest, SessionConfig } from "./worker-protocol.js";
 
 const parent = connectToParent<WorkerMessage, ExitGuard>();
 const sessions = new Map<number, InferenceSession>();
@@ -161,27 +154,10 @@ async function handle(request: WorkerRequest): Promise<WorkerResult> {
     }
     case "kernel":
       return runKernel(request.call, float32Data);
+    case "createProgram":
+    case "counters":
+      throw new Error(`${request.kind} is for GPUs`);
   }
 }
 
-/** Lists buffers of a result that are transferred instead of copied. */
-function listTransferables(result: WorkerResult): ArrayBuffer[] {
-  if (typeof result !== "object" || ArrayBuffer.isView(result)) return [];
-  // One tensor, or several under arbitrary names.
-  const data = [result, ...Object.values(result)].map((value) => (value as Partial<HostTensor> | undefined)?.data);
-  return [...new Set(data.flatMap((each) => (ArrayBuffer.isView(each) ? [each.buffer as ArrayBuffer] : [])))];
-}
-
-// Requests are serialized: a kernel must see what the preceding run wrote.
-let queue: Promise<void> = Promise.resolve();
-parent.onMessage(({ id, request }) => {
-  queue = queue.then(async () => {
-    let response: WorkerResponse;
-    try {
-      response = { id, ok: true, result: await runGuarded(parent.data, () => handle(request)) };
-    } catch (error) {
-      response = { id, ok: false, message: errorMessage(error) };
-    }
-    parent.post(response, response.ok ? listTransferables(response.result) : []);
-  });
-});
+serveRequests(parent, handle);

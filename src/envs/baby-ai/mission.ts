@@ -63,7 +63,7 @@ export type Goal =
       readonly isFirstReached: boolean;
     };
 
-/** Whether a description matches a thing in a cell. Sides are those of the agent's room. */
+/** Whether a description matches a thing in a cell. Sides refer to the agent's room. */
 function matches(world: World, layout: Layout, { kind, color, side }: Description, cell: number): boolean {
   const thing = world.things[world.cells[cell]];
   if ((kind !== undefined && thing.kind !== kind) || (color !== undefined && thing.color !== color)) return false;

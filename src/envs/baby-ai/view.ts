@@ -78,7 +78,7 @@ export interface Sight {
 }
 
 /** What an image shows, in the order of BabyAI-Text's sentences. */
-export interface Scene {
+export interface GridScene {
   readonly carrying?: Pick<Sight, "kind" | "color">;
   /** Distances of the walls with nothing in between. */
   readonly walls: { readonly ahead?: number; readonly left?: number; readonly right?: number };
@@ -86,7 +86,7 @@ export interface Scene {
 }
 
 /** Reads the things and walls from an image. */
-export function readScene(image: Uint8Array): Scene {
+export function readScene(image: Uint8Array): GridScene {
   const getType = (column: number, row: number) => image[(column * VIEW_SIZE + row) * 3];
   const measureWall = (stepColumn: number, stepRow: number): number | undefined => {
     for (let distance = 1; ; distance++) {

@@ -43,7 +43,7 @@ async function checkHistory(probe: EnvProbe, text: AnyText): Promise<void> {
     reset: async (seed: number) => probe.reset({ seed }),
     step: async (action: unknown) => probe.step(action),
   };
-  const lag = await findHiddenState(calls, { actionSpace, text }, 11);
+  const { lag } = (await findHiddenState(calls, { actionSpace, text }, 11)) ?? {};
   if (lag === undefined) return;
   probe.warn(
     `What an action leads to depends on an observation ${lag} turns earlier. Say so with \`text.historyTurns\`: ${lag}, so that prompts contain the earlier turns, or state it in every observation.`,

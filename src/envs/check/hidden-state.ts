@@ -39,12 +39,12 @@ export interface EnvCalls {
   step(action: unknown): Promise<StepResult<unknown>>;
 }
 
-/** Plays random actions, then looks for hidden state as `findHiddenStateLag`. Returns undefined for a slow environment as well. */
+/** Plays random actions, then looks for hidden state as `findHiddenStateLag`. Returns undefined for a slow environment. */
 export async function findHiddenState(
   calls: EnvCalls,
   env: Pick<Env, "actionSpace"> & { readonly text: TextInterface<unknown, unknown> },
   seed: number,
-): Promise<number | undefined> {
+): Promise<{ readonly lag: number | undefined } | undefined> {
   const start = performance.now();
   const { text } = env;
   const draw = randomAction(env);
@@ -68,7 +68,7 @@ export async function findHiddenState(
       if (performance.now() - start > 1000 * MAX_SECONDS) return undefined;
     }
   }
-  return findHiddenStateLag(episodes);
+  return { lag: findHiddenStateLag(episodes) };
 }
 
 /** Numbers of the earlier prompts and of the outcomes of turns with equal prompts and actions. */

@@ -20,7 +20,7 @@ import type { Opponent } from "./opponents.js";
 export type AgentSeat = number | "alternate";
 
 /**
- * Makes an environment of a game: an opponent moves for the other seats within `reset` and `step`. The reward is that of
+ * Makes an environment of a game: an opponent moves for the other seats within `reset` and `step`. The reward goes to
  * the agent's seat.
  * @throws INVALID_ARGUMENT for a seat that the game does not have
  */

@@ -1,17 +1,17 @@
-import { applyMove, countBoxesOnTarget, levelKey, type Level } from "../tasks/sokoban-level.js";
+import { applyMove, countBoxesOnTarget, levelKey, type SokobanLevel } from "../tasks/sokoban-level.js";
 
 /** Number of a level's moves: up, down, left, right. */
 const MOVES = 4;
 
 /** A level that was reached by a move from an earlier one. */
 interface Reached {
-  readonly level: Level;
+  readonly level: SokobanLevel;
   readonly move?: number;
   readonly previous?: Reached;
 }
 
 /** Finds the fewest moves that put all boxes on targets, by breadth-first search; undefined if the level cannot be solved. */
-export function solveSokoban(start: Level): readonly number[] | undefined {
+export function solveSokoban(start: SokobanLevel): readonly number[] | undefined {
   const seen = new Set([levelKey(start)]);
   const queue: Reached[] = [{ level: start }];
   for (const reached of queue) {

@@ -18,7 +18,7 @@ import { Text } from "./text.js";
 /** JSON description of a space, with Gymnasium's argument names. */
 export type SpaceDescription = { readonly [name: string]: JsonValue };
 
-/** Nested arrays and objects of a description: some 30 spaces within each other, whose readers are recursive. */
+/** Maximum nesting of a description (about 30 nested spaces), because its readers are recursive. */
 const MAX_DEPTH = 64;
 /** Spaces of a description, since each has an object and a random stream. */
 const MAX_SPACES = 1000;

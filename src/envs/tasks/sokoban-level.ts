@@ -4,7 +4,7 @@ import type { RandomStream } from "../../core/random/random-stream.js";
 export type Ground = "wall" | "floor" | "target";
 
 /** A level: its ground in row-major order, the cells of the boxes and of the player. */
-export type Level = {
+export type SokobanLevel = {
   readonly size: number;
   readonly ground: readonly Ground[];
   readonly boxes: readonly number[];
@@ -28,7 +28,7 @@ function getMoveOffsets(size: number): readonly number[] {
  * Generates a solvable level: boxes start on their targets and are pulled away, the inverse of pushing.
  * No box starts on a target. Returns undefined when the boxes do not fit.
  */
-export function generateLevel(size: number, boxes: number, random: RandomStream): Level | undefined {
+export function generateLevel(size: number, boxes: number, random: RandomStream): SokobanLevel | undefined {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const room = generateRoom(size, random);
     if (room.length < 2 * boxes + 2) continue;
@@ -74,7 +74,7 @@ function generateRoom(size: number, random: RandomStream): number[] {
  * Finds a state among those farthest from solved, by breadth-first search over all moves and
  * pulls from the solved states. No box is on a target in it.
  */
-function pullBoxes({ size, ground, boxes: targets }: Level, random: RandomStream): Level | undefined {
+function pullBoxes({ size, ground, boxes: targets }: SokobanLevel, random: RandomStream): SokobanLevel | undefined {
   const isFree = (cell: number, boxes: readonly number[]) => ground[cell] !== "wall" && !boxes.includes(cell);
   const states: { boxes: readonly number[]; player: number; depth: number }[] = [];
   const seen = new Set<string>();
@@ -102,12 +102,12 @@ function pullBoxes({ size, ground, boxes: targets }: Level, random: RandomStream
 }
 
 /** Returns a string that is equal for equal states of a level: boxes are interchangeable. */
-export function levelKey({ player, boxes }: Pick<Level, "player" | "boxes">): string {
+export function levelKey({ player, boxes }: Pick<SokobanLevel, "player" | "boxes">): string {
   return `${player}:${[...boxes].sort((a, b) => a - b).join()}`;
 }
 
 /** Returns the level after a move, or the same one when the move is blocked. */
-export function applyMove(level: Level, action: number): Level {
+export function applyMove(level: SokobanLevel, action: number): SokobanLevel {
   const { size, ground, boxes, player } = level;
   const offset = getMoveOffsets(size)[action];
   const next = player + offset;
@@ -118,6 +118,6 @@ export function applyMove(level: Level, action: number): Level {
 }
 
 /** Returns the number of boxes on targets. */
-export function countBoxesOnTarget({ ground, boxes }: Level): number {
+export function countBoxesOnTarget({ ground, boxes }: SokobanLevel): number {
   return boxes.filter((box) => ground[box] === "target").length;
 }

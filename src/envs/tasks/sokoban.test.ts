@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { solveSokoban } from "../solvers/sokoban-solver.js";
 import { SokobanEnv } from "./sokoban.js";
-import { applyMove, generateLevel, type Level } from "./sokoban-level.js";
+import { applyMove, generateLevel, type SokobanLevel } from "./sokoban-level.js";
 
-const parse = (rows: string[]): Level => {
+const parse = (rows: string[]): SokobanLevel => {
   const cells = Array.from(rows.join(""));
   return {
     size: rows.length,
@@ -37,7 +37,7 @@ describe("SokobanEnv", () => {
     const env = new SokobanEnv({ size: 6, boxes: 2 });
     for (let seed = 0; seed < 10; seed++) {
       env.reset({ seed });
-      const level = (env.getState().state as unknown as { state: Level }).state;
+      const level = (env.getState().state as unknown as { state: SokobanLevel }).state;
       const moves = solveSokoban(level) ?? [];
       let total = 0;
       let ended = false;

@@ -8,7 +8,7 @@ import { TaskEnv, type TaskStep } from "./task-env.js";
 import type { Registration } from "../registry/env-registry.js";
 import type { Policy } from "../policy.js";
 import { solveSokoban } from "../solvers/sokoban-solver.js";
-import { applyMove, countBoxesOnTarget, generateLevel, type Ground, type Level } from "./sokoban-level.js";
+import { applyMove, countBoxesOnTarget, generateLevel, type Ground, type SokobanLevel } from "./sokoban-level.js";
 
 const MOVES = ["up", "down", "left", "right"];
 /** Conventional characters of wall, floor, target, box, box on target, player, player on target. */
@@ -28,7 +28,7 @@ export interface SokobanOptions {
  * 4 box on target, 5 player, 6 player on target. Actions: up, down, left, right, which also push.
  * Reward: -0.1 per step, 1 for a box pushed onto a target, -1 for one pushed off, 10 for the last.
  */
-export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
+export class SokobanEnv extends TaskEnv<Uint8Array, number, SokobanLevel> {
   override readonly observationSpace: Box<"uint8">;
   override readonly actionSpace = new Discrete(MOVES.length);
   override readonly text: TextInterface<Uint8Array, number>;
@@ -46,13 +46,13 @@ export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
     this.text = createSokobanText(size);
   }
 
-  protected override start(): Level {
+  protected override start(): SokobanLevel {
     const level = generateLevel(this.size, this.boxes, this.random);
     if (level !== undefined) return level;
     throw new LlamaGymError("ENV_FAILED", `Sokoban could not place ${this.boxes} boxes. Increase the size.`);
   }
 
-  protected override observe({ ground, boxes, player }: Level): Uint8Array {
+  protected override observe({ ground, boxes, player }: SokobanLevel): Uint8Array {
     return Uint8Array.from(ground, (kind, cell) => {
       if (kind === "wall") return 0;
       const onTarget = kind === "target" ? 1 : 0;
@@ -61,11 +61,11 @@ export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
     });
   }
 
-  protected override describe(level: Level): Info {
+  protected override describe(level: SokobanLevel): Info {
     return { boxesOnTarget: countBoxesOnTarget(level) };
   }
 
-  protected override advance(level: Level, action: number): TaskStep<Level> {
+  protected override advance(level: SokobanLevel, action: number): TaskStep<SokobanLevel> {
     const state = applyMove(level, action);
     const boxesGained = countBoxesOnTarget(state) - countBoxesOnTarget(level);
     const isSolved = countBoxesOnTarget(state) === state.boxes.length;
@@ -87,7 +87,7 @@ function createSokobanText(size: number): TextInterface<Uint8Array, number> {
 }
 
 /** Returns the level that an observation shows. */
-function readLevel(cells: Uint8Array): Level {
+function readLevel(cells: Uint8Array): SokobanLevel {
   const indices = [...cells.keys()];
   return {
     size: Math.sqrt(cells.length),

@@ -1,6 +1,6 @@
 import type { Tokenizer } from "../../models/text/index.js";
 import { runStepsWithPauses } from "../../core/steps.js";
-import { LruCache } from "../cache/lru-cache.js";
+import { LruCache } from "../../core/lru-cache.js";
 import type { ByteAutomaton } from "./automaton/byte-automaton.js";
 import { ChoiceConstraint } from "./choice-constraint.js";
 import type { CompiledConstraint } from "./compiled-constraint.js";

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import { LruCache } from "../cache/lru-cache.js";
+import { LruCache } from "../../core/lru-cache.js";
 import type { CompiledConstraint, ConstraintCursor } from "./compiled-constraint.js";
 import type { TokenAutomaton } from "./token-automaton.js";
 import type { TextStart } from "./vocabulary.js";

@@ -18,7 +18,7 @@ const MAX_CACHED_TOKENS = 4_000_000;
 
 /**
  * The texts of a byte automaton as tokens of a vocabulary: the tokens that may follow a state, and the states they lead to. The
- * states are those of the byte automaton, one for the start of a text, and one after the end token. The tokens allowed in a state
+ * states are the states of the byte automaton, one for the start of a text, and one after the end token. The tokens allowed in a state
  * are computed on first use and cached.
  */
 export class TokenAutomaton {

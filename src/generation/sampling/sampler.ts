@@ -8,7 +8,7 @@ import { DecodeSession } from "../cache/decode-session.js";
 import { RunningSequence } from "./running-sequence.js";
 import { PrefixCache } from "../cache/prefix-cache.js";
 import type { FinishReason, SampleOutput, SampleRequest, ScoredTokens } from "./sample-request.js";
-import { KvCacheRows, type CacheRow } from "../cache/kv-cache-rows.js";
+import { KvCacheRows, type CacheRow } from "./kv-cache-rows.js";
 import { DecodeStep } from "./decode-step.js";
 import { planStep, type RowPlan } from "./step-plan.js";
 
@@ -189,7 +189,7 @@ export class Sampler {
     const { context } = sequence;
     const { tokens } = this.prefixCache;
     if (tokens.length === 0) return true;
-    // The last token is always processed: its logits are those of the next token.
+    // The last token is always processed: its logits predict the next token.
     const isLonger = context.length > tokens.length;
     return this.canSharePrefix(sequence) && isLonger && sharedPrefixLength(tokens, context) === tokens.length;
   }

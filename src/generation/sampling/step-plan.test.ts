@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CacheRow } from "../cache/kv-cache-rows.js";
+import type { CacheRow } from "./kv-cache-rows.js";
 import type { NewTokens } from "../../models/graphs/frozen-states.js";
 import { RunningSequence } from "./running-sequence.js";
 import { planStep, type ActiveRow } from "./step-plan.js";

@@ -1,7 +1,7 @@
 import { getRopeRegime } from "../../engine/nn/rope.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import type { FrozenStates } from "../../models/graphs/frozen-states.js";
-import type { CacheRow } from "../cache/kv-cache-rows.js";
+import type { CacheRow } from "./kv-cache-rows.js";
 import type { RunningSequence } from "./running-sequence.js";
 
 /**

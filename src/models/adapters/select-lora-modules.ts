@@ -54,7 +54,9 @@ function checkLoraConfig(lora: LoraConfig): void {
   if (invalidLayer !== undefined)
     throw invalidArgument(`\`layersToTransform\` must be integers >= 0, got ${invalidLayer}.`);
   if (layers.length === 0 && lora.layersPattern.length > 0)
-    throw invalidArgument("`layersPattern` names the list of layers for `layersToTransform`. Set that, too.");
+    throw invalidArgument(
+      "`layersPattern` names the list of layers for `layersToTransform`. Also set `layersToTransform`.",
+    );
   if (layers.length > 0 && typeof targets === "string" && targets !== "all-linear")
     throw invalidArgument(
       "`layersToTransform` requires `targetModules` to be a list or all-linear, got a pattern. Select the layers in the pattern.",

@@ -114,7 +114,7 @@ describe("buildLegacyRope", () => {
 });
 
 describe("defaults", () => {
-  it("are those of Transformers' classes for a config with only a model_type", () => {
+  it("equal Transformers' classes for a config with only a model_type", () => {
     const keys = [
       "vocabSize",
       "hiddenSize",

@@ -1,6 +1,7 @@
 import { createHash, fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
 import { corruptFileError, toReadError, toWriteError } from "./file-errors.js";
+import { hasHash } from "./verified-files.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
 
 /** Lists the SHA-256 of a folder's files in the format of `sha256sum`, which checks it with `sha256sum -c SHA256SUMS`. */
@@ -35,40 +36,47 @@ export async function addAllChecksums(folder: string): Promise<void> {
 }
 
 /**
- * Compares the files of a folder with their checksums; does nothing in a folder without checksums, such as one of another tool.
+ * Compares the files of a folder with their checksums, large ones once after each change; does nothing in a folder without
+ * checksums, such as one of another tool.
  * @throws FILE_CORRUPT for a file that is missing or has other contents, FILE_READ_FAILED
  */
 export async function verifyChecksums(folder: string): Promise<void> {
   const checksums = (await readChecksums(folder)) ?? new Map<string, string>();
-  for (const [name, hash] of checksums) await verifyFile(folder, name, hash, EDITED_ADVICE);
+  for (const [name, hash] of checksums) await verifyFile(folder, name, hash);
 }
 
-/** As `verifyChecksums`, for a folder that must have checksums of all of its files. @throws FILE_CORRUPT, FILE_READ_FAILED */
+/** As `verifyChecksums`, always, for a folder that must have checksums of all of its files. @throws FILE_CORRUPT, FILE_READ_FAILED */
 export async function verifyAllChecksums(folder: string): Promise<void> {
   const checksums = await readChecksums(folder);
   if (checksums === undefined) throw corruptFileError(folder, `it has no ${CHECKSUMS_NAME}`);
   const unknown = (await listFiles(folder)).find((name) => !checksums.has(name));
   if (unknown !== undefined) throw corruptFileError(fs.join(folder, unknown), `it is not listed in ${CHECKSUMS_NAME}`);
-  for (const [name, hash] of checksums) await verifyFile(folder, name, hash);
+  const hasHashNow = async (path: string, expected: string) => (await hashFile(path)) === expected;
+  for (const [name, hash] of checksums) await verifyFile(folder, name, hash, { check: hasHashNow, advice: "" });
 }
 
 /** Compares one file with its checksum in the file's folder, if there is one. @throws FILE_CORRUPT, FILE_READ_FAILED */
 export async function verifyChecksum(path: string): Promise<void> {
   const folder = fs.dirname(path);
   const hash = (await readChecksums(folder))?.get(fs.basename(path));
-  if (hash !== undefined) await verifyFile(folder, fs.basename(path), hash, EDITED_ADVICE);
+  if (hash !== undefined) await verifyFile(folder, fs.basename(path), hash);
 }
 
-async function verifyFile(folder: string, name: string, hash: string, advice?: string): Promise<void> {
+async function verifyFile(
+  folder: string,
+  name: string,
+  hash: string,
+  { check = async (path: string, expected: string) => hasHash(path, expected, hashFile), advice = EDITED_ADVICE } = {},
+): Promise<void> {
   const path = fs.join(folder, name);
-  const found = await hashFile(path).catch((error: unknown) => {
+  const isIntact = await check(path, hash).catch((error: unknown) => {
     const readError = toReadError(path, error);
     if (readError.code !== "FILE_NOT_FOUND") throw readError;
     throw corruptFileError(path, `it is listed in ${CHECKSUMS_NAME} and missing`);
   });
-  if (found === hash) return;
+  if (isIntact) return;
   const error = corruptFileError(path, `its SHA-256 is not the one in ${CHECKSUMS_NAME}`);
-  throw advice === undefined ? error : new LlamaGymError(error.code, `${error.message} ${advice}`);
+  throw new LlamaGymError(error.code, `${error.message} ${advice}`.trimEnd());
 }
 
 /** Returns the checksums in a folder by file name; undefined without any. @throws FILE_CORRUPT, FILE_READ_FAILED */

@@ -1,6 +1,7 @@
 import { fs, system } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
-import { FileLock, type LockOwner } from "./file-lock.js";
+import { FileLock, STALE_AFTER_MS, type LockOwner } from "./file-lock.js";
+import { hasProcessEnded } from "./process-identity.js";
 
 /** Name of the lock file in a folder that a process writes to. */
 export const LOCK_FILE = ".lock";
@@ -23,6 +24,11 @@ export class FolderLock {
     const lock = await FileLock.tryAcquire(lockFile);
     if (lock instanceof FileLock) return new FolderLock(folder, lock, created);
     throw new LlamaGymError("FOLDER_IN_USE", describeHolder(folder, lockFile, lock));
+  }
+
+  /** Aborts soon after the folder was deleted, moved or replaced. */
+  get lost(): AbortSignal {
+    return this.lock.lost;
   }
 
   /** Checks that the folder is still the one that was locked. @throws FILE_WRITE_FAILED if it was deleted, moved or replaced. */
@@ -57,15 +63,15 @@ async function listMissingFolders(path: string): Promise<string[]> {
 }
 
 function describeHolder(folder: string, lockFile: string, owner: LockOwner | undefined): string {
-  if (owner === undefined)
-    return `${folder} is in use: ${lockFile} is unreadable. Delete that file if no process writes to the folder.`;
+  const takeover = `A lock without a sign of life for ${STALE_AFTER_MS / 1000} s is taken over.`;
+  if (owner === undefined) return `${folder} is in use: ${lockFile} is unreadable. ${takeover}`;
   const { pid, host, since } = owner;
-  if (host === system.hostname && pid === system.pid)
+  if (hasProcessEnded(owner) === false && pid === system.pid)
     return `${folder} is in use by this process since ${since}. Close that run first, or choose another folder.`;
   const advice =
-    host === system.hostname
-      ? "Wait for it or stop it, or choose another folder."
-      : `Stop it there, or choose another folder. If that process no longer exists, delete ${lockFile}.`;
+    hasProcessEnded(owner) === undefined
+      ? `Stop it there, or choose another folder. ${takeover}`
+      : "Wait for it or stop it, or choose another folder.";
   return `${folder} is in use by process ${pid} on ${host} since ${since}. ${advice}`;
 }
 

@@ -4,7 +4,7 @@ import { system } from "#platform";
 export interface ProcessIdentity {
   readonly pid: number;
   readonly host: string;
-  readonly bootId: string;
+  readonly pidNamespace: string;
   /** "" where it is unknown. */
   readonly processStart: string;
 }
@@ -12,13 +12,16 @@ export interface ProcessIdentity {
 let identity: ProcessIdentity | undefined;
 
 export function getProcessIdentity(): ProcessIdentity {
-  const { pid, hostname: host, bootId } = system;
-  return (identity ??= { pid, host, bootId, processStart: system.getProcessStart(pid) });
+  const { pid, hostname: host, pidNamespace } = system;
+  return (identity ??= { pid, host, pidNamespace, processStart: system.getProcessStart(pid) });
 }
 
-/** Whether a process has certainly ended; false for one of another host, which cannot be seen from here. */
-export function hasProcessEnded({ pid, host, bootId, processStart }: ProcessIdentity): boolean {
-  if (host !== system.hostname) return false;
-  if (bootId !== system.bootId || !system.isProcessRunning(pid)) return true;
+/**
+ * Whether a process has ended; undefined for one that cannot be seen from here: of another host, container or boot. Containers
+ * may have one host name.
+ */
+export function hasProcessEnded({ pid, host, pidNamespace, processStart }: ProcessIdentity): boolean | undefined {
+  if (host !== system.hostname || pidNamespace !== system.pidNamespace) return undefined;
+  if (!system.isProcessRunning(pid)) return true;
   return processStart !== "" && processStart !== system.getProcessStart(pid);
 }

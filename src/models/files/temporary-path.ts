@@ -3,21 +3,30 @@ import { getProcessIdentity } from "./process-identity.js";
 
 const OWNER = /^(\d+)-([\da-f]{8})-([\da-f]{8})-/;
 const SUFFIX = ".partial";
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 const hash = (text: string) => createHash("sha256").update(text).hex().slice(0, 8);
 
-/** Returns a name of this process to begin names of its temporary files with: its id, its host and its start. */
+const hashPlace = (host: string, pidNamespace: string) => hash(`${host} ${pidNamespace}`);
+
+/** Returns a name of this process to begin names of its temporary files with: its id, where its id is valid, and its start. */
 export function getOwnerName(): string {
-  const { pid, host, bootId, processStart } = getProcessIdentity();
-  return `${pid}-${hash(host)}-${hash(bootId + processStart)}-`;
+  const { pid, host, pidNamespace, processStart } = getProcessIdentity();
+  return `${pid}-${hashPlace(host, pidNamespace)}-${hash(processStart)}-`;
 }
 
-/** Whether the process that a name begins with ran on this host and has ended. */
-export function hasOwnerEnded(name: string): boolean {
-  const [, pidText, host, start] = OWNER.exec(name) ?? [];
-  if (host !== hash(system.hostname)) return false;
+/**
+ * Whether the process that a name begins with has left the file or folder behind: it has ended, or it cannot be seen from here
+ * (as in `hasProcessEnded`) and the last change is some days ago.
+ */
+export async function isLeftover(path: string, owner: string, maxAgeDays = 1): Promise<boolean> {
+  const [, pidText, place, start] = OWNER.exec(owner) ?? [];
+  if (pidText === undefined) return false;
   const pid = Number(pidText);
-  return !system.isProcessRunning(pid) || start !== hash(system.bootId + system.getProcessStart(pid));
+  if (place === hashPlace(system.hostname, system.pidNamespace))
+    return !system.isProcessRunning(pid) || start !== hash(system.getProcessStart(pid));
+  const status = await fs.stat(path).catch(() => undefined);
+  return status !== undefined && Date.now() - status.modifiedMs > maxAgeDays * DAY_MS;
 }
 
 /** Returns the name under which this process writes a file or folder before it is complete, next to its final path. */
@@ -26,13 +35,14 @@ export function getTemporaryPath(path: string): string {
   return fs.join(fs.dirname(path), `.${fs.basename(path)}.${getOwnerName()}${random}${SUFFIX}`);
 }
 
-/** Removes what killed processes of this host left under temporary names in a folder, only those of `path` if it is given. */
+/** Removes what killed processes left under temporary names in a folder, only those of `path` if it is given. */
 export async function removeAbandonedFiles(folder: string, path?: string): Promise<void> {
   const prefix = path === undefined ? "." : `.${fs.basename(path)}.`;
   const names = await fs.list(folder).catch(() => []);
   for (const name of names) {
     if (!name.startsWith(prefix) || !name.endsWith(SUFFIX)) continue;
     const owner = name.slice(name.lastIndexOf(".", name.length - SUFFIX.length - 1) + 1);
-    if (hasOwnerEnded(owner)) await fs.remove(fs.join(folder, name)).catch(() => undefined);
+    const abandoned = fs.join(folder, name);
+    if (await isLeftover(abandoned, owner)) await fs.remove(abandoned).catch(() => undefined);
   }
 }

@@ -22,7 +22,7 @@ import { FROZEN_STATES, positionInputs } from "./sequence-graph.js";
  * Builds the graph of a decoding step or a prefill: new tokens attend to a prefix shared by all rows, to the row's
  * cache, and to one another. Inputs other than the tokens: prefix_key_i and prefix_value_i [1, heads, prefix, width],
  * cache_key_i and cache_value_i [1, heads, rows, capacity, width], the positions of each, and "select", the indices of
- * the tokens to score; "select_constrained" are those of which only the logits of "head_tokens" are needed. Outputs: key_i and
+ * the tokens to score; "select_constrained" selects the tokens of which only the logits of "head_tokens" are needed. Outputs: key_i and
  * value_i [tokens, heads * width] of the new tokens; of the selected tokens logits, raw probabilities and probabilities at a
  * temperature [selected, vocabulary], constrainedLogits [constrained, head_tokens], and values [selected + constrained] if
  * `computeValues` returns them.

@@ -13,7 +13,7 @@ import {
 
 /** Items, such as turns or examples, that go through the model in one forward and backward pass. */
 export interface MicroBatch extends PrefixLayout {
-  /** Indices of the items; `positions` are those of their sequences, in this order. */
+  /** Indices of the items; `positions` has the positions of their sequences, in this order. */
   readonly indices: readonly number[];
 }
 
@@ -142,7 +142,7 @@ function cutsToTry(lengths: readonly number[]): Set<number> {
 }
 
 /**
- * Orders families of items by their number of items, then by length, because attention pads groups to the largest, too.
+ * Orders families of items by their number of items, then by length, because attention also pads groups to the largest.
  * A family's items share at least half of their tokens.
  */
 function orderByLength(

@@ -241,7 +241,7 @@ export class TrainingGraph {
 
   /**
    * Computes the loss of a batch and writes its gradients to the model's gradient buffer or, with `accumulate`, adds
-   * them. `inputs` are those of the loss.
+   * them. `inputs` are the inputs of the loss.
    *
    * @throws INVALID_ARGUMENT for a model with dropout without a random stream.
    */

@@ -1,11 +1,13 @@
 import { fs, system } from "#platform";
 import { getSystemErrorCode } from "../files/file-errors.js";
-import { getOwnerName, hasOwnerEnded } from "../files/temporary-path.js";
+import { getOwnerName, isLeftover } from "../files/temporary-path.js";
 import type { WeightLocation } from "../../engine/graph/index.js";
 import { releaseMemory } from "../../engine/runtime/release-memory.js";
 
 const FOLDER_PREFIX = "llamagym-weights-";
 const FILE_NAME = "weights.bin";
+/** Age of a folder of a process that cannot be seen from here, such as one of another container, above which it is removed. */
+const MAX_AGE_DAYS = 14;
 
 /** Alignment of tensors that sessions map. */
 const ALIGNMENT = 4096;
@@ -90,7 +92,9 @@ async function writeParts(
 async function removeStaleFolders(): Promise<void> {
   const names = await fs.list(system.tempFolder).catch((): string[] => []);
   for (const name of names) {
-    if (name.startsWith(FOLDER_PREFIX) && hasOwnerEnded(name.slice(FOLDER_PREFIX.length)))
-      await fs.remove(fs.join(system.tempFolder, name)).catch(() => {});
+    if (!name.startsWith(FOLDER_PREFIX)) continue;
+    const folder = fs.join(system.tempFolder, name);
+    if (await isLeftover(folder, name.slice(FOLDER_PREFIX.length), MAX_AGE_DAYS))
+      await fs.remove(folder).catch(() => {});
   }
 }

@@ -1,6 +1,6 @@
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 
-/** Values in float32 that a forward and backward pass may keep for its gradients: some 2 GB. */
+/** Values in float32 that a forward and backward pass may keep for its gradients: about 2 GB. */
 const MAX_ACTIVATIONS = 2 ** 29;
 /** What a token is reckoned to keep, for each layer and width. */
 const ACTIVATIONS_PER_TOKEN = 30;
@@ -10,7 +10,7 @@ const MIN_TOKENS = 256;
 /** A small model's longer passes leave the processor's cache: of the embedded model, an update takes an eighth longer. */
 const MAX_TOKENS = 2048;
 
-/** Tokens of a forward and backward pass that takes at most some 2 GB, and no longer for its length. */
+/** Returns how many tokens to put in one forward and backward pass: as many as fit in about 2 GB, but no more than make a pass faster. */
 export function defaultMicroBatchTokens({ hiddenSize, layers }: DecoderConfig): number {
   const affordable = Math.floor(MAX_ACTIVATIONS / (ACTIVATIONS_PER_TOKEN * hiddenSize * layers.length));
   return Math.min(MAX_TOKENS, Math.max(MIN_TOKENS, affordable));

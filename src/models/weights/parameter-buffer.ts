@@ -58,15 +58,20 @@ export class ParameterBuffer {
     return subview(this.zerosBuffer, 0, shape);
   }
 
-  /** Returns consecutive parameters as groups, with the learning-rate factor of each parameter. */
-  groupBy(learningRateFactor: (name: string) => number): readonly ParameterGroup[] {
+  /**
+   * Returns consecutive parameters as groups, with the learning-rate factor of each parameter, by default 1. With weight decay, only
+   * matrices decay, as in Transformers: neither biases nor weights of norms.
+   */
+  groupBy(weightDecay: number, learningRateFactor: (name: string) => number = () => 1): readonly ParameterGroup[] {
     const groups: ParameterGroup[] = [];
     for (const [name, { offset, shape }] of this.slices) {
       const factor = learningRateFactor(name);
+      const isDecayed = weightDecay === 0 || shape.length > 1;
       const last = groups.at(-1);
       const count = countElements(shape);
-      if (last?.learningRateFactor === factor) groups[groups.length - 1] = { ...last, count: last.count + count };
-      else groups.push({ offset, count, learningRateFactor: factor });
+      if (last?.learningRateFactor === factor && last.isDecayed === isDecayed)
+        groups[groups.length - 1] = { ...last, count: last.count + count };
+      else groups.push({ offset, count, learningRateFactor: factor, isDecayed });
     }
     return groups;
   }

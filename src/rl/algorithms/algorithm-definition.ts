@@ -15,6 +15,14 @@ export interface UpdateConfig {
   readonly valueHeadLearningRate?: number | undefined;
   /** Default "constant". */
   readonly lrSchedulerType?: ScheduleName;
+  /** Optimizer steps of linear warm-up, after which the schedule begins. Default 0. */
+  readonly warmupSteps?: number;
+  /** Default 0; not on biases and norms. */
+  readonly weightDecay?: number;
+  /** Default 0.9, 0.999 and 1e-8. */
+  readonly adamBeta1?: number;
+  readonly adamBeta2?: number;
+  readonly adamEpsilon?: number;
   /** Default no clipping. */
   readonly maxGradNorm?: number | undefined;
   /** Turns of an optimizer step; all turns of the update by default. */

@@ -1,7 +1,7 @@
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
 import { isValueHeadParameter } from "../../engine/nn/value-head.js";
-import { scheduleFactor } from "../../engine/optim/schedule.js";
+import { scheduleFactor, warmupScheduleFactor } from "../../engine/optim/schedule.js";
 import type { Tensor } from "../../engine/tensor/tensor.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
@@ -40,7 +40,7 @@ type Definition<Options extends object, Config, State> = AlgorithmDefinition<Set
 
 /** Progress of the schedules: factors of the learning rate and of the entropy bonus. */
 interface ScheduleFactors {
-  readonly learningRate: number;
+  readonly learningRate: (step: number) => number;
   readonly entropy: number;
 }
 
@@ -103,14 +103,19 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   ): Promise<PolicyLearner<Options, Config, State>> {
     checkModel(model, algorithm, config);
     const { learningRate, maxGradNorm = Infinity, valueHeadLearningRate = learningRate } = config;
+    const { weightDecay = 0, adamBeta1: beta1 = 0.9, adamBeta2: beta2 = 0.999, adamEpsilon: epsilon = 1e-8 } = config;
     const headFactor = learningRate === 0 ? 1 : valueHeadLearningRate / learningRate;
     const { microBatchTokens, frozenStates } = context;
     const updater = new PolicyUpdater(model, {
       ...createMicroBatchLoss(algorithm, config),
       optimizer: {
         learningRate,
+        weightDecay,
+        beta1,
+        beta2,
+        epsilon,
         maxGradNorm,
-        groups: model.parameters.groupBy((name) => (isValueHeadParameter(name) ? headFactor : 1)),
+        groups: model.parameters.groupBy(weightDecay, (name) => (isValueHeadParameter(name) ? headFactor : 1)),
       },
       microBatchTokens,
       frozenStates,
@@ -144,7 +149,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const { scored, hasSignal, result, turns } = prepared;
     if (result.state !== undefined) this.state = result.state;
     const outcomes = await this.train(prepared, {
-      learningRate: scheduleFactor(config.lrSchedulerType ?? "constant", progress),
+      learningRate: this.learningRateFactor(progress),
       entropy: scheduleFactor(config.entropySchedulerType ?? "constant", progress),
     });
     this.outcomes.set(prepared, outcomes);
@@ -225,6 +230,20 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     return scored.flatMap((trajectory, i) => (hasReward(trajectory) && (hasSignal[i] || !isFiltered) ? [i] : []));
   }
 
+  /**
+   * Returns a function of the optimizer's steps so far: the learning rate rises in the warm-up, and follows the schedule over the rest
+   * of the run, as in Transformers. The run's steps are estimated from its progress.
+   */
+  private learningRateFactor(progress: number): (step: number) => number {
+    const { lrSchedulerType = "constant", warmupSteps = 0 } = this.config;
+    if (warmupSteps === 0) {
+      const factor = scheduleFactor(lrSchedulerType, progress);
+      return () => factor;
+    }
+    const totalSteps = progress === 0 ? Infinity : this.updater.steps / progress;
+    return (step) => warmupScheduleFactor({ kind: lrSchedulerType, warmupSteps, totalSteps }, step);
+  }
+
   /** Takes all optimizer steps of an update. */
   private async train(
     { trajectories, turns }: PreparedUpdate<State>,
@@ -240,7 +259,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
         const samples = turnIndices.flatMap((i) => turns[i] ?? []);
         if (samples.length === 0) continue;
         const totals = minibatchTotals(samples, turnIndices.length, meanTokens, factors.entropy);
-        const outcome = await this.step(samples, totals, factors.learningRate);
+        const outcome = await this.step(samples, totals, factors.learningRate(this.updater.steps));
         outcomes.push(outcome);
         if (outcome.isLast) return outcomes;
       }

@@ -1,3 +1,4 @@
+import { createHash } from "#platform";
 import { readRows } from "./read-rows.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
@@ -31,6 +32,14 @@ const RESERVED_COLUMNS = ["prompts", "completions", "completionIds"];
 /** Rows that one error message lists at most. */
 const MAX_LISTED = 3;
 
+/** Options of `loadPromptDataset`. */
+export interface PromptDatasetOptions {
+  /** Further variables of the chat template, for prompts of messages. */
+  readonly chatTemplateKwargs?: Readonly<Record<string, unknown>>;
+  /** Name of the dataset in messages. Default "trainDataset". */
+  readonly name?: string;
+}
+
 /**
  * Loads a dataset of rows or from a JSONL, JSON or CSV file, and tokenizes its prompts.
  * @throws FILE_NOT_FOUND, FILE_CORRUPT (file) or INVALID_ARGUMENT (rows) for a row without a prompt, and
@@ -40,12 +49,13 @@ export async function loadPromptDataset(
   dataset: string | readonly PromptRow[],
   model: LanguageModel,
   maxCompletionLength: number,
+  { chatTemplateKwargs, name: datasetName = "trainDataset" }: PromptDatasetOptions = {},
 ): Promise<readonly EncodedRow[]> {
-  const rows = typeof dataset === "string" ? await readRowsFromFile(dataset) : readInlineRows(dataset);
-  const name = typeof dataset === "string" ? dataset : "trainDataset";
+  const rows = typeof dataset === "string" ? await readRowsFromFile(dataset) : readInlineRows(dataset, datasetName);
+  const name = typeof dataset === "string" ? dataset : datasetName;
   if (rows.length === 0)
     throw invalidArgument(`${name} has no rows. Each update needs prompts: add a row with a prompt.`);
-  const renderer = new PromptRenderer(model.tokenizer);
+  const renderer = new PromptRenderer(model.tokenizer, "", chatTemplateKwargs);
   const encoded = rows.map(({ row, name }) => ({ row, name, tokens: encodePrompt(renderer, row.prompt, name) }));
   const { maxPositions } = model.causalLM.config;
   const tooLong = encoded.filter(({ tokens }) => tokens.length + maxCompletionLength > maxPositions);
@@ -61,14 +71,30 @@ export async function loadPromptDataset(
   return encoded;
 }
 
+/** Returns a hash of rows, by which a resumed run recognizes them. */
+export function hashRows(rows: readonly EncodedRow[]): string {
+  const hash = createHash("sha256");
+  for (const { row, tokens } of rows) hash.update(`${tokens.join()} ${stringifyColumns(row)}\n`);
+  return hash.hex();
+}
+
+/** Formats the columns of a row; those of a program may not be JSON. */
+function stringifyColumns(row: PromptRow): string {
+  try {
+    return JSON.stringify(row);
+  } catch {
+    return "";
+  }
+}
+
 async function readRowsFromFile(path: string): Promise<readonly NamedRow[]> {
   const { values } = await readRows(path, {}, (fields, name) => ({ row: checkRow(fields), name }));
   return values;
 }
 
-function readInlineRows(rows: readonly PromptRow[]): NamedRow[] {
+function readInlineRows(rows: readonly PromptRow[], datasetName: string): NamedRow[] {
   return rows.map((row, i) => {
-    const name = `row ${i} of trainDataset`;
+    const name = `row ${i} of ${datasetName}`;
     try {
       return { row: checkRow(row), name };
     } catch (error) {

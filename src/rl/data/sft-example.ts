@@ -45,7 +45,7 @@ export interface ExampleOptions {
 }
 
 /**
- * Tokenizes an example. Loss tokens are those of the assistant's messages with their end tokens, or of the completion; without
+ * Tokenizes an example. The assistant's messages with their end tokens, or the completion, have the loss tokens; without
  * `assistantOnlyLoss` all tokens but those of messages whose weight is 0. `getTokenizer` is called only for text.
  * @throws INVALID_ARGUMENT for a mask of the wrong length, for a token that the model does not have and for an answer that the chat
  * template's text does not show, and the errors of the chat template.

@@ -1,6 +1,6 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { sampleIndex } from "../../core/random/sample-index.js";
-import { CompletionCache, MAX_SMALL_VOCABULARY } from "../../generation/cache/completion-cache.js";
+import { CompletionCache, MAX_SMALL_VOCABULARY } from "../../generation/sampling/completion-cache.js";
 import type { Completion } from "../../generation/completion.js";
 import type { ChoiceConstraint } from "../../generation/constraints/choice-constraint.js";
 import type { CompiledConstraint } from "../../generation/constraints/compiled-constraint.js";

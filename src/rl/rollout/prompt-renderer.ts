@@ -1,6 +1,6 @@
 import { Conversation, supportsSystemRole, type ChatMessage, type Tokenizer } from "../../models/text/index.js";
-import { LruCache, sizeByKey } from "../../generation/cache/lru-cache.js";
-import { FALLBACK_CHAT_TEMPLATE } from "./fallback-chat-template.js";
+import { LruCache, sizeByKey } from "../../core/lru-cache.js";
+import { FALLBACK_CHAT_TEMPLATE } from "../../models/text/fallback-chat-template.js";
 
 /** Maximum number of cached single-turn prompts; observations recur often in small tasks. */
 const MAX_CACHED_PROMPTS = 4096;
@@ -15,6 +15,8 @@ export class PromptRenderer {
   constructor(
     readonly tokenizer: Tokenizer,
     private readonly completionPrefix = "",
+    /** Further variables of the chat template. */
+    private readonly variables?: Readonly<Record<string, unknown>>,
   ) {
     this.hasTemplate = tokenizer.chatTemplates.size > 0;
     this.supportsSystemRole = !this.hasTemplate || supportsSystemRole(tokenizer);
@@ -32,7 +34,8 @@ export class PromptRenderer {
   }
 
   private get templateOptions() {
-    return this.hasTemplate ? {} : { chatTemplate: FALLBACK_CHAT_TEMPLATE };
+    const { variables } = this;
+    return this.hasTemplate ? { variables } : { variables, chatTemplate: FALLBACK_CHAT_TEMPLATE };
   }
 
   /** Returns the messages of a system prompt and the first observation; one message if the template has no system role. */

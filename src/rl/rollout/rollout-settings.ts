@@ -122,7 +122,7 @@ export interface InvalidActionPolicy<Observation = unknown, Action = unknown> ex
   readonly fallback: "error" | FallbackMethod<Observation, Action>["fallback"];
 }
 
-/** Whether completions come with the tokens that filters kept. A repetition penalty changes probabilities, too. */
+/** Whether completions come with the tokens that filters kept. A repetition penalty also changes probabilities. */
 export function recordsKeptTokens({ sampling, trainedDistribution: trained }: SampledDistribution): boolean {
   const isTruncated = sampling.temperature > 0 && filtersTokens(sampling);
   return isTruncated && sampling.repetitionPenalty === 1 && trained === "sampled";

@@ -1,5 +1,5 @@
 import type { TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
-import type { Alternative } from "../tracking/rollouts/rollout-record.js";
+import type { RecordedAlternative } from "../tracking/rollouts/rollout-record.js";
 
 /** Allowed tokens of which the most probable are recorded. */
 const MAX_ALTERNATIVES = 10;
@@ -12,7 +12,7 @@ export interface DistributionSummary {
   /** In nats; null without a distribution. */
   readonly entropy: number | null;
   /** The most probable tokens; without a distribution, the first allowed ones. */
-  readonly alternatives: readonly Alternative[];
+  readonly alternatives: readonly RecordedAlternative[];
 }
 
 /** Summaries of the distributions of a recording, each computed once: turns with equal prompts share theirs. */

@@ -222,7 +222,7 @@ class TrainLoop<Rollout, Batch> {
     onEvaluation?.(metrics, state);
   }
 
-  /** Saves the last update after user code failed. Returns the code's error, also where saving fails, too. */
+  /** Saves the last update after user code has thrown. Returns the original error even if saving fails. */
   private async saveAfterFailure(error: unknown): Promise<unknown> {
     await this.save({ dropRollout: true }).catch(() => {});
     return error;

@@ -1,7 +1,7 @@
 import { BabyAiEnv } from "../../../src/envs/baby-ai/baby-ai.js";
 import type { BabyAiObservation } from "../../../src/envs/baby-ai/view.js";
 import type { MixedKind } from "../../../src/envs/baby-ai/mixed-levels.js";
-import { readScene, VIEW_SIZE, type Scene } from "../../../src/envs/baby-ai/view.js";
+import { readScene, VIEW_SIZE, type GridScene } from "../../../src/envs/baby-ai/view.js";
 import { COLORS, DOOR_STATES, WALL, type World } from "../../../src/envs/baby-ai/world.js";
 import type { Comparison } from "./comparison.js";
 
@@ -76,7 +76,7 @@ function compareView(where: string, { image }: BabyAiObservation, sentences: str
 }
 
 /** The facts of a scene in the order of BabyAI-Text's sentences. */
-function listFacts({ carrying, walls, things }: Scene): unknown[] {
+function listFacts({ carrying, walls, things }: GridScene): unknown[] {
   const { ahead, left, right } = walls;
   const wallFacts = [
     ["wall", ahead, 0],

@@ -6,7 +6,7 @@ import { defineCommand } from "../options/define-command.js";
 export const mergeCommand = defineCommand({
   name: "merge",
   description:
-    "Merges a LoRA adapter into its base model and saves a model folder, which Transformers opens, too: the short form of export --format merged.",
+    "Merges a LoRA adapter into its base model and saves a model folder, which Transformers also opens: the short form of export --format merged.",
   examples: [
     { description: "Merge the result of a run", args: "merge runs/sft --output models/sft" },
     { description: "Try the merged model", args: "generate --model models/sft" },

@@ -2,7 +2,8 @@ import { boolean } from "../../../core/settings.js";
 import { supportedModelTypes } from "../../../models/architectures/index.js";
 import { modelFamily, registeredModels, type RegisteredModel } from "../../../models/registry/index.js";
 import { availableMemory } from "../../runs/estimate-run-memory.js";
-import { formatBytes, formatTable } from "../display/format-table.js";
+import { formatTable } from "../display/format-table.js";
+import { formatBytes } from "../../../core/format.js";
 import { defineCommand } from "../options/define-command.js";
 import type { Reporter } from "../reporter.js";
 

@@ -40,11 +40,9 @@ type Args = Partial<GivenSettings<SettingTable> & PromptRunOptions> & {
   readonly dashboard?: boolean;
 };
 
-/** Defines the command that trains on prompts with an algorithm. */
-function definePromptCommand(algorithm: PromptAlgorithm): Command {
-  const settings = promptRunSettingsOf(algorithm);
-  const { title } = algorithms[algorithm];
-  const commandOptions = defineSettings(
+/** Options of the command that are not settings of the run. */
+function createCommandOptions(algorithm: PromptAlgorithm, settings: SettingTable) {
+  return defineSettings(
     {
       config: text({
         short: "c",
@@ -66,6 +64,13 @@ function definePromptCommand(algorithm: PromptAlgorithm): Command {
     },
     { group: "Run", common: true },
   );
+}
+
+/** Defines the command that trains on prompts with an algorithm. */
+function definePromptCommand(algorithm: PromptAlgorithm): Command {
+  const settings = promptRunSettingsOf(algorithm);
+  const { title } = algorithms[algorithm];
+  const commandOptions = createCommandOptions(algorithm, settings);
   return defineCommand<SettingTable>({
     name: algorithm,
     description: `Trains a language model on prompts with reward functions by ${title}. The run folder holds everything needed to resume or generate.`,

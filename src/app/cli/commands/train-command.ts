@@ -2,9 +2,9 @@ import { defineSettings, selectSettings, text, type GivenSettings, type SettingT
 import { formatNumber } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
-import { resolveWorkers } from "../../distributed/open-transport.js";
+import { openTransport, resolveWorkers } from "../../distributed/open-transport.js";
 import { listChangeable } from "../../runs/open-run.js";
-import { resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
+import { resumeRun, startRun, type OpenTransport, type Run, type RunOptions } from "../../runs/run.js";
 import { findAlgorithm } from "../../runs/load-algorithm.js";
 import { RunEnv } from "../../runs/run-env.js";
 import { readRunConfig } from "../../../rl/train/run-config.js";
@@ -95,17 +95,18 @@ async function createCommand(args: readonly string[]): Promise<Command> {
     options: { ...commandOptions, ...settings },
     showsCommonOptions: true,
     notes: [
-      `Defaults are those of ${findAlgorithm(algorithm ?? "ppo").title}; add --algorithm NAME and --model ID to see others.`,
+      `Shows the defaults of ${findAlgorithm(algorithm ?? "ppo").title}; add --algorithm NAME and --model ID to see others.`,
       "The batch size counts turns for PPO and episodes for the other algorithms.",
     ],
     describeDefaults: (table, values) =>
       describeRunDefaults(table, Object.keys(settings), { model: values.model as string | undefined, algorithm }),
     run: async (args: Args, reporter, [name]) => {
       const workers = resolveWorkers(args);
+      const transport: OpenTransport = async (folder, run) => openTransport(workers!, folder, run);
       return trainRun(reporter, {
         command: "train",
         dashboard: args.dashboard === true,
-        open: async (hooks) => openRun(args, settings, name, { ...hooks, workers }),
+        open: async (hooks) => openRun(args, settings, name, { ...hooks, openTransport: workers && transport }),
         train,
       });
     },

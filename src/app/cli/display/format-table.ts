@@ -12,15 +12,3 @@ export function formatTable(rows: readonly (readonly string[])[], rightAligned: 
     )
     .join("\n");
 }
-
-/** Formats bytes in powers of ten: "1.5 GB". */
-export function formatBytes(bytes: number): string {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1000 && unit < units.length - 1) {
-    value /= 1000;
-    unit++;
-  }
-  return `${value < 10 && unit > 0 ? value.toFixed(1) : value.toFixed(0)} ${units[unit]}`;
-}

@@ -1,7 +1,7 @@
 import type { DownloadProgress } from "../../../models/files/index.js";
 import { fractionFields, type ProgressField } from "../../tracking/progress/progress-fields.js";
 import type { Reporter } from "../reporter.js";
-import { formatBytes } from "./format-table.js";
+import { formatBytes } from "../../../core/format.js";
 
 /** Shows the progress of downloads, all files together, until `end` is called. */
 export function reportDownloads(reporter: Reporter): {

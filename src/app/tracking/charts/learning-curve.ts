@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import { buildLinePath, buildBandPath, type Point } from "./svg-paths.js";
+import { buildLinePath, buildBandPath, type ChartPoint } from "./svg-paths.js";
 import {
   BOTTOM,
   CHARACTER_WIDTH,
@@ -81,7 +81,7 @@ function extendToZero({ low, high }: AxisRange): AxisRange {
 }
 
 function renderCurve({ x, y, low, high }: CurveSeries, color: string, xScale: Scale, yScale: Scale): string[] {
-  const points = (values: readonly number[]): Point[] => values.map((value, i) => [xScale(x[i]), yScale(value)]);
+  const points = (values: readonly number[]): ChartPoint[] => values.map((value, i) => [xScale(x[i]), yScale(value)]);
   const line = `<path class="series" stroke="${color}" d="${buildLinePath(points(y))}"/>`;
   if (low === undefined || high === undefined) return [line];
   return [`<path class="band" fill="${color}" d="${buildBandPath(points(low), points(high))}"/>`, line];

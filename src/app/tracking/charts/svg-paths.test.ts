@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildBandPath, buildLinePath, type Point } from "./svg-paths.js";
+import { buildBandPath, buildLinePath, type ChartPoint } from "./svg-paths.js";
 
 describe("buildLinePath", () => {
   it("connects the points, rounded to tenths", () => {
@@ -27,23 +27,23 @@ describe("buildLinePath", () => {
   });
 
   it("keeps the first, extreme and last points of a pixel column", () => {
-    const column: Point[] = [5, 9, 2, 4, 7, 6].map((y, index) => [3 + index / 10, y]);
+    const column: ChartPoint[] = [5, 9, 2, 4, 7, 6].map((y, index) => [3 + index / 10, y]);
     expect(buildLinePath([...column, [4, 0]])).toBe("M3 5L3.1 9L3.2 2L3.5 6L4 0");
-    const many: Point[] = Array.from({ length: 100_000 }, (_, index) => [index / 200, Math.sin(index)]);
+    const many: ChartPoint[] = Array.from({ length: 100_000 }, (_, index) => [index / 200, Math.sin(index)]);
     expect(buildLinePath(many).split("L").length).toBeLessThanOrEqual(2001);
   });
 });
 
 describe("buildBandPath", () => {
   it("encloses the area, with gaps where either line has none", () => {
-    const low: Point[] = [
+    const low: ChartPoint[] = [
       [0, 5],
       [1, 6],
       [2, NaN],
       [3, 5],
       [4, 5],
     ];
-    const high: Point[] = [
+    const high: ChartPoint[] = [
       [0, 1],
       [1, 2],
       [2, 1],

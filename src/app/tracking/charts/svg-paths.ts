@@ -1,8 +1,8 @@
 /** A position in the chart, in SVG units. */
-export type Point = readonly [x: number, y: number];
+export type ChartPoint = readonly [x: number, y: number];
 
 /** Builds the SVG path data of a line through points. Non-finite points leave gaps; isolated points become dots. */
-export function buildLinePath(points: readonly Point[]): string {
+export function buildLinePath(points: readonly ChartPoint[]): string {
   return splitAtGaps(points)
     .map((piece) => {
       const [first, ...others] = decimate(piece);
@@ -12,7 +12,7 @@ export function buildLinePath(points: readonly Point[]): string {
 }
 
 /** Builds the SVG path data of the area between two lines over the same x. Non-finite points leave gaps. */
-export function buildBandPath(low: readonly Point[], high: readonly Point[]): string {
+export function buildBandPath(low: readonly ChartPoint[], high: readonly ChartPoint[]): string {
   const pairs = high.map((top, index) =>
     isFinitePoint(top) && isFinitePoint(low[index]) ? top : ([NaN, NaN] as const),
   );
@@ -27,8 +27,8 @@ export function buildBandPath(low: readonly Point[], high: readonly Point[]): st
     .join("");
 }
 
-function splitAtGaps(points: readonly Point[]): Point[][] {
-  const pieces: Point[][] = [[]];
+function splitAtGaps(points: readonly ChartPoint[]): ChartPoint[][] {
+  const pieces: ChartPoint[][] = [[]];
   for (const point of points) {
     if (isFinitePoint(point)) pieces[pieces.length - 1].push(point);
     else pieces.push([]);
@@ -36,13 +36,13 @@ function splitAtGaps(points: readonly Point[]): Point[][] {
   return pieces.filter((piece) => piece.length > 0);
 }
 
-function isFinitePoint([x, y]: Point): boolean {
+function isFinitePoint([x, y]: ChartPoint): boolean {
   return Number.isFinite(x) && Number.isFinite(y);
 }
 
 /** Keeps the first, lowest, highest and last point of each pixel column, which does not change the picture. */
-function decimate(points: readonly Point[]): readonly Point[] {
-  const columns = new Map<number, Point[]>();
+function decimate(points: readonly ChartPoint[]): readonly ChartPoint[] {
+  const columns = new Map<number, ChartPoint[]>();
   for (const point of points) {
     const column = Math.floor(point[0]);
     const others = columns.get(column);
@@ -52,7 +52,7 @@ function decimate(points: readonly Point[]): readonly Point[] {
   return [...columns.values()].flatMap((column) => (column.length <= 4 ? column : selectExtremes(column)));
 }
 
-function selectExtremes(column: readonly Point[]): Point[] {
+function selectExtremes(column: readonly ChartPoint[]): ChartPoint[] {
   const heights = column.map(([, y]) => y);
   const lowest = heights.indexOf(Math.min(...heights));
   const highest = heights.indexOf(Math.max(...heights));
@@ -60,7 +60,7 @@ function selectExtremes(column: readonly Point[]): Point[] {
   return column.filter((_, index) => indices.has(index));
 }
 
-function formatPoint([x, y]: Point): string {
+function formatPoint([x, y]: ChartPoint): string {
   return `${roundToTenths(x)} ${roundToTenths(y)}`;
 }
 

@@ -91,7 +91,20 @@ async function* readLines(path: string): AsyncGenerator<string> {
 
 async function stat(path: string): Promise<FileInfo> {
   const status = await disk.stat(path);
-  return { isFile: status.isFile(), isFolder: status.isDirectory(), size: status.size, modifiedMs: status.mtimeMs };
+  const { size, mtimeMs: modifiedMs, ctimeMs: changedMs } = status;
+  return { isFile: status.isFile(), isFolder: status.isDirectory(), size, modifiedMs, changedMs };
+}
+
+/** Writes a byte again: utimes would set the time by the clock of this machine, not by the file server's. */
+async function touch(path: string): Promise<void> {
+  const file = await disk.open(path, "r+");
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, 0);
+    if (bytesRead === 1) await file.write(buffer, 0, 1, 0);
+    else await file.utimes(new Date(), new Date());
+  } finally {
+    await file.close();
+  }
 }
 
 const viewBytes = ({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>) =>
@@ -125,7 +138,7 @@ export const nodeFileSystem: FileSystem = {
   copy: disk.copyFile,
   symlink: (target, path) => disk.symlink(target, path),
   link: disk.link,
-  touch: (path) => disk.utimes(path, new Date(), new Date()),
+  touch,
   remove: (path) => disk.rm(path, { recursive: true, force: true }),
   removeEmptyFolder: (path) => disk.rmdir(path),
   removeSync: (path) => fs.rmSync(path, { recursive: true, force: true }),

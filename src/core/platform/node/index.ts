@@ -20,7 +20,7 @@ import type {
 } from "../ports.js";
 import { LlamaGymError } from "../../errors.js";
 import { nodeFileSystem } from "./files.js";
-import { getProcessStart, isProcessRunning, readBootId } from "./processes.js";
+import { getProcessStart, isProcessRunning, readPidNamespace } from "./processes.js";
 
 export const fs: FileSystem = nodeFileSystem;
 
@@ -86,7 +86,7 @@ export const system: System = {
     const limit = process.constrainedMemory();
     return limit > 0 ? Math.min(totalmem(), limit) : totalmem();
   },
-  bootId: readBootId(),
+  pidNamespace: readPidNamespace(),
   isProcessRunning,
   getProcessStart,
   isDebuggerAttached: () => inspectorUrl() !== undefined,

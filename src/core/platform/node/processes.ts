@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 
-/** Returns what Linux calls the id of this boot; "" on other systems, whose start times of processes are dates. */
-export function readBootId(): string {
+/** Returns Linux's ids of this boot and of the container's processes; "" on other systems, whose start times are dates. */
+export function readPidNamespace(): string {
   try {
-    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${readlinkSync("/proc/self/ns/pid")}`;
   } catch {
     return "";
   }

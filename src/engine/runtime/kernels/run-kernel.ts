@@ -65,7 +65,7 @@ export type KernelCall =
     } & SgdStep)
   /**
    * Samples a token per row from logits, raw and tempered probabilities, each [rows, vocabulary]; passes values [rows]
-   * through. With `columns`, logits are those of some tokens [rows, columns], in which all rows' `allowedTokens` are; raw
+   * through. With `columns`, logits belong to some tokens [rows, columns], in which all rows' `allowedTokens` are; raw
    * log-probabilities are then NaN.
    */
   | {
@@ -157,10 +157,23 @@ function gatherLogProbs(
   return { logProbs, topLogProbs };
 }
 
-function checkSameSize(first: BufferView, ...others: readonly BufferView[]): void {
+/** @throws Error when views differ in size. */
+export function checkSameSize(first: BufferView, ...others: readonly BufferView[]): void {
   const size = countElements(first.shape);
   const other = others.find(({ shape }) => countElements(shape) !== size);
   if (other !== undefined) throw new Error(`kernel operands have ${size} and ${countElements(other.shape)} elements`);
+}
+
+/** @throws Error when a block exceeds its source or target. */
+export function checkBlock(
+  [from, to, length]: readonly [from: number, to: number, length: number],
+  sourceSize: number,
+  targetSize: number,
+): void {
+  if (Math.min(from, to, length) < 0 || from + length > sourceSize || to + length > targetSize)
+    throw new Error(
+      `block of ${length} elements from ${from} of ${sourceSize} to ${to} of ${targetSize} is out of bounds`,
+    );
 }
 
 function copyBlocks(
@@ -173,10 +186,7 @@ function copyBlocks(
       const from = section * sourceStride + plan[i];
       const to = section * targetStride + plan[i + 1];
       const length = plan[i + 2];
-      if (Math.min(from, to, length) < 0 || from + length > source.length || to + length > target.length)
-        throw new Error(
-          `block of ${length} elements from ${from} of ${source.length} to ${to} of ${target.length} is out of bounds`,
-        );
+      checkBlock([from, to, length], source.length, target.length);
       // For the short blocks of a head's vector a loop is faster than a subarray.
       if (length <= 128) for (let j = 0; j < length; j++) target[to + j] = source[from + j];
       else target.set(source.subarray(from, from + length), to);

@@ -124,7 +124,8 @@ export function mostProbable(logits: Float32Array, rawProbabilities: Float32Arra
     .slice(0, count);
 }
 
-function notFiniteError(): LlamaGymError {
+/** The error of logits from which no token can be drawn. */
+export function notFiniteError(): LlamaGymError {
   return new LlamaGymError(
     "RUNTIME_FAILED",
     "The model's logits are not finite, so no token can be sampled. Its weights are corrupt or training diverged.",

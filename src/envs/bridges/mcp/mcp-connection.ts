@@ -114,7 +114,7 @@ export class McpConnection {
   }
 
   /**
-   * Calls a tool; a refusal by the server is a result, too.
+   * Calls a tool; a refusal by the server is also a result.
    * @throws ENV_FAILED when the server ends, does not answer in time or answers with something else; the connection is then closed.
    */
   async call(name: string, args: JsonObject): Promise<McpResult> {

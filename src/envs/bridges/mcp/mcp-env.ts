@@ -24,7 +24,7 @@ const MAX_ANSWER_LENGTH = 200;
 export interface McpEnvOptions {
   /**
    * Scores a step: a function, `FILE#export` of a module, "result" for the `reward` and `done` in the structured content of the
-   * results, or "none" for 0. Default: 1 if the answer is that of the task, for tasks with an `answer`.
+   * results, or "none" for 0. Default: 1 if the answer equals the answer of the task, for tasks with an `answer`.
    */
   readonly reward?: McpReward | string;
   /** Prompts, objects with a `prompt`, or the path of a JSONL file of these. An episode draws one. */

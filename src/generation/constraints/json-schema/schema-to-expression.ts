@@ -166,7 +166,7 @@ class SchemaReader {
     return options.map((option, i) => this.read(option, `${path}/${keyword}/${i}`));
   }
 
-  /** Reads options of which no two allow the same value, so that they are those of "anyOf". */
+  /** Reads options of which no two allow the same value, so that they can be read as "anyOf". */
   private readOneOf(schema: JsonSchema, path: string): Expression {
     const expressions = this.readOptions(schema, "oneOf", path);
     const options = (schema.oneOf as JsonSchema[]).map((option) => this.dereference(option, path));

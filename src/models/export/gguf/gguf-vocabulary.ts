@@ -109,7 +109,7 @@ function findCandidate(
   });
 }
 
-/** Returns the texts of tokens throughout the vocabulary, so that most merges are compared, too. */
+/** Returns the texts of tokens throughout the vocabulary, so that most merges are also compared. */
 function sampleVocabulary(tokenizer: Tokenizer): string {
   const stride = Math.ceil(tokenizer.vocabSize / MAX_SAMPLED_TOKENS);
   const count = Math.floor(tokenizer.vocabSize / stride);

@@ -84,7 +84,7 @@ export async function exportOnnx(
   await replaceFileAtomic(`${path}_data`, async (data) => {
     for (const [name, { offset }] of locations) await data.write(await read(name), offset);
   });
-  // Of the forms of the graph, only the one for WebGPU consists of operators that browsers have, too.
+  // Of the forms of the graph, only the one for WebGPU consists of operators that browsers also have.
   await writeFileAtomic(
     path,
     graph.serialize(({ name }) => locations.get(name)!, "webgpu"),

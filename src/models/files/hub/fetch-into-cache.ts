@@ -3,7 +3,7 @@ import type { OpenFile, RunningHash } from "../../../core/platform/ports.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { toWriteError } from "../file-errors.js";
 import type { ModelCache } from "./model-cache.js";
-import { withLock } from "./with-lock.js";
+import { withLock } from "../with-lock.js";
 import type { RemoteFile } from "./repository.js";
 import {
   getContentType,

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { blobName } from "../../../../test/support/fake-hub.js";
 import { HubModels, large } from "../../../../test/support/hub-models.js";
+import { getProcessIdentity } from "../process-identity.js";
 
 const models = new HubModels();
 const { resolve, fail, repo, blob } = models;
@@ -158,7 +158,8 @@ describe("several at once", () => {
   it("take over the lock of a dead process", async () => {
     const lock = join(models.cacheDir, ".locks", "models--someone--tiny", `${blobName(large)}.llamagym`);
     await mkdir(join(lock, ".."), { recursive: true });
-    await writeFile(lock, `999999999 ${hostname()}`);
+    const owner = { token: crypto.randomUUID(), ...getProcessIdentity(), since: new Date().toISOString() };
+    await writeFile(lock, JSON.stringify({ ...owner, pid: 999999999 }));
     await resolve("someone/tiny");
     expect(large.equals(await readFile(blob(large)))).toBe(true);
     expect(existsSync(lock)).toBe(false);

@@ -45,7 +45,7 @@ export class Float extends PythonObject {
   }
 }
 
-/** A tuple; `names` are those of a named tuple's items. */
+/** A tuple; `names` name the items of a named tuple. */
 export class Tuple extends PythonObject {
   readonly type = "tuple";
 

@@ -62,7 +62,7 @@ function* cycle(turns: readonly ReplayTurn[], random: RandomStream): Generator<R
   for (;;) for (const i of shuffleStratified(kinds, random)) yield turns[i];
 }
 
-/** Converts a turn to an example whose loss tokens are those of the completion. */
+/** Converts a turn to an example that trains the tokens of the completion. */
 export function toSftExample({ prompt, tokens }: Pick<ReplayTurn, "prompt" | "tokens">): TokenExample {
   const mask = new Uint8Array(prompt.length + tokens.length);
   return { tokens: [...prompt, ...tokens], lossMask: mask.fill(1, prompt.length) };

@@ -21,7 +21,7 @@ export interface GrpoSequence {
 type InputConfig = Pick<GrpoConfig, "lossType" | "beta" | "topEntropyQuantile" | "entropyCoef" | "maxCompletionLength">;
 
 /**
- * Returns the inputs of grpoLoss for the sequences of a micro-batch. `totals` are those of the whole optimizer step, by
+ * Returns the inputs of grpoLoss for the sequences of a micro-batch. `totals` sums over the whole optimizer step, by
  * default of this micro-batch.
  * @throws INVALID_ARGUMENT where reference log-probabilities or masks are missing.
  */

@@ -2,6 +2,7 @@ import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
 import {
   LR_SCHEDULE,
+  optimizerSettings,
   MAX_COMPLETION_LENGTH,
   MAX_GRAD_NORM,
   resolveBatchSize,
@@ -37,6 +38,7 @@ export const grpoSettings = defineSettings({
     source: ORLLLAM,
   }),
   lrSchedulerType: LR_SCHEDULE,
+  ...optimizerSettings,
   maxGradNorm: MAX_GRAD_NORM,
   lossType: choice({
     default: "dapo",

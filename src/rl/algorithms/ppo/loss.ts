@@ -30,7 +30,9 @@ export function ppoLoss(
   { cliprange, cliprangeValue, vfCoef, entropyCoef }: LossConfig,
 ): LossResult {
   if (values === undefined)
-    throw invalidArgument("PPO needs a model with a value head: add one with { valueHead: true }.");
+    throw invalidArgument(
+      "PPO needs a model with a value head. Open it with AutoModelForCausalLMWithValueHead, or give getPeftModel `valueHead: {}`.",
+    );
   checkEntropy("PPO", entropyCoef, entropy);
   const [oldLogProbs, oldValues] = [perToken("oldLogProbs"), perToken("oldValues")];
   const [advantages, returns] = [perToken("advantages"), perToken("returns")];

@@ -46,7 +46,7 @@ describe("resolvePpoConfig", () => {
 
   it("has a state baseline for turns alone", () => {
     expect(resolvePpoConfig({ stateBaseline: true, advantageLevel: "turn" }).stateBaseline).toBe(true);
-    expect(() => resolvePpoConfig({ stateBaseline: true })).toThrow('Set advantageLevel to "turn", too.');
+    expect(() => resolvePpoConfig({ stateBaseline: true })).toThrow('Also set advantageLevel to "turn".');
   });
 
   it("uses one minibatch for a small batch", () => {

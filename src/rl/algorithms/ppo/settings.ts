@@ -147,7 +147,7 @@ export function resolvePpoConfig(options: PpoOptions = {}): PpoConfig {
       (batchSize === undefined ? undefined : Math.min(batchSize, ppoSettings.miniBatchSize.default)),
   });
   if (config.stateBaseline && config.advantageLevel !== "turn")
-    throw invalidArgument('PPO\'s stateBaseline averages returns of turns. Set advantageLevel to "turn", too.');
+    throw invalidArgument('PPO\'s stateBaseline averages returns of turns. Also set advantageLevel to "turn".');
   if (config.miniBatchSize > config.batchSize)
     throw invalidArgument(
       `PPO's miniBatchSize is ${config.miniBatchSize}, but a batch has only ${config.batchSize} samples (batchSize).`,

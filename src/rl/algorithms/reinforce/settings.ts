@@ -3,6 +3,7 @@ import { returnSettings } from "../shared/returns.js";
 import {
   KL_PENALTY,
   LR_SCHEDULE,
+  optimizerSettings,
   MAX_COMPLETION_LENGTH,
   resolveBatchSize,
   updateSettings,
@@ -39,6 +40,7 @@ export const reinforceSettings = defineSettings({
   }),
   learningRate: number({ common: true, default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: SHARED }),
   lrSchedulerType: { ...LR_SCHEDULE, source: SHARED },
+  ...optimizerSettings,
   maxGradNorm: number({ default: 1, above: 0, description: "Maximum gradient norm for clipping.", source: OPENRLHF }),
   baseline: choice({
     default: "none",

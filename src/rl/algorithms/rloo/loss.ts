@@ -45,7 +45,7 @@ export function rlooLoss(
   };
 }
 
-/** Returns the inputs of rlooLoss for the sequences of a micro-batch; `totals` are those of the optimizer step. */
+/** Returns the inputs of rlooLoss for the sequences of a micro-batch; `totals` sums over the optimizer step. */
 export function rlooInputs(
   sequences: readonly RlooSequence[],
   totals: MinibatchTotals = { sequences: sequences.length, tokens: sum(sequences.map(({ length }) => length)) },

@@ -2,6 +2,7 @@ import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
 import {
   LR_SCHEDULE,
+  optimizerSettings,
   MAX_COMPLETION_LENGTH,
   MAX_GRAD_NORM,
   resolveBatchSize,
@@ -20,6 +21,7 @@ export const rlooSettings = defineSettings({
   numIterations: integer({ default: 1, min: 1, description: "Number of optimization epochs per update.", source: TRL }),
   learningRate: number({ common: true, default: 1e-6, min: 0, description: "Learning rate of AdamW.", source: TRL }),
   lrSchedulerType: LR_SCHEDULE,
+  ...optimizerSettings,
   maxGradNorm: MAX_GRAD_NORM,
   epsilon: number({ default: 0.2, min: 0, description: "Lower clipping range of a sequence's ratio.", source: TRL }),
   epsilonHigh: number({

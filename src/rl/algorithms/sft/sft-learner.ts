@@ -70,7 +70,14 @@ export class SftLearner {
     const config = resolveSftConfig(options);
     const { learningRate, weightDecay, beta1, beta2, maxGradNorm } = config;
     const { parameters } = model.causalLM;
-    const optimizer = new Optimizer(parameters, { learningRate, weightDecay, beta1, beta2, maxGradNorm });
+    const optimizer = new Optimizer(parameters, {
+      learningRate,
+      weightDecay,
+      beta1,
+      beta2,
+      maxGradNorm,
+      groups: parameters.groupBy(weightDecay),
+    });
     return new SftLearner(model, config, totalSteps, optimizer);
   }
 

@@ -35,7 +35,7 @@ export function lossNodes(policy: PolicyOutputs): LossNodes {
 
 type TokenColumns = Readonly<Partial<Record<(typeof TOKEN_INPUTS)[number], NumberArray | undefined>>>;
 
-/** Returns the inputs of `lossNodes` for a micro-batch of turns; `tokens` are those of the whole optimizer step. */
+/** Returns the inputs of `lossNodes` for a micro-batch of turns; `tokens` counts the whole optimizer step. */
 export function tokenInputs(
   turns: readonly TokenColumns[],
   { tokens, entropyFactor = 1 }: { readonly tokens: number; readonly entropyFactor?: number },

@@ -21,6 +21,42 @@ export const MAX_GRAD_NORM = number({
   source: ARGUMENTS,
 });
 
+/** Settings of AdamW and its warm-up. */
+export const optimizerSettings = defineSettings({
+  warmupSteps: integer({
+    default: 0,
+    min: 0,
+    description: "Number of optimizer steps in which the learning rate rises from 0; the schedule follows them.",
+    source: ARGUMENTS,
+  }),
+  weightDecay: number({
+    default: 0,
+    min: 0,
+    description: "Weight decay of AdamW, on all but biases and norms.",
+    source: ARGUMENTS,
+  }),
+  adamBeta1: number({
+    default: 0.9,
+    min: 0,
+    max: 0.9999,
+    description: "Decay of AdamW's first moment.",
+    source: ARGUMENTS,
+  }),
+  adamBeta2: number({
+    default: 0.999,
+    min: 0,
+    max: 0.99999,
+    description: "Decay of AdamW's second moment.",
+    source: ARGUMENTS,
+  }),
+  adamEpsilon: number({
+    default: 1e-8,
+    above: 0,
+    description: "Number that AdamW adds to the root of the second moment.",
+    source: ARGUMENTS,
+  }),
+});
+
 /** The setting maxCompletionLength. */
 export const MAX_COMPLETION_LENGTH = integer({
   default: 512,

@@ -18,7 +18,7 @@ import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
 
 /**
  * Returns the policy under the constraints that its tokens or actions were sampled with: each decision's log-probability and
- * entropy in the softmax of its alternatives' scores. Unconstrained tokens keep theirs. The inputs are those of `constraintFeeds`,
+ * entropy in the softmax of its alternatives' scores. Unconstrained tokens keep theirs. The inputs come from `constraintFeeds`,
  * the outputs have one entry per decision.
  */
 export function constrainedPolicyNodes(policy: PolicyNodes): PolicyNodes {

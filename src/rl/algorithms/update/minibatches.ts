@@ -2,7 +2,7 @@ import type { RandomStream } from "../../../core/random/random-stream.js";
 import type { Trajectory } from "../../rollout/trajectory.js";
 
 /**
- * Splits the turns, numbered across all trajectories, into random minibatches. Their number is that of the turns divided by
+ * Splits the turns, numbered across all trajectories, into random minibatches. Their number is the number of turns divided by
  * `size`, rounded, and their sizes differ by at most one turn. Turns of one conversation and turns with the same prompt stay
  * together, except where a minibatch ends, because tokens that they share are computed once per minibatch.
  */

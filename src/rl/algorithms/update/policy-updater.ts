@@ -65,6 +65,11 @@ export class PolicyUpdater {
     this.optimizer = new Optimizer(model.parameters, options.optimizer);
   }
 
+  /** Number of optimizer steps so far. */
+  get steps(): number {
+    return this.optimizer.step;
+  }
+
   /** Computes gradients on workers from now on. */
   useTransport(transport: GradientTransport): void {
     this.remote = new RemoteGradients(this.model, transport, this.graphs.describeOutputs());

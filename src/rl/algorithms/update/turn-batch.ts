@@ -30,7 +30,7 @@ export interface TurnBatch {
   /** The index of each decision's chosen alternative. */
   readonly chosen: readonly number[];
   /**
-   * Whether a decision's log-probability is that of its only alternative, among the whole vocabulary or the allowed tokens of its
+   * Whether a decision's log-probability belongs to its only alternative, among the whole vocabulary or the allowed tokens of its
    * selected token.
    */
   readonly isUnconstrained: readonly boolean[];

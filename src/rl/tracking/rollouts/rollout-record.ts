@@ -89,13 +89,13 @@ export interface TurnDetail {
   /** Per token: number of tokens allowed, 0 for an unconstrained token; null for an unconstrained completion. */
   readonly allowedCounts: readonly number[] | null;
   /** Per token: the most probable of the allowed tokens with their probabilities; an empty list where unknown. */
-  readonly alternatives: readonly (readonly Alternative[])[] | null;
+  readonly alternatives: readonly (readonly RecordedAlternative[])[] | null;
   /** For an action sampled by its score: all candidates. */
   readonly candidates: readonly { readonly text: string; readonly probability: number | null }[] | null;
 }
 
 /** A token that could have been sampled; without a probability where only the constraint is known. */
-export interface Alternative {
+export interface RecordedAlternative {
   readonly token: number;
   readonly probability: number | null;
 }

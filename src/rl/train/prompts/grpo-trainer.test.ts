@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../../test/support/random-model.js";
 import { readTrainedValues } from "../../../../test/support/trainable.js";
 import { AutoModelForCausalLM, getPeftModel } from "../../../generation/index.js";
+import { loadPromptDataset } from "../../data/prompt-dataset.js";
 import { decodeChunk, parseRolloutLine } from "../../tracking/rollouts/chunk.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { RewardFunction } from "./reward-scorer.js";
@@ -83,6 +84,78 @@ describe("GrpoTrainer", () => {
     const state = await readFile(join(outputDir, "checkpoints", "000002", "state.json"), "utf8");
     const { recentReturns } = (JSON.parse(state) as { trainer: { recentReturns: number[] } }).trainer;
     expect(recentReturns.every((value) => value >= 0 && value < 16)).toBe(true);
+  });
+
+  it("warms the learning rate up and decays it over the rest of the run, as Transformers' linear schedule", async () => {
+    const rates: number[] = [];
+    const trainer = new GrpoTrainer({
+      model: await openModel(),
+      rewardFuncs: lowTokens,
+      trainDataset: dataset,
+      args: { ...args, maxSteps: 6, learningRate: 0.01, lrSchedulerType: "linear", warmupSteps: 2 },
+      onWarning: quiet,
+    });
+    await trainer.train({ onStep: (_, { learning_rate: rate }) => void rates.push(rate) });
+    const expected = [0, 0.005, 0.01, 0.0075, 0.005, 0.0025];
+    rates.forEach((rate, i) => expect(rate).toBeCloseTo(expected[i], 8));
+    expect(rates).toHaveLength(6);
+  });
+
+  it("applies AdamW's settings", async () => {
+    const train2 = async (settings: object) => {
+      const { model } = await train({ args: { ...args, maxSteps: 2, ...settings } });
+      return readTrainedValues(model);
+    };
+    const plain = await train2({});
+    expect(await train2({ weightDecay: 0, adamBeta1: 0.9, adamBeta2: 0.999, adamEpsilon: 1e-8 })).toEqual(plain);
+    for (const setting of [{ weightDecay: 0.5 }, { adamBeta1: 0.5 }, { adamBeta2: 0.5 }, { adamEpsilon: 1 }])
+      expect(await train2(setting)).not.toEqual(plain);
+  });
+
+  it("evaluates on other rows without a trace in the run", async () => {
+    const few = { ...args, maxSteps: 4 };
+    const evaluated = async (options: object) => {
+      const rows: Record<string, number>[] = [];
+      const common = { rewardFuncs: lowTokens, trainDataset: dataset, onWarning: quiet, args: few };
+      const model = await openModel();
+      await new GrpoTrainer({ ...common, model, ...options }).train({
+        onStep: (_, metrics) => void rows.push(metrics),
+      });
+      return { rows, values: await readTrainedValues(model) };
+    };
+    const evalDataset = dataset.slice(0, 2);
+    const { rows, values } = await evaluated({ evalDataset, args: { ...few, evalSteps: 3 } });
+    expect(rows.map((row) => "eval_reward" in row)).toEqual([false, false, true, true]);
+    expect(rows[3].eval_reward).toBeCloseTo(rows[3]["eval_rewards/lowTokens/mean"], 12);
+    expect(rows[3]["eval_completions/mean_length"]).toBeGreaterThan(0);
+    expect(values).toEqual((await evaluated({})).values);
+    const untrained = { ...few, learningRate: 0, evalSteps: 1 };
+    const same = (await evaluated({ evalDataset, args: untrained })).rows.map((row) => row.eval_reward);
+    expect(new Set(same).size).toBe(1);
+    await expect(evaluated({ args: { ...few, evalSteps: 3 } })).rejects.toThrow("`evalSteps` needs an evalDataset");
+    await expect(evaluated({ evalDataset: [] })).rejects.toThrow("evalDataset has no rows");
+  });
+
+  it("gives the chat template chatTemplateKwargs", async () => {
+    const path = join(files.folder, "tokenizer_config.json");
+    const config = JSON.parse(await readFile(path, "utf8")) as object;
+    const template = "{% for m in messages %}{{ style or 'none' }}{{ m.content }}{% endfor %}";
+    await writeFile(path, JSON.stringify({ ...config, chat_template: template }));
+    const model = await AutoModelForCausalLM.fromPretrained(files.folder, { device: "cpu", threads: 1 });
+    const rows = [{ prompt: [{ role: "user", content: "a" }] }];
+    const prompts = await Promise.all(
+      [undefined, { style: "brief" }].map((kwargs) =>
+        loadPromptDataset(rows, model, 4, { chatTemplateKwargs: kwargs }),
+      ),
+    );
+    expect(prompts.map(([{ tokens }]) => model.tokenizer.decode(tokens))).toEqual(["nonea", "briefa"]);
+    const chatTemplateKwargs = { style: "x".repeat(100) };
+    const adapted = await getPeftModel(model, { r: 8, seed: 1 });
+    const options = { model: adapted, rewardFuncs: lowTokens, trainDataset: rows, args, chatTemplateKwargs };
+    const trainer = new GrpoTrainer(options);
+    await expect(trainer.train()).rejects.toMatchObject({ code: "CONTEXT_OVERFLOW" });
+    await model.close();
+    await writeFile(path, JSON.stringify(config));
   });
 
   it("passes TRL's arguments to reward functions: prompts, completions, their tokens and the other columns", async () => {
@@ -170,10 +243,17 @@ describe("GrpoTrainer", () => {
     expect(episodes.map(({ row: { step, group } }) => [step, group])).toEqual(Array.from({ length: 4 }, () => [8, 0]));
     expect(episodes[0].turns[0].entropies!.length).toBe(episodes[0].row.tokens);
     expect(dataset.map(({ prompt }) => prompt)).toContain(episodes[0].turns[0].observation);
-    const other = new GrpoTrainer({ ...options, model: await openModel(), trainDataset: dataset.slice(1) });
-    await expect(other.train({ resumeFromCheckpoint: true })).rejects.toThrow(
-      expect.objectContaining({ code: "RUN_INCOMPATIBLE" }),
-    );
+    const changed = dataset.map((row, i) => (i === 3 ? { ...row, answer: 7 } : row));
+    for (const [trainDataset, message] of [
+      [dataset.slice(1), /has rows 5, this run has 4/],
+      [changed, /The rows of trainDataset have changed since the checkpoint/],
+    ] as const) {
+      const other = new GrpoTrainer({ ...options, model: await openModel(), trainDataset });
+      await expect(other.train({ resumeFromCheckpoint: true })).rejects.toMatchObject({
+        code: "RUN_INCOMPATIBLE",
+        message: expect.stringMatching(message) as string,
+      });
+    }
   });
 
   it("normalizes each function's rewards before weighting them (normalize_then_sum)", async () => {

@@ -90,12 +90,15 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     try {
       const model = await this.openModel();
       const { algorithm, config, algorithmConfig, scorer, onWarning } = this;
-      const { trainDataset } = this.options;
+      const { trainDataset, evalDataset, chatTemplateKwargs } = this.options;
       const training = await PromptTraining.open(model, {
         algorithm,
         config,
         algorithmConfig,
         trainDataset,
+        evalDataset,
+        evalSteps: config.evalSteps,
+        chatTemplateKwargs,
         scorer,
         onWarning,
       });

@@ -25,6 +25,8 @@ export interface PromptRolloutOptions {
   readonly seed: number;
   /** Shuffles the rows in each epoch. */
   readonly shuffle: boolean;
+  /** Random streams of completions. Default "promptCompletions". */
+  readonly streamName?: "promptCompletions" | "evaluation";
 }
 
 /** Samples and scores completions of prompts, as episodes of one turn. */
@@ -42,6 +44,10 @@ export class PromptRollout {
     private readonly options: PromptRolloutOptions,
   ) {
     this.completionSampler = new CompletionSampler(model, options.settings);
+  }
+
+  get rowCount(): number {
+    return this.options.rows.length;
   }
 
   /** Number of passes over the rows. */
@@ -105,7 +111,8 @@ export class PromptRollout {
 
   /** Samples from a stream per completion, so that a checkpoint needs only their number. */
   private async complete(prompt: readonly number[], isRecorded: boolean): Promise<SampledCompletion> {
-    const random = stream(this.options.seed, "promptCompletions", this.completions++);
+    const { seed, streamName = "promptCompletions" } = this.options;
+    const random = stream(seed, streamName, this.completions++);
     if (!isRecorded) return this.completionSampler.sample({ prompt, random });
     const distributions: (TokenDistribution | undefined)[] = [];
     const onDistribution: TurnRequest["onDistribution"] = (distribution, _value, i) =>

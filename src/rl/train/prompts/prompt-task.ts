@@ -3,6 +3,8 @@ import type { LanguageModel } from "../../../generation/language-model.js";
 import { checkSavedState } from "../../algorithms/check-saved-state.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
+import { mean } from "../../../core/mean.js";
+import type { Turn } from "../../rollout/trajectory.js";
 import type { CompletionRow } from "../../tracking/index.js";
 import { collectGroups } from "../collect-groups.js";
 import { LearnerTask } from "../learner-task.js";
@@ -15,6 +17,10 @@ export interface PromptTaskOptions {
   readonly model: LanguageModel;
   readonly learner: Learner;
   readonly promptRollout: PromptRollout;
+  /** Completions of evaluations. */
+  readonly evalRollout?: PromptRollout;
+  /** Completions of each row in an evaluation. */
+  readonly evalGenerations?: number;
   readonly totalSteps: number;
   /** Which completions are recorded. */
   readonly rollouts: RolloutMode;
@@ -27,6 +33,8 @@ export interface RunFingerprint {
   readonly rows: number;
   readonly batchSize: number;
   readonly numGenerations: number;
+  /** Hash of the rows of the dataset. */
+  readonly dataset: string;
 }
 
 /** Scored completions of one update. */
@@ -66,6 +74,24 @@ export class PromptTask extends LearnerTask<PromptBatch, PromptTaskState> {
     return { trajectories, metrics: promptRollout.flushMetrics() };
   }
 
+  /** Scores completions of the evaluation's rows, each time with the same random numbers. */
+  async evaluate(): Promise<Metrics | undefined> {
+    const { evalRollout, evalGenerations = 1 } = this.options;
+    if (evalRollout === undefined) return undefined;
+    evalRollout.setState({ prompts: 0, completions: 0 });
+    const turns: Turn[] = [];
+    await this.model.runIsolated(async () => {
+      for (let row = 0; row < evalRollout.rowCount; row++) {
+        const specs = Array.from({ length: evalGenerations }, () => ({ seed: row }));
+        const { trajectories } = await evalRollout.collectEpisodes(specs);
+        turns.push(...trajectories.flatMap((trajectory) => trajectory.turns));
+      }
+    });
+    const rewards = turns.map(({ reward }) => reward).filter((reward) => !Number.isNaN(reward));
+    const metrics = { reward: mean(rewards), ...evalRollout.flushMetrics(), ...computeCompletionMetrics(turns) };
+    return Object.fromEntries(Object.entries(metrics).map(([name, value]) => [`eval_${name}`, value]));
+  }
+
   count({ trajectories }: PromptBatch): RolloutCounts {
     const turns = trajectories.flatMap((trajectory) => trajectory.turns);
     return {
@@ -94,11 +120,16 @@ export class PromptTask extends LearnerTask<PromptBatch, PromptTaskState> {
     return { promptRollout: dropRollout ? this.rolloutState : promptRollout.getState(), fingerprint };
   }
 
-  /** @throws RUN_INCOMPATIBLE for a checkpoint with another fingerprint. */
+  /** @throws RUN_INCOMPATIBLE for a checkpoint with another fingerprint: other settings, or a dataset with other rows. */
   protected override checkRolloutState(saved: PromptTaskState, folder: string): void {
     const { promptRollout, fingerprint } = this.options;
     for (const name of Object.keys(fingerprint) as (keyof RunFingerprint)[]) {
       if (saved.fingerprint[name] === fingerprint[name]) continue;
+      if (name === "dataset")
+        throw new LlamaGymError(
+          "RUN_INCOMPATIBLE",
+          `The rows of trainDataset have changed since the checkpoint ${folder}, so the run cannot be resumed on them. Restore them, or start a new run.`,
+        );
       throw new LlamaGymError(
         "RUN_INCOMPATIBLE",
         `The checkpoint ${folder} has ${name} ${saved.fingerprint[name]}, this run has ${fingerprint[name]}. Use the same ${name} to resume.`,

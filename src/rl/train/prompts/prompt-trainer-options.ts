@@ -84,6 +84,10 @@ const trainerSettings = {
     outputDir: text({
       description: "Folder for metrics, checkpoints and the trained model. Without it nothing is saved.",
     }),
+    evalSteps: integer({
+      min: 1,
+      description: "Number of updates between evaluations on evalDataset. Default: after the last update only.",
+    }),
   }),
 } as const;
 
@@ -152,9 +156,13 @@ export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {
   readonly rewardFuncs: RewardFunction | readonly RewardFunction[];
   /** Weight of each function's rewards. Default 1. */
   readonly rewardWeights?: readonly number[];
-  /** Rows with a prompt, or the path of a JSONL file of them. Other columns are passed to the reward functions. */
+  /** Rows with a prompt, or the path of a JSONL, JSON or CSV file of them. Other columns are passed to the reward functions. */
   readonly trainDataset: string | readonly PromptRow[];
+  /** Rows of evaluations, which log the reward of numGenerations completions of each: `eval_reward` and others. */
+  readonly evalDataset?: string | readonly PromptRow[];
   readonly args?: GrpoTrainerConfig<Algorithm>;
+  /** Further variables of the chat template, for prompts of messages, such as { enable_thinking: false }. */
+  readonly chatTemplateKwargs?: Readonly<Record<string, unknown>>;
   /** Adapter of a model given by name. Default: rank 16 and alpha 32 on all linear layers. */
   readonly peftConfig?: PeftOptions;
   /** Trackers in addition to the files in outputDir. */
@@ -169,7 +177,9 @@ const required: Readonly<Record<keyof PromptTrainerOptions<PromptAlgorithm>, boo
   rewardFuncs: true,
   rewardWeights: false,
   trainDataset: true,
+  evalDataset: false,
   args: false,
+  chatTemplateKwargs: false,
   peftConfig: false,
   trackers: false,
   onWarning: false,
@@ -186,9 +196,10 @@ export function checkTrainerOptions(trainer: string, given: PromptTrainerOptions
   const missing = names.find((name) => required[name] && (given[name] ?? undefined) === undefined);
   if (missing !== undefined)
     throw invalidArgument(`${trainer} needs ${missing}: new ${trainer}({ model, rewardFuncs, trainDataset, args }).`);
-  const { trainDataset } = given;
-  if (typeof trainDataset !== "string" && !Array.isArray(trainDataset))
-    throw invalidArgument(
-      "trainDataset must be a list of rows with a prompt each, or the path of a JSONL file of them.",
-    );
+  const { trainDataset, evalDataset = [], args } = given;
+  for (const [name, dataset] of Object.entries({ trainDataset, evalDataset }))
+    if (typeof dataset !== "string" && !Array.isArray(dataset))
+      throw invalidArgument(`${name} must be a list of rows with a prompt each, or the path of a JSONL file of them.`);
+  if (args?.evalSteps !== undefined && given.evalDataset === undefined)
+    throw invalidArgument("`evalSteps` needs an evalDataset to evaluate.");
 }

@@ -4,7 +4,7 @@ import { policySamplingSettings } from "../../../generation/generation-options.j
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { createLearner } from "../../algorithms/create-learner.js";
 import type { GroupSpec, Learner } from "../../algorithms/learner.js";
-import { loadPromptDataset, type PromptRow } from "../../data/prompt-dataset.js";
+import { hashRows, loadPromptDataset, type PromptRow } from "../../data/prompt-dataset.js";
 import { completionSettings, isTruncatedSampling, type CompletionSettings } from "../../rollout/rollout-settings.js";
 import { checkNoCheckpoints, restoreLatestCheckpoint } from "../checkpoints.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "../train-loop.js";
@@ -20,6 +20,11 @@ import type { RewardScorer } from "./reward-scorer.js";
 export interface PromptTrainingOptions<Algorithm extends PromptAlgorithm> extends ResolvedPromptConfig<Algorithm> {
   readonly algorithm: Algorithm;
   readonly trainDataset: string | readonly PromptRow[];
+  readonly evalDataset?: string | readonly PromptRow[];
+  /** Updates between evaluations on `evalDataset`. Default: after the last update only. */
+  readonly evalSteps?: number;
+  /** Further variables of the chat template, for prompts of messages. */
+  readonly chatTemplateKwargs?: Readonly<Record<string, unknown>>;
   readonly scorer: RewardScorer;
   readonly onWarning: (message: string) => void;
 }
@@ -37,7 +42,7 @@ export class PromptTraining {
   private constructor(
     private readonly task: PromptTask,
     private readonly learner: Learner,
-    private readonly options: Pick<PromptTrainingOptions<PromptAlgorithm>, "config" | "onWarning">,
+    private readonly options: Pick<PromptTrainingOptions<PromptAlgorithm>, "config" | "evalSteps" | "onWarning">,
     /** Number of updates of the run. */
     readonly totalSteps: number,
     /** Number of prompts in the dataset. */
@@ -49,10 +54,13 @@ export class PromptTraining {
     model: LanguageModel,
     options: PromptTrainingOptions<Algorithm>,
   ): Promise<PromptTraining> {
-    const { algorithm, config, algorithmConfig, trainDataset, scorer } = options;
+    const { algorithm, config, algorithmConfig, trainDataset, evalDataset, chatTemplateKwargs, scorer } = options;
     const { seed, shuffleDataset: shuffle, microBatchTokens, temperature, rollouts } = config;
     const { batchSize, numGenerations, maxCompletionLength } = algorithmConfig;
-    const rows = await loadPromptDataset(trainDataset, model, maxCompletionLength);
+    const load = async (dataset: string | readonly PromptRow[], name?: string) =>
+      loadPromptDataset(dataset, model, maxCompletionLength, { chatTemplateKwargs, name });
+    const rows = await load(trainDataset);
+    const evalRows = evalDataset === undefined ? undefined : await load(evalDataset, "evalDataset");
     const settings = resolveCompletionSettings(options);
     // GRPO may normalize each function's rewards before weighting them.
     const weights = algorithm === "grpo" ? { rewardWeights: scorer.rewardWeights } : {};
@@ -70,8 +78,12 @@ export class PromptTraining {
       learner,
       rollouts,
       promptRollout: new PromptRollout(model, { rows, settings, scorer, seed, shuffle }),
+      evalRollout:
+        evalRows &&
+        new PromptRollout(model, { rows: evalRows, settings, scorer, seed, shuffle: false, streamName: "evaluation" }),
+      evalGenerations: numGenerations,
       totalSteps,
-      fingerprint: { seed, rows: rows.length, batchSize, numGenerations },
+      fingerprint: { seed, rows: rows.length, batchSize, numGenerations, dataset: hashRows(rows) },
     });
     return new PromptTraining(task, learner, options, totalSteps, rows.length);
   }
@@ -87,13 +99,14 @@ export class PromptTraining {
 
   /** Makes the remaining updates. @throws INVALID_STATE for the folder of another run, REWARD_FAILED, TRAINING_DIVERGED. */
   async train(run: PromptTrainingRun = {}): Promise<TrainResult> {
-    const { config, onWarning } = this.options;
+    const { config, evalSteps, onWarning } = this.options;
     const { resumed, task } = this;
     if (resumed === undefined)
       await checkNoCheckpoints(run.checkpointDir, "Resume that run, or choose another folder.");
     return runTrainLoop(task, {
       ...run,
       ...selectSettings(loopSettings, config),
+      evalSteps,
       resumed,
       monitor: new TrainingMonitor({ entropyFloor: ENTROPY_FLOOR, onWarning }),
     });

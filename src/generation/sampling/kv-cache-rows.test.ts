@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CausalLM } from "../../models/causal-lm.js";
-import { RunningSequence } from "../sampling/running-sequence.js";
-import { cacheShape, copyCacheRows, KvCache, type CacheCopy } from "./kv-cache.js";
+import { RunningSequence } from "./running-sequence.js";
+import { cacheShape, copyCacheRows, KvCache, type CacheCopy } from "../cache/kv-cache.js";
 import { KvCacheRows, type CacheRow } from "./kv-cache-rows.js";
 
 let model: CausalLM;

@@ -1,9 +1,9 @@
 import { listTokens, sampleFromDistribution, type TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
 import type { TokenConstraint } from "../constraints/compiled-constraint.js";
-import { RunningSequence } from "../sampling/running-sequence.js";
-import type { SampleOutput, SampleRequest } from "../sampling/sample-request.js";
-import type { Sampler } from "../sampling/sampler.js";
-import { LruCache, sizeByKey } from "./lru-cache.js";
+import { RunningSequence } from "./running-sequence.js";
+import type { SampleOutput, SampleRequest } from "./sample-request.js";
+import type { Sampler } from "./sampler.js";
+import { LruCache, sizeByKey } from "../../core/lru-cache.js";
 
 /** Up to this size of a vocabulary, caching a distribution costs little; copying larger ones takes time. */
 export const MAX_SMALL_VOCABULARY = 4096;

@@ -1,9 +1,9 @@
 import { sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { getRopeRegime } from "../../engine/nn/rope.js";
-import type { RunningSequence } from "../sampling/running-sequence.js";
-import { cacheShape, KvCache, copyCacheRows, roundedCapacity } from "./kv-cache.js";
-import type { PrefixCache } from "./prefix-cache.js";
+import type { RunningSequence } from "./running-sequence.js";
+import { cacheShape, KvCache, copyCacheRows, roundedCapacity } from "../cache/kv-cache.js";
+import type { PrefixCache } from "../cache/prefix-cache.js";
 
 /** Tokens after the prefix whose keys and values are cached. */
 interface CachedTokens {

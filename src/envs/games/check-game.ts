@@ -1,11 +1,11 @@
 import { invalidEnv } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import type { Game, GameResult } from "../games/game.js";
+import type { Game, GameResult } from "./game.js";
 import { isReward } from "../reward-limit.js";
 import { formatValue } from "../spaces/index.js";
 import { getChoices } from "../text-interface.js";
-import { maxDifference } from "./check-space.js";
+import { maxDifference } from "../check/check-space.js";
 
 const NUM_GAMES = 20;
 const MAX_MOVES = 10_000;

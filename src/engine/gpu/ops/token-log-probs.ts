@@ -1,0 +1,113 @@
+import { mulDims } from "../../graph/dim.js";
+import type { LmHeadAttributes } from "../../graph/ops/token-log-probs.js";
+import { MASKED_LOGIT } from "../../graph/ops/token-log-probs.js";
+import type { Expression, PendingProduct, ValueView } from "../expression.js";
+import { KernelWriter } from "../kernel-writer.js";
+import type { ProgramBuilder } from "../program-builder.js";
+import { declareReductions, neutral, reduceInGroup } from "../reduce-in-group.js";
+import { writeProduct } from "../write-product.js";
+import type { GpuForm } from "./form.js";
+
+/** Rows whose logits are in memory at once. */
+const CHUNK_SIZE = 256;
+
+const THREADS = 256;
+
+export const tokenLogProbs: GpuForm<LmHeadAttributes> = ({ program, node, inputs, attributes, isRead }) => {
+  const { hasBias, hasSets, entropy, softcap } = attributes;
+  const [hidden, head, targets, inverseTemperature, ...others] = inputs.map((each) => program.contiguous(each));
+  const bias = hasBias ? others[0] : undefined;
+  const [sets, setIndices] = hasSets ? others.slice(-2) : [undefined, undefined];
+  const [rows, width] = hidden.shape;
+  const vocabulary = head.shape[0];
+  const results = node.outputs.map(({ dtype, shape }) => program.temporary(dtype, shape));
+  const requested = results.map((_, index) => isRead(index));
+  const chunkSize = mulDims(CHUNK_SIZE, vocabulary);
+  const createChunk = () => {
+    const value = program.addValue({ kind: "temporary" }, "f32", program.dim(chunkSize));
+    return { value, format: "f32" as const, offset: 0, strides: [vocabulary, 1] };
+  };
+  const logits = createChunk();
+  const withDirection = requested[1];
+  const withEntropyDirection = entropy === "gradient" && requested[4];
+  const entropyWeights = withEntropyDirection ? createChunk() : undefined;
+
+  program.repeat(rows, CHUNK_SIZE, (chunk) => {
+    const hiddenRows = { ...hidden.view, offset: mulDims(chunk.start, width) };
+    multiply(program, { view: hiddenRows, shape: [chunk.rows, width] }, head, true, logits);
+    const writer = new KernelWriter(program);
+    declareReductions(writer, THREADS);
+    const size = writer.dim(vocabulary);
+    const own = writer.write(logits);
+    const scale = writer.assign("f32", writer.evaluate(inverseTemperature, []));
+    writer.line(`let row = group + ${writer.dim(chunk.start)}; let start = group * ${size};`);
+    writer.line(`let target_token = u32(${writer.evaluate(targets, ["row"])});`);
+    const set = sets && setIndices && writer.assign("u32", `u32(${writer.evaluate(setIndices, ["row"])})`);
+    const loop = (write: () => void) => {
+      writer.line(`for (var i = thread; i < ${size}; i += ${THREADS}u) {`);
+      writer.scoped(write);
+      writer.line("}");
+    };
+    writer.line(`var largest = ${neutral("max")};`);
+    loop(() => {
+      writer.line(`var x = ${own}(start + i);`);
+      if (bias !== undefined) writer.line(`x += ${writer.evaluate(bias, ["i"])};`);
+      if (softcap !== undefined) writer.line(`x = tanh(clamp(x / ${softcap}, -20.0, 20.0)) * ${softcap};`);
+      writer.line(`x *= ${scale};`);
+      if (set !== undefined) writer.line(`x = select(f32(${MASKED_LOGIT}), x, ${writer.evaluate(sets!, [set, "i"])});`);
+      writer.line(`set_${own}(start + i, x); largest = max(largest, x);`);
+    });
+    const max = reduceInGroup(writer, "max", "largest", THREADS);
+    writer.line("var total = 0.0;");
+    loop(() => writer.line(`total += exp(${own}(start + i) - ${max});`));
+    const sum = reduceInGroup(writer, "sum", "total", THREADS);
+    writer.line(`let shift = ${max} + log(${sum});`);
+    const store = (index: number, value: string) => {
+      if (!requested[index]) return;
+      writer.line(`if (thread == 0u) { set_${writer.write(results[index].view)}(row, ${value}); }`);
+    };
+    writer.line(`let target_logit = ${own}(start + target_token);`);
+    store(0, "target_logit - shift");
+    store(2, `${max} - shift`);
+    if (entropy !== "none") {
+      writer.line("var weighted = 0.0;");
+      loop(() => writer.line(`let l = ${own}(start + i) - shift; weighted += exp(l) * l;`));
+      writer.line(`let entropy = -${reduceInGroup(writer, "sum", "weighted", THREADS)};`);
+      store(3, "entropy");
+    }
+    if (withDirection || entropyWeights !== undefined) {
+      const entropyName = entropyWeights && writer.write(entropyWeights);
+      writer.line("workgroupBarrier();");
+      loop(() => {
+        writer.line(`let x = ${own}(start + i); let l = x - shift; let p = exp(l); var slope = ${scale};`);
+        if (softcap !== undefined) writer.line(`let c = x / (${scale} * ${softcap}); slope *= 1.0 - c * c;`);
+        if (set !== undefined) writer.line(`if (!${writer.evaluate(sets!, [set, "i"])}) { slope = 0.0; }`);
+        if (entropyName !== undefined) writer.line(`set_${entropyName}(start + i, -p * (l + entropy) * slope);`);
+        writer.line(`set_${own}(start + i, (select(0.0, 1.0, i == target_token) - p) * slope);`);
+      });
+    }
+    program.addStep(writer, "token log-probabilities", THREADS, [program.dim(chunk.rows)]);
+    const addDirection = (weights: ValueView, index: number) => {
+      const target = { ...results[index].view, offset: mulDims(chunk.start, width) };
+      multiply(program, { view: weights, shape: [chunk.rows, vocabulary] }, head, false, target);
+    };
+    if (withDirection) addDirection(logits, 1);
+    if (entropyWeights !== undefined) addDirection(entropyWeights, 4);
+  });
+  return results;
+};
+
+/** Multiplies rows by the head or, with `transposeB`, by its transpose. */
+function multiply(
+  program: ProgramBuilder,
+  a: PendingProduct["a"],
+  head: Extract<Expression, { kind: "view" }>,
+  transposeB: boolean,
+  target: ValueView,
+): void {
+  const shape = [a.shape[0], head.shape[transposeB ? 0 : 1]];
+  const inner = a.shape[1];
+  const product: PendingProduct = { a, b: head, transposeA: false, transposeB, alpha: 1, inner };
+  const root = { kind: "product" as const, dtype: "float32" as const, shape, product };
+  writeProduct(program, root, shape, [root], target);
+}

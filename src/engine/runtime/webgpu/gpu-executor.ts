@@ -1,0 +1,373 @@
+import type { KernelSource } from "../../gpu/program.js";
+import { assembleShader, countParameterWords, type BindingPattern } from "./assemble-shader.js";
+import type { GpuCounters } from "./gpu-counters.js";
+import type {
+  GPUBindGroup,
+  GPUBindGroupLayout,
+  GPUBuffer,
+  GPUCommandEncoder,
+  GPUComputePassEncoder,
+  GPUComputePipeline,
+  GPUDevice,
+} from "./webgpu-api.js";
+import { BUFFER_USAGE, mapWords, openGpu, type OpenedGpu } from "./gpu-device.js";
+
+/** A buffer on the device with an identity by which bind groups are found. */
+export interface DeviceBuffer {
+  readonly id: number;
+  readonly buffer: GPUBuffer;
+  /** Size in words. */
+  readonly words: number;
+}
+
+/** The place of an operand. */
+export interface Location {
+  readonly buffer: DeviceBuffer;
+  /** First word. */
+  readonly start: number;
+}
+
+interface Pipeline {
+  readonly id: number;
+  readonly pipeline: GPUComputePipeline;
+  readonly layout: GPUBindGroupLayout;
+}
+
+/** One dispatch, ready to be encoded. */
+export interface PreparedDispatch {
+  readonly pipeline: GPUComputePipeline;
+  readonly group: GPUBindGroup;
+  readonly parameterOffset: number;
+  readonly groups: readonly [number, number];
+}
+
+const MAX_GROUPS = 65_535;
+/** Dispatches in one submission, so that each is short and the device computes while further ones are encoded. */
+const MAX_PENDING_DISPATCHES = 128;
+const PARAMETER_ALIGNMENT = 256;
+/** Bytes of parameters and data of kernels outside of programs, between two submissions. */
+const TRANSIENT_BYTES = 2 ** 20;
+
+/** Encodes dispatches and copies on a GPU, and reads results back. */
+export class GpuExecutor {
+  readonly counters: GpuCounters = {
+    bytesUp: 0,
+    bytesDown: 0,
+    dispatches: 0,
+    submissions: 0,
+    pipelines: 0,
+    bufferBytes: 0,
+    peakBufferBytes: 0,
+  };
+  private readonly device: GPUDevice;
+  private encoder: GPUCommandEncoder | undefined;
+  private pass: GPUComputePassEncoder | undefined;
+  private pendingDispatches = 0;
+  private submissionCount = 0;
+  private nextBufferId = 0;
+  private readonly pipelines = new Map<string, Pipeline>();
+  private readonly kernelKeys = new Map<string, number>();
+  private readonly groups = new Map<string, GPUBindGroup>();
+  private readonly layouts = new Map<string, GPUBindGroupLayout>();
+  private readonly retired: DeviceBuffer[] = [];
+  private readonly staging: { buffer: GPUBuffer; bytes: number }[] = [];
+  private transient: { uniform: DeviceBuffer; storage: DeviceBuffer; uniformUsed: number; storageUsed: number };
+  private deviceError: string | undefined;
+
+  private constructor(private readonly opened: OpenedGpu) {
+    this.device = opened.device;
+    this.device.addEventListener("uncapturederror", (event) => {
+      event.preventDefault();
+      this.deviceError ??= event.error.message;
+    });
+    void this.device.lost.then(({ reason, message }) => {
+      if (reason !== "destroyed") this.deviceError ??= `the GPU was lost (${message}). Resume from the last checkpoint`;
+    });
+    this.transient = {
+      uniform: this.createBuffer(TRANSIENT_BYTES / 4, BUFFER_USAGE.uniform),
+      storage: this.createBuffer(TRANSIENT_BYTES / 4),
+      uniformUsed: 0,
+      storageUsed: 0,
+    };
+  }
+
+  static async open(): Promise<GpuExecutor> {
+    return new GpuExecutor(await openGpu());
+  }
+
+  get name(): string {
+    return this.opened.name;
+  }
+
+  /** Words of the largest buffer that a kernel can read. */
+  get maxBufferWords(): number {
+    const { maxStorageBufferBindingSize, maxBufferSize } = this.device.limits;
+    return Math.floor(Math.min(maxStorageBufferBindingSize, maxBufferSize) / 4);
+  }
+
+  /** Number of submissions so far; work encoded before the last one reads what was written before it. */
+  get submissions(): number {
+    return this.submissionCount;
+  }
+
+  createBuffer(words: number, usage: number = BUFFER_USAGE.storage): DeviceBuffer {
+    const size = Math.max(4, words) * 4;
+    if (words > this.maxBufferWords) throw new Error(`a value of ${size} bytes exceeds the GPU's largest buffer`);
+    const buffer = this.device.createBuffer({
+      size,
+      usage: usage | BUFFER_USAGE.copySource | BUFFER_USAGE.copyTarget,
+    });
+    this.counters.bufferBytes += size;
+    this.counters.peakBufferBytes = Math.max(this.counters.peakBufferBytes, this.counters.bufferBytes);
+    return { id: this.nextBufferId++, buffer, words: size / 4 };
+  }
+
+  /** Frees a buffer once the work that uses it has been submitted. */
+  destroyBuffer(buffer: DeviceBuffer): void {
+    this.retired.push(buffer);
+    if (this.encoder === undefined) this.destroyRetired();
+  }
+
+  private destroyRetired(): void {
+    if (this.retired.length === 0) return;
+    const ids = new Set(this.retired.map(({ id }) => id));
+    for (const key of this.groups.keys())
+      if (
+        key
+          .slice(key.indexOf(":") + 1)
+          .split(",")
+          .some((id) => ids.has(Number(id)))
+      )
+        this.groups.delete(key);
+    for (const { buffer, words } of this.retired.splice(0)) {
+      buffer.destroy();
+      this.counters.bufferBytes -= words * 4;
+    }
+  }
+
+  /** Writes words, after all work that was encoded before. */
+  write({ buffer: { buffer }, start }: Location, words: Uint32Array<ArrayBuffer>): void {
+    this.submit();
+    this.upload(buffer, start, words);
+  }
+
+  /** Writes words that no encoded work reads. */
+  upload(buffer: GPUBuffer, start: number, words: Uint32Array<ArrayBuffer>): void {
+    if (words.length === 0) return;
+    this.device.queue.writeBuffer(buffer, start * 4, words);
+    this.counters.bytesUp += words.byteLength;
+  }
+
+  /** Prepares a dispatch; undefined if it has no workgroups. */
+  prepare(
+    kernel: KernelSource,
+    locations: readonly Location[],
+    groupCount: number,
+    uniform: DeviceBuffer,
+    parameterOffset: number,
+  ): PreparedDispatch {
+    const pattern = bindingPattern(kernel, locations);
+    const { id, pipeline, layout } = this.getPipeline(kernel, pattern);
+    const buffers: DeviceBuffer[] = [];
+    locations.forEach(({ buffer }, i) => (buffers[pattern.slots[i]] = buffer));
+    const key = `${id}:${uniform.id},${buffers.map((buffer) => buffer.id).join()}`;
+    const group =
+      this.groups.get(key) ??
+      this.device.createBindGroup({
+        layout,
+        entries: [
+          { binding: 0, resource: { buffer: uniform.buffer, size: Math.ceil(countParameterWords(kernel) / 4) * 16 } },
+          ...buffers.map(({ buffer }, slot) => ({ binding: slot + 1, resource: { buffer } })),
+        ],
+      });
+    this.groups.set(key, group);
+    const x = Math.min(groupCount, MAX_GROUPS);
+    return { pipeline, group, parameterOffset, groups: [x, Math.ceil(groupCount / x)] };
+  }
+
+  encode({ pipeline, group, parameterOffset, groups: [x, y] }: PreparedDispatch): void {
+    const pass = this.currentPass();
+    pass.setPipeline(pipeline);
+    pass.setBindGroup(0, group, [parameterOffset]);
+    pass.dispatchWorkgroups(x, y);
+    this.counters.dispatches++;
+    if (++this.pendingDispatches >= MAX_PENDING_DISPATCHES) this.submit();
+  }
+
+  /** Runs a kernel outside of programs. */
+  run(kernel: KernelSource, locations: readonly Location[], parameters: readonly number[], groupCount: number): void {
+    if (groupCount === 0) return;
+    const words = Uint32Array.from([groupCount, ...locations.map(({ start }) => start), ...parameters]);
+    const size = Math.ceil((words.length * 4) / PARAMETER_ALIGNMENT) * PARAMETER_ALIGNMENT;
+    if (this.transient.uniformUsed + size > TRANSIENT_BYTES) this.submit();
+    const offset = this.transient.uniformUsed;
+    this.transient.uniformUsed += size;
+    this.upload(this.transient.uniform.buffer, offset / 4, words);
+    this.encode(this.prepare(kernel, locations, groupCount, this.transient.uniform, offset));
+  }
+
+  /** Uploads data that one dispatch reads. */
+  uploadTransient(words: Uint32Array<ArrayBuffer>): Location {
+    const bytes = Math.max(4, words.byteLength);
+    if (bytes > TRANSIENT_BYTES) {
+      this.submit();
+      const buffer = this.createBuffer(words.length);
+      this.upload(buffer.buffer, 0, words);
+      this.currentEncoder();
+      this.destroyBuffer(buffer);
+      return { buffer, start: 0 };
+    }
+    const isFull = this.transient.storageUsed + bytes > TRANSIENT_BYTES;
+    if (isFull || this.transient.uniformUsed + 4096 > TRANSIENT_BYTES) this.submit();
+    const start = this.transient.storageUsed / 4;
+    this.transient.storageUsed += bytes;
+    this.upload(this.transient.storage.buffer, start, words);
+    return { buffer: this.transient.storage, start };
+  }
+
+  copy(source: Location, target: Location, words: number): void {
+    if (words === 0) return;
+    const encoder = this.currentEncoder();
+    this.endPass();
+    encoder.copyBufferToBuffer(
+      source.buffer.buffer,
+      source.start * 4,
+      target.buffer.buffer,
+      target.start * 4,
+      words * 4,
+    );
+  }
+
+  /** Reads several ranges of words at once. */
+  async read(ranges: readonly (Location & { readonly words: number })[]): Promise<Uint32Array[]> {
+    const total = ranges.reduce((sum, { words }) => sum + words, 0);
+    if (total === 0) {
+      this.submit();
+      return ranges.map(() => new Uint32Array(0));
+    }
+    const bytes = total * 4;
+    const staged = this.takeStaging(bytes);
+    const encoder = this.currentEncoder();
+    this.endPass();
+    let offset = 0;
+    for (const { buffer, start, words } of ranges) {
+      if (words > 0) encoder.copyBufferToBuffer(buffer.buffer, start * 4, staged.buffer, offset, words * 4);
+      offset += words * 4;
+    }
+    this.submit();
+    const all = await mapWords(staged.buffer, bytes);
+    this.staging.push(staged);
+    this.counters.bytesDown += bytes;
+    this.checkErrors();
+    let at = 0;
+    return ranges.map(({ words }) => all.subarray(at, (at += words)));
+  }
+
+  /** Throws the first error that the device reported. */
+  checkErrors(): void {
+    if (this.deviceError === undefined) return;
+    const message = this.deviceError;
+    this.deviceError = undefined;
+    throw new Error(message);
+  }
+
+  submit(): void {
+    if (this.encoder === undefined) return;
+    this.endPass();
+    this.device.queue.submit([this.encoder.finish()]);
+    this.encoder = undefined;
+    this.pendingDispatches = 0;
+    this.submissionCount++;
+    this.counters.submissions++;
+    this.transient.uniformUsed = this.transient.storageUsed = 0;
+    this.destroyRetired();
+  }
+
+  private takeStaging(bytes: number): { buffer: GPUBuffer; bytes: number } {
+    const index = this.staging.findIndex((staged) => staged.bytes >= bytes && staged.bytes <= 4 * bytes + 65_536);
+    if (index >= 0) return this.staging.splice(index, 1)[0];
+    for (const { buffer } of this.staging.splice(0, Math.max(0, this.staging.length - 4))) buffer.destroy();
+    const size = 2 ** Math.ceil(Math.log2(Math.max(1024, bytes)));
+    const buffer = this.device.createBuffer({ size, usage: BUFFER_USAGE.mapRead | BUFFER_USAGE.copyTarget });
+    return { buffer, bytes: size };
+  }
+
+  private currentEncoder(): GPUCommandEncoder {
+    return (this.encoder ??= this.device.createCommandEncoder());
+  }
+
+  private currentPass(): GPUComputePassEncoder {
+    return (this.pass ??= this.currentEncoder().beginComputePass());
+  }
+
+  private endPass(): void {
+    this.pass?.end();
+    this.pass = undefined;
+  }
+
+  private getPipeline(kernel: KernelSource, pattern: BindingPattern): Pipeline {
+    const kernelKey = kernelIdentity(kernel, this.kernelKeys);
+    const key = `${kernelKey}|${pattern.slots.join()}|${pattern.written.map(Number).join()}`;
+    const known = this.pipelines.get(key);
+    if (known !== undefined) return known;
+    const layout = this.getLayout(pattern.written);
+    const module = this.device.createShaderModule({ code: assembleShader(kernel, pattern) });
+    const pipeline = this.device.createComputePipeline({
+      layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      compute: { module, entryPoint: "main" },
+    });
+    const created = { id: this.pipelines.size, pipeline, layout };
+    this.pipelines.set(key, created);
+    this.counters.pipelines++;
+    return created;
+  }
+
+  private getLayout(written: readonly boolean[]): GPUBindGroupLayout {
+    const key = written.map(Number).join();
+    const known = this.layouts.get(key);
+    if (known !== undefined) return known;
+    const COMPUTE = 4;
+    const layout = this.device.createBindGroupLayout({
+      entries: [
+        { binding: 0, visibility: COMPUTE, buffer: { type: "uniform", hasDynamicOffset: true } },
+        ...written.map((isWritten, slot) => ({
+          binding: slot + 1,
+          visibility: COMPUTE,
+          buffer: { type: isWritten ? ("storage" as const) : ("read-only-storage" as const) },
+        })),
+      ],
+    });
+    this.layouts.set(key, layout);
+    return layout;
+  }
+
+  close(): void {
+    this.device.destroy();
+  }
+}
+
+const identities = new WeakMap<KernelSource, number>();
+
+/** Returns a number that is equal for equal kernels. */
+function kernelIdentity(kernel: KernelSource, keys: Map<string, number>): number {
+  const known = identities.get(kernel);
+  if (known !== undefined) return known;
+  const key = JSON.stringify(kernel);
+  const identity = keys.get(key) ?? keys.size;
+  keys.set(key, identity);
+  identities.set(kernel, identity);
+  return identity;
+}
+
+/** Binds each buffer once: WebGPU allows no buffer to be both read and written through two bindings. */
+function bindingPattern({ operands }: KernelSource, locations: readonly Location[]): BindingPattern {
+  const slotOf = new Map<number, number>();
+  const written: boolean[] = [];
+  const slots = locations.map(({ buffer }, i) => {
+    const slot = slotOf.get(buffer.id) ?? slotOf.size;
+    slotOf.set(buffer.id, slot);
+    written[slot] = (written[slot] ?? false) || operands[i].isWritten;
+    return slot;
+  });
+  return { slots, written };
+}
