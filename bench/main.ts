@@ -18,10 +18,14 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
 
 /** The bench that measures learning instead of time; it has its own table. */
 const LEARNING = "learning";
+/** The bench that counts schemas; it takes a folder. */
+const SCHEMAS = "schemas";
 
 const usage = `usage: npm run bench -- NAME [options]
 
-benches: ${[...Object.keys(benches), LEARNING].join(", ")}
+       npm run bench -- schemas DIR [--verbose] [--texts N]
+
+benches: ${[...Object.keys(benches), LEARNING, SCHEMAS].join(", ")}
 
   --json          one JSON object on standard output instead of a table
   --runs N        measured runs of each case (5); figures are their medians
@@ -30,8 +34,10 @@ benches: ${[...Object.keys(benches), LEARNING].join(", ")}
   --side SIDE     only ours, or only the peers
   --model FILE    SmolLM2-135M-Instruct as GGUF (LLAMAGYM_BENCH_MODEL)
   --verbose       show what the sides print
+  --texts N       check N random texts of the schemas with ajv, too
 
-learning: --runs N seeds, --cases A,B environments, --threads N; arguments after -- go to llamagym train`;
+learning: --runs N seeds, --cases A,B environments, --threads N; arguments after -- go to llamagym train
+schemas: the folder has the JSON schemas of MaskBench or of JSON-Schema-Test-Suite`;
 
 function positiveInteger(text: string, option: string): number {
   const value = Number(text);
@@ -56,6 +62,7 @@ async function main(): Promise<void> {
       side: { type: "string" },
       model: { type: "string" },
       verbose: { type: "boolean", default: false },
+      texts: { type: "string" },
       help: { type: "boolean", default: false },
     },
   });
@@ -63,7 +70,15 @@ async function main(): Promise<void> {
     console.log(usage);
     return;
   }
-  const [name] = positionals;
+  const [name, folder] = positionals;
+  if (name === SCHEMAS && positionals.length === 2) {
+    const { runSchemas } = await import("./schemas.js");
+    console.log(runSchemas(folder, values));
+    if (values.texts === undefined) return;
+    const { checkTexts } = await import("./schema-texts.js");
+    console.log(checkTexts(folder, positiveInteger(values.texts, "texts")));
+    return;
+  }
   if (name === LEARNING) {
     const { measureLearning, formatLearning } = await import("./learning.js");
     const reports = await measureLearning({

@@ -106,7 +106,7 @@ describe("ModelChatEngine", () => {
   });
 
   it("rejects schemas that are not supported before sampling", async () => {
-    const tool = { name: "search", parameters: { type: "object", properties: { query: { not: {} } } } };
+    const tool = { name: "search", parameters: { type: "object", properties: { query: { $dynamicRef: "#a" } } } };
     await expect(engine.generate({ input: QUESTION, tools: [tool] })).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
@@ -120,7 +120,10 @@ describe("ModelChatEngine", () => {
       if (!isCompiled) setImmediate(count);
     };
     setImmediate(count);
-    const compiled = Promise.all([1, 2].map(() => model.preparePattern({ jsonSchema: JSON_OBJECT_SCHEMA })));
+    const properties = Object.fromEntries(
+      Array.from({ length: 300 }, (_, i) => [`p${i}`, { type: "string", pattern: `^(a|bc){1,${i + 1}}$` }]),
+    );
+    const compiled = Promise.all([1, 2].map(() => model.preparePattern({ jsonSchema: { properties } })));
     expect((await engine.generate({ input: QUESTION, maxNewTokens: 1 })).choices[0].tokens).toHaveLength(1);
     await compiled;
     isCompiled = true;

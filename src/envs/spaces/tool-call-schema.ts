@@ -41,10 +41,12 @@ export function unionSchema(first: PlainJsonSchema, second: PlainJsonSchema): Pl
   return { anyOf: [moveReferences(first, "#/anyOf/0"), moveReferences(second, "#/anyOf/1")] };
 }
 
-/** Returns a schema whose references are valid when it is at `path` of another one. */
-function moveReferences(schema: PlainJsonSchema, path: string): PlainJsonSchema {
-  const text = JSON.stringify(schema, (key, value: unknown) =>
-    key === "$ref" && typeof value === "string" && value.startsWith("#/") ? path + value.slice(1) : value,
-  );
+/** Returns a schema whose references are valid when it is at `path` of another one; its identifier is dropped. */
+function moveReferences({ $id: id, ...schema }: PlainJsonSchema, path: string): PlainJsonSchema {
+  const text = JSON.stringify(schema, (key, value: unknown) => {
+    if (key !== "$ref" || typeof value !== "string") return value;
+    const fragment = typeof id === "string" && value.startsWith(`${id}#`) ? value.slice(id.length) : value;
+    return fragment === "#" || fragment.startsWith("#/") ? path + fragment.slice(1) : value;
+  });
   return JSON.parse(text) as PlainJsonSchema;
 }

@@ -123,7 +123,7 @@ describe("generation constrained to a pattern", () => {
       { regex: "[a-z]{40}", maxNewTokens: 4 },
       /"\[a-z\]\{40\}" needs up to \d+ tokens, but the completion is limited to 4/,
     ],
-    [{ jsonSchema: { type: "string", format: "color" } }, /"format" must be one of date, time/],
+    [{ jsonSchema: { unevaluatedItems: false } }, /"unevaluatedItems" is not supported/],
     [{ choices: [1, "a"] as unknown as string[] }, /`choices` must be a list of strings, got number/],
     [{ choices: null as unknown as string[] }, /`choices` must be a list of strings, got null/],
     [{ choices: [undefined] as unknown as string[] }, /`choices` must be a list of strings, got undefined/],

@@ -89,8 +89,12 @@ export class ConstraintCompiler {
   compilePattern(pattern: TextPattern, options: PatternConstraintOptions): PatternConstraint {
     const { start, previousToken, maxNewTokens } = options;
     const key = constraintKey(pattern);
+    const fullKey = `${start};${previousToken};${maxNewTokens};${key}`;
+    // Texts of nested values lead to ever more states; cursors keep the automaton that they began with.
+    if (this.patternConstraints.get(fullKey)?.isLarge === true) this.patternConstraints.delete(fullKey);
+    if (this.automata.get(key)?.isLarge === true) this.automata.delete(key);
     return this.patternConstraints.getOrCreate(
-      `${start};${previousToken};${maxNewTokens};${key}`,
+      fullKey,
       () =>
         new PatternConstraint(
           this.automata.getOrCreate(key, () => this.toTokenAutomaton(compileToByteAutomaton(pattern))),

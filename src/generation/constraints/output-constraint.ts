@@ -40,7 +40,7 @@ function choicesKey(choices: readonly string[]): string {
     throw invalidArgument(
       `\`choices\` has ${length} characters in all, more than ${MAX_CHOICES_LENGTH}. Shorten them.`,
     );
-  return choices.join("\u0000");
+  return `choices ${JSON.stringify(choices)}`;
 }
 
 /** Describes a text that violates a constraint, for error messages: "none of the choices ...". */
@@ -77,7 +77,7 @@ export function compileToByteAutomaton(pattern: TextPattern): ByteAutomaton {
 /** Compiles a pattern in steps. Throws as `compileToByteAutomaton` does. */
 export function* buildByteAutomaton(pattern: TextPattern): Steps<ByteAutomaton> {
   if ("jsonSchema" in pattern)
-    return yield* ByteAutomaton.build(schemaToExpression(pattern.jsonSchema), "The JSON schema");
+    return yield* ByteAutomaton.build(schemaToExpression(pattern.jsonSchema), "The JSON schema", { isLazy: true });
   const expression = parseRegex(pattern.regex);
   return yield* ByteAutomaton.build(expression, `The regular expression ${excerpt(describeRegex(pattern.regex))}`);
 }

@@ -59,6 +59,11 @@ export class PatternConstraint implements CompiledConstraint {
     return this.automaton.encode(text, { state: this.startState, previousToken: this.previousToken });
   }
 
+  /** Whether the automaton has grown too large to be kept for other completions. */
+  get isLarge(): boolean {
+    return this.automaton.isLarge;
+  }
+
   /** Lists the texts as `ByteAutomaton.listTexts` does. */
   listTexts(maxTexts: number): readonly string[] | undefined {
     return this.automaton.listTexts(maxTexts);

@@ -1,6 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { runSteps } from "../../core/steps.js";
 import { type ByteAutomaton, DEAD_STATE } from "./automaton/byte-automaton.js";
-import { computeCompletionCosts } from "./completion-costs.js";
+import { CompletionCosts } from "./completion-costs.js";
 import { walkTokens } from "./token-trie.js";
 import type { TextStart, Vocabulary } from "./vocabulary.js";
 
@@ -16,32 +17,39 @@ export interface AllowedNext {
 /** Maximum number of tokens in cached lists, 8 bytes each; the least recently used lists are dropped first. */
 const MAX_CACHED_TOKENS = 4_000_000;
 
+/** The start of a text, where a token may have other bytes than later. */
+const START_STATE = -2;
+/** The state after the end token. */
+const END_STATE = -3;
+
 /**
  * The texts of a byte automaton as tokens of a vocabulary: the tokens that may follow a state, and the states they lead to. The
  * states are the states of the byte automaton, one for the start of a text, and one after the end token. The tokens allowed in a state
  * are computed on first use and cached.
  */
 export class TokenAutomaton {
-  /** [states]: upper bound of the tokens still needed; Infinity if no tokens lead to a complete text. */
-  private readonly costs: Float64Array;
+  private readonly costs: CompletionCosts;
   private readonly cachedNext = new Map<number, AllowedNext>();
   private cachedTokenCount = 0;
-  /** The start of a text, where a token may have other bytes than later. */
-  private readonly startState: number;
-  private readonly endState: number;
 
   /** @throws INVALID_ARGUMENT if one text is a prefix of another and the model has no end token. */
   constructor(
     private readonly byteAutomaton: ByteAutomaton,
     private readonly vocabulary: Vocabulary,
   ) {
-    this.startState = byteAutomaton.stateCount;
-    this.endState = byteAutomaton.stateCount + 1;
-    this.costs = computeCompletionCosts(byteAutomaton, vocabulary.tokenBytes.trie, this.endingCosts());
+    if (vocabulary.endToken === undefined) this.checkPrefixFree();
+    this.costs = new CompletionCosts(byteAutomaton, vocabulary.tokenBytes.trie, (state) =>
+      byteAutomaton.canContinue(state) ? 1 : 0,
+    );
   }
 
   get name(): string {
     return this.byteAutomaton.name;
+  }
+
+  /** Whether the automaton has grown too large to be kept for other texts. */
+  get isLarge(): boolean {
+    return this.byteAutomaton.isLarge;
   }
 
   /** Lists the texts as `ByteAutomaton.listTexts` does. */
@@ -60,18 +68,18 @@ export class TokenAutomaton {
    */
   start(textStart: TextStart): { readonly state: number; readonly cost: number } {
     const { byteAutomaton, costs, vocabulary } = this;
-    const state = vocabulary.firstTokenBytes(textStart) === vocabulary.tokenBytes ? 0 : this.startState;
+    const state = vocabulary.firstTokenBytes(textStart) === vocabulary.tokenBytes ? 0 : START_STATE;
     const cost =
-      state === 0 || byteAutomaton.accepting[0] === 1 ? costs[0] : 1 + minimum(this.allowedNext(state).costs);
+      state === 0 || byteAutomaton.accepting[0] === 1 ? costs.of(0) : 1 + minimum(this.allowedNext(state).costs);
     if (cost === Infinity) throw this.invalid("matches no text that this model's tokens can write");
     return { state, cost };
   }
 
   /** Returns the state after a token; undefined if the token is not allowed. */
   next(state: number, token: number): number | undefined {
-    if (state === this.endState) return undefined;
+    if (state === END_STATE) return undefined;
     const byteState = this.toByteState(state);
-    if (token === this.vocabulary.endToken) return this.needsEndToken(byteState) ? this.endState : undefined;
+    if (token === this.vocabulary.endToken) return this.needsEndToken(byteState) ? END_STATE : undefined;
     const bytes = this.tokenBytesAt(state).bytes(token);
     const next = bytes === undefined ? DEAD_STATE : this.byteAutomaton.walk(byteState, bytes);
     return next === DEAD_STATE ? undefined : next;
@@ -109,7 +117,7 @@ export class TokenAutomaton {
 
   /** Returns whether a state is the end of a complete text that nothing may follow. */
   isComplete(state: number): boolean {
-    if (state === this.endState) return true;
+    if (state === END_STATE) return true;
     const byteState = this.toByteState(state);
     return this.byteAutomaton.accepting[byteState] === 1 && !this.byteAutomaton.canContinue(byteState);
   }
@@ -117,13 +125,13 @@ export class TokenAutomaton {
   private computeAllowedNext(state: number): AllowedNext {
     const { byteAutomaton, costs, vocabulary } = this;
     const costByToken = new Float32Array(vocabulary.size).fill(Infinity);
-    if (state !== this.endState) {
+    if (state !== END_STATE) {
       const byteState = this.toByteState(state);
       const { trie, emptyTokens } = this.tokenBytesAt(state);
       walkTokens(byteAutomaton, trie, byteState, (token, to) => {
-        costByToken[token] = costs[to];
+        costByToken[token] = costs.of(to);
       });
-      for (const token of emptyTokens) costByToken[token] = costs[byteState];
+      for (const token of emptyTokens) costByToken[token] = costs.of(byteState);
       if (this.needsEndToken(byteState)) costByToken[vocabulary.endToken!] = 0;
     }
     return toAllowedNext(costByToken);
@@ -134,22 +142,21 @@ export class TokenAutomaton {
   }
 
   private toByteState(state: number): number {
-    return state === this.startState ? 0 : state;
+    return state === START_STATE ? 0 : state;
   }
 
   private tokenBytesAt(state: number) {
-    return state === this.startState ? this.vocabulary.firstTokenBytes("start") : this.vocabulary.tokenBytes;
+    return state === START_STATE ? this.vocabulary.firstTokenBytes("start") : this.vocabulary.tokenBytes;
   }
 
-  /** A completion ends by itself where nothing may follow, and with the end token elsewhere. */
-  private endingCosts(): Float64Array {
-    const { byteAutomaton, vocabulary } = this;
-    return Float64Array.from(byteAutomaton.accepting, (accepting, state) => {
-      if (accepting === 0) return Infinity;
-      if (!byteAutomaton.canContinue(state)) return 0;
-      if (vocabulary.endToken !== undefined) return 1;
-      throw this.invalid("matches texts that begin with another match, and this model has no end token to end those");
-    });
+  /** Without an end token, a completion ends by itself where nothing may follow. */
+  private checkPrefixFree(): void {
+    const { byteAutomaton } = this;
+    runSteps(byteAutomaton.explore());
+    for (let state = 0; state < byteAutomaton.stateCount; state++) {
+      if (byteAutomaton.accepting[state] === 1 && byteAutomaton.canContinue(state))
+        throw this.invalid("matches texts that begin with another match, and this model has no end token to end those");
+    }
   }
 
   private invalid(problem: string): LlamaGymError {

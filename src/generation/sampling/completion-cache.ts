@@ -52,24 +52,40 @@ export class CompletionCache {
     this.remembered.clear();
   }
 
-  /** Returns the result of a key; a new one is not kept if it fails or `isReusable` rejects it. */
+  /**
+   * Returns the result of a key. One that fails or that `isReusable` rejects, such as an aborted completion, is for its own request:
+   * it is not kept, and requests that waited for it compute theirs.
+   */
   async getOrCompute<Result>(
     key: string,
     compute: () => Promise<Result>,
     isReusable: (result: Result) => boolean = () => true,
   ): Promise<Result> {
-    const cached = this.results.get(key);
-    if (cached !== undefined) return cached as Promise<Result>;
-    const pending = compute();
-    this.results.set(key, pending);
+    for (;;) {
+      const cached = this.results.get(key) as Promise<Result> | undefined;
+      if (cached === undefined) break;
+      const settled = await cached.then(
+        (result) => ({ result }),
+        () => undefined,
+      );
+      if (settled !== undefined && isReusable(settled.result)) return settled.result;
+      this.dropResult(key, cached);
+    }
+    const computed = compute();
+    this.results.set(key, computed);
     let isKept = false;
     try {
-      const result = await pending;
+      const result = await computed;
       isKept = isReusable(result);
       return result;
     } finally {
-      if (!isKept) this.results.delete(key);
+      if (!isKept) this.dropResult(key, computed);
     }
+  }
+
+  /** Drops a result, unless another one has replaced it after a change of the parameters. */
+  private dropResult(key: string, result: Promise<unknown>): void {
+    if (this.results.get(key) === result) this.results.delete(key);
   }
 
   /** Whether a completion of the prompt has recurred, so that caching its distributions pays off over a large vocabulary. */

@@ -153,9 +153,9 @@ describe("an agent with its own completion constraint", () => {
   it.each<[string, Parameters<typeof agent>[0], string, RegExp]>([
     [
       "a schema with what is not supported",
-      { schema: { type: "string", format: "color" } },
+      { schema: { type: "object", unevaluatedProperties: false } },
       "INVALID_ARGUMENT",
-      /"format"/,
+      /"unevaluatedProperties" is not supported/,
     ],
     ["a schema that is none", { schema: [] as never }, "AGENT_FAILED", /getSchema must return a JSON schema/],
     ["a pattern that is none", { pattern: 3 as never }, "AGENT_FAILED", /getPattern must return a regular expression/],

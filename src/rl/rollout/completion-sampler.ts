@@ -179,7 +179,7 @@ export class CompletionSampler {
     const sequences = choices.map((choice) =>
       tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens }),
     );
-    const logProbSums = await this.cache.getOrCompute(`scores;${prompt.join()};${choices.join("\u0000")}`, () =>
+    const logProbSums = await this.cache.getOrCompute(`scores;${prompt.join()};${constraintKey({ choices })}`, () =>
       this.scoreCandidates(prompt, sequences),
     );
     const lengths = choices.map((choice, i) => this.scoringLength(choice, sequences[i]));

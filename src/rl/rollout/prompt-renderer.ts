@@ -48,7 +48,7 @@ export class PromptRenderer {
 
   /** Renders the prompt of a turn without earlier ones. */
   renderSingleTurn(systemPrompt: string | undefined, observationText: string): readonly number[] {
-    return this.cache.getOrCreate(`${systemPrompt ?? ""}\u0000${observationText}`, () => {
+    return this.cache.getOrCreate(JSON.stringify([systemPrompt ?? "", observationText]), () => {
       const conversation = this.startConversation();
       conversation.add(...this.firstMessages(systemPrompt, observationText));
       return conversation.promptIds();

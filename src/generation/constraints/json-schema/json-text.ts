@@ -1,5 +1,15 @@
+import { buildTextAutomaton } from "../regex/build-text-automaton.js";
 import { ANY_CHARACTER, type CharacterSet, characterSet, difference, intersection } from "../regex/character-set.js";
-import { type Expression, alternatives, characters, literal, repetition, sequence } from "../regex/expression.js";
+import {
+  type Expression,
+  alternatives,
+  characters,
+  literal,
+  repetition,
+  sequence,
+  shared,
+} from "../regex/expression.js";
+import type { TextAutomaton } from "../regex/text-automaton.js";
 
 /** Characters that JSON.stringify escapes. */
 const ESCAPED_CHARACTERS: CharacterSet = characterSet([
@@ -11,36 +21,52 @@ const UNESCAPED_CHARACTERS = difference(ANY_CHARACTER, ESCAPED_CHARACTERS);
 
 const QUOTE = literal('"');
 
-/** Matches the strings of `min` to `max` code points. */
-export function stringWithLength(min: number, max: number): Expression {
-  return sequence([QUOTE, repetition(escapeCharacters(ANY_CHARACTER), min, max), QUOTE]);
-}
+/** Maximum length of a string with a greater limit. */
+const MAX_LENGTH = 50_000;
 
-/** Matches the strings whose content matches an expression. */
-export function stringWithContent(content: Expression): Expression {
-  return sequence([QUOTE, escapeExpression(content), QUOTE]);
-}
+/** Writes expressions of JSON strings; equal parts are one object, whose states are shared. */
+export class JsonStringWriter {
+  private readonly characters = new Map<string, Expression>();
+  private readonly strings = new Map<string | TextAutomaton, Expression>();
 
-function escapeExpression(content: Expression): Expression {
-  switch (content.kind) {
-    case "characters":
-      return escapeCharacters(content.set);
-    case "sequence":
-      return sequence(content.parts.map(escapeExpression));
-    case "alternatives":
-      return alternatives(content.options.map(escapeExpression));
-    case "repetition":
-      return repetition(escapeExpression(content.body), content.min, content.max);
-    default:
-      return content;
+  /** Matches the strings of `min` to `max` code points. */
+  withLength(min: number, max: number): Expression {
+    const limit = max === Infinity ? max : Math.min(max, Math.max(min, MAX_LENGTH));
+    const key = `${min},${limit}`;
+    let expression = this.strings.get(key);
+    if (expression === undefined) {
+      const content = repetition(this.character(ANY_CHARACTER), min, limit);
+      this.strings.set(key, (expression = shared(sequence([QUOTE, content, QUOTE]))));
+    }
+    return expression;
+  }
+
+  /** Matches the strings whose content matches an automaton. */
+  withContent(automaton: TextAutomaton): Expression {
+    let expression = this.strings.get(automaton);
+    if (expression === undefined) {
+      const content: Expression = { kind: "automaton", automaton, write: (set) => this.character(set) };
+      this.strings.set(automaton, (expression = shared(sequence([QUOTE, content, QUOTE]))));
+    }
+    return expression;
+  }
+
+  /** Matches one of the characters, escaped as in a JSON string. */
+  private character(set: CharacterSet): Expression {
+    const key = set.join(";");
+    let expression = this.characters.get(key);
+    if (expression === undefined) this.characters.set(key, (expression = escapeCharacters(set)));
+    return expression;
   }
 }
 
-/** Matches one of the characters, escaped as in a JSON string. */
+/** Writes a character as JSON.stringify does; an automaton of few states, because strings are made of it. */
 function escapeCharacters(set: CharacterSet): Expression {
   const codes = intersection(set, ESCAPED_CHARACTERS).flatMap(([first, last]) =>
     Array.from({ length: last - first + 1 }, (_, i) => first + i),
   );
+  const unescaped = characters(intersection(set, UNESCAPED_CHARACTERS));
+  if (codes.length === 0) return unescaped;
   const escapes = codes.map((code) => literal(JSON.stringify(String.fromCharCode(code)).slice(1, -1)));
-  return alternatives([characters(intersection(set, UNESCAPED_CHARACTERS)), ...escapes]);
+  return { kind: "automaton", automaton: buildTextAutomaton(alternatives([unescaped, ...escapes])), write: characters };
 }

@@ -37,35 +37,27 @@ export function integerRange(bounds: Bounds): Expression {
  * and at most 6 after it, the last of which is not 0.
  */
 export function numberRange(bounds: Bounds): Expression {
+  return alternatives([integerRange(bounds), fractionsWithin(bounds)]);
+}
+
+/** Matches the numbers within bounds that are no integers. */
+export function fractionsWithin(bounds: Bounds): Expression {
   const [low, high] = limitsInUnits(bounds, MAX_DECIMALS, MAX_WHOLE_PART * UNITS_PER_ONE - 1n);
-  return alternatives([integerRange(bounds), withSign(low, high, fractionRange)]);
+  return withSign(low, high, fractionRange);
 }
 
 /** Maximum number of multiples that are listed one by one. */
 const MAX_LISTED_MULTIPLES = 10_000;
-/** Maximum divisor of multiples without narrow bounds; their automaton has 15 states for each remainder. */
-const MAX_DIVISOR = 1_000;
-const MAX_MULTIPLE_DIGITS = 15;
 
-/**
- * Matches the multiples of an integer within bounds: all if they are few, else those of at most 15 digits; undefined for bounds
- * that are neither narrow nor at zero or beyond 15 digits.
- */
-export function multiplesRange(divisor: number, bounds: Bounds): Expression | undefined {
+/** Lists the multiples of an integer within bounds; undefined if they are many. */
+export function listMultiples(divisor: number, bounds: Bounds): string[] | undefined {
   const [low, high] = limitsInUnits(bounds, 0, MAX_INTEGER);
   const step = BigInt(divisor);
   // BigInt division rounds toward zero.
   const first = low / step + (low > 0n && low % step !== 0n ? 1n : 0n);
   const last = high / step - (high < 0n && high % step !== 0n ? 1n : 0n);
-  if (last - first < MAX_LISTED_MULTIPLES) {
-    const count = Math.max(0, Number(last - first) + 1);
-    return alternatives(Array.from({ length: count }, (_, i) => literal(String((first + BigInt(i)) * step))));
-  }
-  const limit = 10n ** BigInt(MAX_MULTIPLE_DIGITS) - 1n;
-  if (divisor > MAX_DIVISOR || high < limit || low > 1n || (low < 0n && low > -limit)) return undefined;
-  const positive: Expression = { kind: "multiples", divisor, maxDigits: MAX_MULTIPLE_DIGITS };
-  const negative = low < 0n ? sequence([literal("-"), positive]) : NO_MATCH;
-  return alternatives([low <= 0n ? literal("0") : NO_MATCH, positive, negative]);
+  if (last - first >= MAX_LISTED_MULTIPLES) return undefined;
+  return Array.from({ length: Math.max(0, Number(last - first) + 1) }, (_, i) => String((first + BigInt(i)) * step));
 }
 
 /** Returns the least and the greatest multiple of 10^-decimals within bounds, in those units. */

@@ -236,6 +236,6 @@ describe("schemaToExpression", () => {
         return "null";
       },
     };
-    expect(compileToByteAutomaton({ jsonSchema: schema }).stateCount).toBe(5);
+    expect(reader(schema)("null")).toBe(true);
   });
 });

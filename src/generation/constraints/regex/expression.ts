@@ -1,18 +1,39 @@
 import { type CharacterSet, characterSet } from "./character-set.js";
+import type { TextAutomaton } from "./text-automaton.js";
 
-/** The syntax tree of a regular language. */
+/** The syntax tree of a language, which is regular unless a rule refers to itself. */
 export type Expression =
   | { readonly kind: "characters"; readonly set: CharacterSet }
   | { readonly kind: "sequence"; readonly parts: readonly Expression[] }
   | { readonly kind: "alternatives"; readonly options: readonly Expression[] }
   | { readonly kind: "repetition"; readonly body: Expression; readonly min: number; readonly max: number }
-  | { readonly kind: "list"; readonly items: readonly ListItem[] }
-  | { readonly kind: "multiples"; readonly divisor: number; readonly maxDigits: number };
+  | ListExpression
+  | { readonly kind: "automaton"; readonly automaton: TextAutomaton; readonly write: (set: CharacterSet) => Expression }
+  | { readonly kind: "rule"; readonly rule: GrammarRule };
 
-/** An item of a list in a fixed order, separated by ", ". */
+/** Items in a fixed order, then any number of others, separated by ", ". */
+export interface ListExpression {
+  readonly kind: "list";
+  readonly items: readonly ListItem[];
+  /** Matches each of the others; NO_MATCH for none. */
+  readonly rest: Expression;
+  /** Number of items and others. */
+  readonly min: number;
+  readonly max: number;
+}
+
+/** An item of a list, which occurs at most once. */
 export interface ListItem {
   readonly body: Expression;
   readonly isRequired: boolean;
+}
+
+/** A part of the language that expressions share: its states are built once, and it may refer to itself. */
+export interface GrammarRule {
+  /** Returns the expression; called once. */
+  readonly expression: () => Expression;
+  /** Whether it is a JSON value, which may be nested in itself to a limited depth. */
+  readonly isValue: boolean;
 }
 
 /** Matches only the empty text; the functions below return no other expression that does. */
@@ -53,6 +74,13 @@ export function repetition(body: Expression, min: number, max = Infinity): Expre
   if (max === 0 || body === EMPTY_TEXT) return EMPTY_TEXT;
   if (body === NO_MATCH) return min === 0 ? EMPTY_TEXT : NO_MATCH;
   return min === 1 && max === 1 ? body : { kind: "repetition", body, min, max };
+}
+
+/** Matches what a rule matches, whose states are shared. */
+export function shared(body: Expression): Expression {
+  return body === NO_MATCH || body === EMPTY_TEXT || body.kind === "rule"
+    ? body
+    : { kind: "rule", rule: { expression: () => body, isValue: false } };
 }
 
 export function optional(body: Expression): Expression {

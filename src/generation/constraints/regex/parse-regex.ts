@@ -18,6 +18,8 @@ export interface RegexOptions {
   readonly dotAll?: boolean;
   /** Whether the expression may match a part of the text instead of all of it. */
   readonly search?: boolean;
+  /** What ^ and $ match, wherever they are. */
+  readonly marks?: { readonly start: Expression; readonly end: Expression };
 }
 
 /** Maximum characters of an expression. An expression of this length compiles, or is refused, within seconds. */
@@ -41,7 +43,10 @@ const UNSUPPORTED_FLAGS: Readonly<Record<string, string>> = {
  * character is a code point other than a surrogate.
  * @throws INVALID_ARGUMENT for unsupported syntax, such as lookarounds, backreferences, \b and \p.
  */
-export function parseRegex(regex: string | RegExp, { dotAll = false, search = false }: RegexOptions = {}): Expression {
+export function parseRegex(
+  regex: string | RegExp,
+  { dotAll = false, search = false, marks }: RegexOptions = {},
+): Expression {
   const { source, flags } = typeof regex === "string" ? { source: regex, flags: "" } : regex;
   if (source.length > MAX_REGEX_LENGTH)
     throw invalidArgument(
@@ -51,7 +56,7 @@ export function parseRegex(regex: string | RegExp, { dotAll = false, search = fa
     if (!(flag in UNSUPPORTED_FLAGS)) continue;
     throw invalidArgument(`Invalid regular expression ${excerpt(String(regex))}: ${UNSUPPORTED_FLAGS[flag]}.`);
   }
-  return new RegexParser(new RegexSource(source), dotAll || flags.includes("s"), search).parse();
+  return new RegexParser(new RegexSource(source), dotAll || flags.includes("s"), search, marks).parse();
 }
 
 class RegexParser {
@@ -61,6 +66,7 @@ class RegexParser {
     private readonly source: RegexSource,
     private readonly dotAll: boolean,
     private readonly search: boolean,
+    private readonly marks: RegexOptions["marks"],
   ) {}
 
   parse(): Expression {
@@ -77,7 +83,7 @@ class RegexParser {
 
   private readAlternative(): Expression {
     const { source } = this;
-    const isOutermost = this.depth === 0;
+    const isOutermost = this.depth === 0 && this.marks === undefined;
     const parts: Expression[] = [];
     const hasStartAnchor = isOutermost && source.consume("^");
     let hasEndAnchor = false;
@@ -127,6 +133,8 @@ class RegexParser {
     if (source.consume("[")) return characters(this.readClass());
     if (source.consume(".")) return characters(this.dotAll ? ANY_CHARACTER : complement(LINE_TERMINATORS));
     if (source.consume("\\")) return characters(toCharacterSet(readEscape(source)));
+    if (this.marks !== undefined && source.consume("^")) return this.marks.start;
+    if (this.marks !== undefined && source.consume("$")) return this.marks.end;
     if (source.startsWith("^") || source.startsWith("$"))
       throw source.error(
         `"${source.peek()}" is supported only at the start or end of an outermost alternative; write \\${source.peek()} for the character`,
@@ -180,8 +188,13 @@ class RegexParser {
       }
       source.next();
       const last = this.readClassAtom();
-      if (typeof first !== "number" || typeof last !== "number")
-        throw source.error('a range "-" needs a character on both sides; write \\- for the character');
+      if (typeof first !== "number" || typeof last !== "number") {
+        if (!this.search && this.marks === undefined)
+          throw source.error('a range "-" needs a character on both sides; write \\- for the character');
+        // As without the flag u, which many schemas rely on.
+        sets.push(toCharacterSet(first), [[0x2d, 0x2d]], toCharacterSet(last));
+        continue;
+      }
       if (first > last) throw source.error("the ends of a range are in the wrong order");
       sets.push([[first, last]]);
     }
