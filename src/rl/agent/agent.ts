@@ -22,8 +22,6 @@ import type { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import { computeExtractionShares } from "./extraction/extraction-counter.js";
-import type { Opponent } from "../../envs/games/opponents.js";
-import { createAgentOpponent } from "./agent-opponent.js";
 import { CallGuard } from "./call-guard.js";
 import type { AgentOptions, TerminateOptions } from "./agent-options.js";
 import { resolveRolloutSettings } from "./resolve-rollout-settings.js";
@@ -279,11 +277,6 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     { sampler = this.samplers[mode], seat }: { readonly sampler?: CompletionSampler; readonly seat?: number } = {},
   ): Episode<Observation, Action> {
     return new Episode(this, sampler, this.renderer, this.settings, random, seat);
-  }
-
-  /** Returns an opponent for `asEnv` that moves as this agent does; a completion without an action is an illegal move. */
-  asOpponent(): Opponent<Observation, Action> {
-    return createAgentOpponent(this);
   }
 
   private requireEpisode(method: string): CurrentEpisode<Observation, Action> {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { boolean, defineSettings, integer, number, text, type GivenSettings } from "../../../core/settings.js";
 import { asEnv, TimeLimit, type Env, type GameEnv } from "../../../envs/index.js";
+import { createAgentOpponent } from "../../../rl/agent/agent-opponent.js";
 import { requireGame } from "../../../rl/rollout/game-slot.js";
 import { readTextEnv } from "../../runs/make-text-agent.js";
 import { AgentEpisodePlayer } from "../interactive/agent-episode-player.js";
@@ -105,7 +106,7 @@ async function playAgainst(env: Env, name: string, against: string, args: Args, 
   const { agent } = await openAgent(opponentArgs, name, await readTextEnv(env, name), reporter);
   try {
     const { agentSeat } = env.unwrapped as GameEnv;
-    await play(asEnv(game, agent.asOpponent(), agentSeat), name, args, reporter);
+    await play(asEnv(game, createAgentOpponent(agent), agentSeat), name, args, reporter);
   } finally {
     await agent.model.close();
   }
