@@ -2,6 +2,9 @@ import type { Steps } from "../../../core/steps.js";
 import type { Nfa } from "./nfa.js";
 import type { RuleStacks } from "./rule-stacks.js";
 
+/** Maximum length of a shortest text in bytes; a schema whose parts each contain others twice has longer ones. */
+const MAX_LENGTH = 1_000_000;
+
 /** States that are visited at once, in a few milliseconds. */
 const STATES_PER_STEP = 10_000;
 
@@ -88,7 +91,7 @@ export class ShortestLengths {
     const buckets: number[][] = [];
     let visits = 0;
     const push = (state: number, length: number) => {
-      if (length < lengths[state]) {
+      if (length < lengths[state] && length <= MAX_LENGTH) {
         lengths[state] = length;
         (buckets[length] ??= []).push(state);
       }

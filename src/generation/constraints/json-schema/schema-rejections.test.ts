@@ -111,4 +111,15 @@ describe("schemaToExpression", () => {
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringMatching(message) as string }),
     );
   });
+
+  it("quickly rejects schemas whose shortest value grows exponentially", () => {
+    const doubling = Object.fromEntries(
+      Array.from({ length: 40 }, (_, i) => {
+        const next = { $ref: `#/$defs/s${i + 1}` };
+        return [`s${i}`, { type: "object", properties: { a: next, b: next }, required: ["a", "b"] }];
+      }),
+    );
+    const schema = { $ref: "#/$defs/s0", $defs: { ...doubling, s40: { type: "null" } } };
+    expect(() => compileToByteAutomaton({ jsonSchema: schema })).toThrowError(/matches no text/);
+  });
 });
