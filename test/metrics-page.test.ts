@@ -2,7 +2,8 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openTrainable } from "../src/generation/auto-model.js";
-import type { AgentOptions } from "../src/rl/agent/index.js";
+import { openEnv } from "../src/envs/registry/open-env.js";
+import { TextAgent, type AgentOptions } from "../src/rl/agent/index.js";
 import { GrpoTrainer } from "../src/rl/train/prompts/grpo-trainer.js";
 import { SftTrainer } from "../src/rl/train/sft-trainer.js";
 import { InProcessTransport } from "../src/rl/rollout/rollout-job.js";
@@ -48,6 +49,20 @@ async function trainInEnv(options: AgentOptions<number, number>): Promise<void> 
   await transport.close();
 }
 
+async function trainInGames(): Promise<void> {
+  const env = () => openEnv("Nim-v0", { piles: [1, 2] });
+  const { text } = await env();
+  const agent = new TextAgent(await openModel({}), text!, {
+    actionMode: "scored",
+    historyTurns: 0,
+    ppo: { batchSize: 100 },
+  });
+  const league = { selfPlay: true, opponents: "self,past,random,minimax", evalExact: true };
+  await new Trainer({ agent, env, numEnvs: 8, episodes: 40, evalSteps: 1, evalEpisodes: 2, ...league }).train({
+    tracker,
+  });
+}
+
 async function trainOnPrompts(): Promise<void> {
   const reward = ({ completions }: { completions: readonly string[] }) => completions.map(({ length }) => length);
   const trainer = new GrpoTrainer({
@@ -79,6 +94,7 @@ it("docs/metrics.md lists the metrics that short runs of all algorithms log, and
     await trainInEnv({ grpo: { ...groups, lossType, beta: 0.1 } });
   await trainInEnv({ rloo: groups });
   await trainInEnv({ reinforce: { batchSize: 8, klCoef: 0.1 } });
+  await trainInGames();
   await trainOnPrompts();
   await fineTune();
   const documented = await documentedNames();

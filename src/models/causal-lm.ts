@@ -9,7 +9,7 @@ import type { BufferView } from "../engine/runtime/buffer-view.js";
 import { findLayer, HEAD_MODULE, linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
 import type { LoraConfig } from "./files/index.js";
 import { loraBName, type LoraModule } from "./adapters/lora-module.js";
-import type { ParameterBuffer } from "./weights/parameter-buffer.js";
+import { ParameterBuffer } from "./weights/parameter-buffer.js";
 import {
   ModelParameterScope,
   type BackwardPrecision,
@@ -242,6 +242,14 @@ export class CausalLM {
     }
     const { source, config, weights, runtime, backwardPrecision } = this;
     return new CausalLM(source, config, weights, runtime, backwardPrecision, { adapter, valueHead, parameters });
+  }
+
+  /** Returns a variant with another buffer of trainable values, 0 at first, for another version of the trained ones. */
+  withOwnValues(): CausalLM {
+    const { parameters, adapter, valueHead: head } = { ...this.trainable!, parameters: this.parameters };
+    const shapes = new Map(parameters.names.map((name) => [name, parameters.shape(name)]));
+    const own = new ParameterBuffer(this.runtime, shapes);
+    return this.withoutTrainable().withTrainable(own, { adapter, valueHead: head });
   }
 
   /** Returns the base model, which shares weights and runtime. */

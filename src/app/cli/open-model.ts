@@ -9,7 +9,14 @@ import type { Reporter } from "./reporter.js";
 /** Opens a model and shows the progress of its download. */
 export async function openModel(
   model: string,
-  { adapter, revision, device, threads, quantize = "none", splitSpecialTokens }: GivenSettings<typeof modelOptions>,
+  {
+    adapter,
+    revision,
+    device,
+    threads,
+    quantize = "none",
+    splitSpecialTokens,
+  }: Partial<GivenSettings<typeof modelOptions>>,
   reporter: Reporter,
 ): Promise<LanguageModel> {
   const downloads = reportDownloads(reporter);

@@ -127,12 +127,12 @@ async function playEpisode(models: PlayModels, model: PlayModel, request: Compar
     );
     const env = await envs.make();
     try {
-      const newEpisode = () => agent.newEpisode(random, "train", sampler);
+      const newEpisode = () => agent.newEpisode(random, "train", { sampler });
       const slot = new EnvSlot(env, { newEpisode, random, settings: agent.settings, index: 0, record: true });
-      await slot.start(request.seed);
+      await slot.start({ seed: request.seed });
       let trajectory: Trajectory | undefined;
       for (let turn = 0; turn < (request.maxTurns ?? 200) && trajectory === undefined; turn++)
-        trajectory = (await slot.step())?.trajectory;
+        trajectory = (await slot.step())?.trajectories[0];
       trajectory ??= slot.takeTrajectory();
       const options = { step: 0, mode: "all", tokenizer: agent.model.tokenizer } as const;
       const { episodes, vocabulary } = recordRollout([trajectory], options)!;

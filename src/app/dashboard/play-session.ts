@@ -53,7 +53,7 @@ export class PlaySession {
       const sampler = new CompletionSampler(agent.model, withTemperature(agent.settings.completion, temperature));
       // The episode so far, with the sampler of this turn.
       const saved = this.turns.length === 0 ? undefined : this.episode.getState();
-      this.episode = agent.newEpisode(this.random, "train", sampler);
+      this.episode = agent.newEpisode(this.random, "train", { sampler });
       if (saved !== undefined) this.episode.setState(saved, runner.observation, runner.info);
       const render = await runner.render();
       this.episode.observe(runner.observation, runner.info, observation);

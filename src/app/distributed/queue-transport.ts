@@ -45,6 +45,8 @@ interface Request<Result> {
 export class QueueTransport implements RolloutTransport, GradientTransport {
   /** Hashes of weights by version. */
   private readonly hashes = new Map<number, string>();
+  /** Hashes of past opponents by version. */
+  private readonly pastHashes = new Map<number, string>();
   /** Hashes of the last optimizer steps' weights. */
   private readonly steps: string[] = [];
   private readonly waiting: NodeJS.Timeout;
@@ -58,12 +60,11 @@ export class QueueTransport implements RolloutTransport, GradientTransport {
   }
 
   async publish({ version, values }: TrainedWeights): Promise<void> {
-    this.hashes.set(version, await this.put(values));
-    for (const old of [...this.hashes.keys()].slice(0, -KEPT_VERSIONS)) {
-      const hash = this.hashes.get(old)!;
-      this.hashes.delete(old);
-      await this.drop(hash);
-    }
+    await this.putVersion(this.hashes, version, values);
+  }
+
+  async publishPast({ version, values }: TrainedWeights): Promise<void> {
+    await this.putVersion(this.pastHashes, version, values);
   }
 
   async publishStep(values: Float32Array): Promise<void> {
@@ -73,12 +74,13 @@ export class QueueTransport implements RolloutTransport, GradientTransport {
 
   /** @throws what the agent or the environment threw on the worker, INVALID_STATE for a job that no worker completed. */
   async run(job: RolloutJob): Promise<RolloutJobResult> {
-    const { weightsVersion: version } = job;
+    const { weightsVersion: version, pastVersion } = job;
+    const past = pastVersion === undefined ? {} : { past: this.pastHashes.get(pastVersion) };
     const weights = this.hashes.get(version);
     if (weights === undefined)
       throw new LlamaGymError("INVALID_STATE", `Weights of version ${version} are not published.`);
     const result = await this.request({
-      message: { job, weights },
+      message: { job, weights, ...past },
       version,
       isUrgent: false,
       decode: async (payload) => {
@@ -110,6 +112,19 @@ export class QueueTransport implements RolloutTransport, GradientTransport {
     return Math.max(0, ...this.hashes.keys());
   }
 
+  /** Makes a version available, and removes old ones. */
+  private async putVersion(hashes: Map<number, string>, version: number, values: Float32Array): Promise<void> {
+    const hash = await this.put(values);
+    // The versions that are kept are the last used ones.
+    hashes.delete(version);
+    hashes.set(version, hash);
+    for (const old of [...hashes.keys()].slice(0, -KEPT_VERSIONS)) {
+      const oldHash = hashes.get(old)!;
+      hashes.delete(old);
+      await this.drop(oldHash);
+    }
+  }
+
   /** Makes weights available, and returns their hash. */
   private async put(values: Float32Array): Promise<string> {
     const bytes = bytesOf(values);
@@ -120,7 +135,8 @@ export class QueueTransport implements RolloutTransport, GradientTransport {
 
   /** Removes weights unless another version has the same ones. */
   private async drop(hash: string): Promise<void> {
-    if (![...this.hashes.values(), ...this.steps].includes(hash)) await this.options.queue.removeWeights(hash);
+    const used = [...this.hashes.values(), ...this.pastHashes.values(), ...this.steps];
+    if (!used.includes(hash)) await this.options.queue.removeWeights(hash);
   }
 
   /** Sends a job until a worker returns a usable answer. @throws RUNTIME_FAILED for a job that is set aside. */

@@ -150,7 +150,10 @@ class RolloutWorker {
     const message = await decodeJob(payload);
     const start = performance.now();
     const elapsed = () => (performance.now() - start) / 1000;
-    const prepare = async () => loader.load(message.weights);
+    const prepare = async () => {
+      await loader.load(message.weights);
+      if (message.past !== undefined) await opened.loadPast(await loader.read(message.past));
+    };
     if (message.gradients !== undefined) {
       const result = await opened.runGradients(message.gradients, prepare);
       this.countJob();

@@ -13,6 +13,7 @@ import {
   type GradientResult,
 } from "../../rl/algorithms/update/micro-batch-graphs.js";
 import { JobRunner } from "../../rl/rollout/rollout-job.js";
+import { GamePlayers } from "../../rl/train/self-play.js";
 import { configureAlgorithm } from "../runs/algorithm-settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
 import { EnvSupply } from "../runs/env-supply.js";
@@ -77,6 +78,8 @@ export interface WorkerFiles {
 export interface WorkerRun {
   readonly model: LanguageModel;
   readonly runner: JobRunner;
+  /** Makes an earlier version of the policy the past opponent of the next jobs. @throws INVALID_STATE without self-play */
+  loadPast(values: Float32Array): Promise<void>;
   /** Computes gradients after `prepare`. @throws INVALID_STATE for a run without gradient workers. */
   runGradients(job: GradientJob, prepare: () => Promise<void>): Promise<GradientResult>;
   readonly jobTimeoutSeconds: number;
@@ -115,9 +118,11 @@ export async function openSetup(
       throw new LlamaGymError("RUN_INCOMPATIBLE", `The base model ${files.model ?? name} is not the one of the run.`);
     const agent = makeTextAgent(opened, textEnv, { ...config, sftWarmStart: undefined });
     const { settings } = agent;
+    const players = config.selfPlay ? new GamePlayers(agent) : undefined;
     const runner = new JobRunner({
       model: opened.causalLM,
       newEpisode: (random) => agent.newEpisode(random),
+      ...(players === undefined ? {} : { players }),
       createEnv: envs.make,
       settings,
       onWarning,
@@ -126,6 +131,10 @@ export async function openSetup(
     return {
       model: opened,
       runner,
+      loadPast: async (values) => {
+        if (players === undefined) throw new LlamaGymError("INVALID_STATE", "The run has no self-play.");
+        await players.loadPast(values);
+      },
       runGradients: async (job, prepare) => {
         if (graphs === undefined) throw new LlamaGymError("INVALID_STATE", "The run has no gradient jobs.");
         await prepare();

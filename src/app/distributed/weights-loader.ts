@@ -2,8 +2,8 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { sha256 } from "./encoding.js";
 
-/** Versions of the weights that a worker keeps. */
-const KEPT_VERSIONS = 2;
+/** Versions of the weights that a worker keeps: the current and the next one, and past opponents. */
+const KEPT_VERSIONS = 4;
 
 /** The weights of a job could not be loaded, which another worker may be able to do. */
 export class WeightsError extends LlamaGymError {}
@@ -21,14 +21,20 @@ export class WeightsLoader {
   /** @throws WeightsError for weights that are not kept any more, and for bytes with another hash. */
   async load(hash: string): Promise<void> {
     if (this.current === hash) return;
-    const values = this.kept.get(hash) ?? (await this.fetch(hash));
-    this.kept.delete(hash);
-    this.kept.set(hash, values);
-    for (const old of [...this.kept.keys()].slice(0, -KEPT_VERSIONS)) this.kept.delete(old);
+    const values = await this.read(hash);
     this.current = undefined;
     await this.model.runtime.write(this.model.parameters.values, values);
     this.model.markParametersChanged();
     this.current = hash;
+  }
+
+  /** Returns weights without loading them. Throws as `load`. */
+  async read(hash: string): Promise<Float32Array> {
+    const values = this.kept.get(hash) ?? (await this.fetch(hash));
+    this.kept.delete(hash);
+    this.kept.set(hash, values);
+    for (const old of [...this.kept.keys()].slice(0, -KEPT_VERSIONS)) this.kept.delete(old);
+    return values;
   }
 
   private async fetch(hash: string): Promise<Float32Array> {

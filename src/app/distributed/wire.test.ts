@@ -4,7 +4,7 @@ import { makeTurn } from "../../../test/support/turns.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
 import type { Trajectory, Turn } from "../../rl/rollout/trajectory.js";
-import { decodeResult, encodeMessage } from "./wire.js";
+import { decodeJob, decodeResult, encodeMessage } from "./wire.js";
 
 const state = { env: null, hasStarted: true, random: new RandomStream(0).getState(), episode: null };
 const job: RolloutJob = {
@@ -34,6 +34,41 @@ const result: RolloutJobResult = { trajectories: [trajectory], finishedEpisodes:
 
 const send = async (sent: object) =>
   decodeResult(await encodeMessage({ seconds: 1, result: sent }), { vocabSize: 10, job });
+
+describe("results of games", () => {
+  const matchup = { opponent: "past", seat: 1, past: 20 } as const;
+  const gameJob: RolloutJob = { ...job, work: { episodes: [{ group: 0, seed: 4, matchup }] } };
+  const summary = { opponent: "past" as const, past: 20, seats: [1], returns: [1, -1], illegalMoves: 0 };
+  const { envSlot: _, bootstrapPrompt: __, ...whole } = trajectory;
+  const played = { ...whole, end: "terminated" as const, group: 0, seat: 1, opponent: "past" as const };
+  const finished = { return: -1, turns: 3, end: "terminated" as const, game: summary };
+  const games = { trajectories: [played], finishedEpisodes: [finished], states: [state] };
+  const sendGames = async (sent: object) =>
+    decodeResult(await encodeMessage({ seconds: 1, result: sent }), { vocabSize: 10, job: gameJob });
+
+  it("arrive as they were sent, also where the policy had no turn", async () => {
+    expect(await sendGames(games)).toEqual({ seconds: 1, result: games });
+    await expect(sendGames({ ...games, trajectories: [] })).resolves.toBeDefined();
+  });
+
+  it("and their jobs travel", async () => {
+    const weights = "0".repeat(64);
+    const message = { job: { ...gameJob, pastVersion: 20 }, weights, past: weights };
+    expect(await decodeJob(await encodeMessage(message))).toEqual(message);
+  });
+
+  it.each<[string, object]>([
+    ["without a game", { finishedEpisodes: [] }],
+    ["against another opponent", { finishedEpisodes: [{ ...finished, game: { ...summary, opponent: "random" } }] }],
+    ["against another snapshot", { finishedEpisodes: [{ ...finished, game: { ...summary, past: 0 } }] }],
+    ["without a summary", { finishedEpisodes: [{ return: -1, turns: 3, end: "terminated" }] }],
+    ["with turns of another seat", { trajectories: [{ ...played, seat: 0 }] }],
+    ["with a seat's turns twice", { trajectories: [played, played] }],
+    ["of a seat that does not exist", { finishedEpisodes: [{ ...finished, game: { ...summary, seats: [2] } }] }],
+  ])("are refused %s", async (_name, change) => {
+    await expect(sendGames({ ...games, ...change })).rejects.toMatchObject({ code: "FILE_CORRUPT" });
+  });
+});
 
 describe("results of rollouts", () => {
   it("arrive as they were sent", async () => {

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { isReward, MAX_RETURN, REWARD_RULE } from "../../envs/reward-limit.js";
 import { parseBoundedJson } from "../../core/json.js";
-import type { Turn } from "../../rl/rollout/trajectory.js";
+import type { EpisodeSpec } from "../../rl/rollout/rollout-slot.js";
+import { GAME_OPPONENTS, type Turn } from "../../rl/rollout/trajectory.js";
 import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
 import type { GradientJob } from "../../rl/algorithms/update/micro-batch-graphs.js";
 import { bytesOf, compress, decompress, fromBase64 } from "./encoding.js";
@@ -20,6 +21,8 @@ export type JobMessage = (
 ) & {
   /** Hash of the weights to use. */
   readonly weights: string;
+  /** Hash of the weights of the past opponent, in self-play. */
+  readonly past?: string;
 };
 
 /** A worker's answer: the result, or the error that the agent or the environment threw. */
@@ -89,19 +92,29 @@ const slotState = z.object({
     .nullable(),
 });
 const weights = z.string().regex(/^[0-9a-f]{64}$/);
+const opponent = z.enum(GAME_OPPONENTS);
 const jobMessage = z.union([
   z.object({ weights, gradients: gradientJobSchema }),
   z.object({
     weights,
+    past: weights.optional(),
     job: z.object({
       weightsVersion: count,
       slots: z.array(z.object({ state: slotState, firstSeed: count, record: z.boolean() })).min(1),
       firstSlot: count,
+      pastVersion: count.optional(),
       work: z.union([
         z.object({ turns: z.int().min(1) }),
         z.object({
           episodes: z
-            .array(z.object({ seed: count.optional(), group: count.optional(), record: z.boolean().optional() }))
+            .array(
+              z.object({
+                seed: count.optional(),
+                group: count.optional(),
+                record: z.boolean().optional(),
+                matchup: z.object({ opponent, seat: count.optional(), past: count.optional() }).optional(),
+              }),
+            )
             .min(1),
         }),
       ]),
@@ -149,6 +162,13 @@ const turn = z.object({
   // The environment's reward minus the penalty.
   reward: z.number(rewardError).refine((value) => isReward(value / 2), rewardError),
 });
+const game = z.object({
+  opponent,
+  past: count.optional(),
+  seats: z.array(count).min(1),
+  returns: z.array(episodeReturn).min(2),
+  illegalMoves: count,
+});
 const seconds = finite.min(0);
 const resultMessage = z.union([
   z.object({ seconds, error: z.object({ code: z.string().max(100), message: z.string().max(10_000) }) }),
@@ -164,10 +184,12 @@ const resultMessage = z.union([
           envSlot: count.optional(),
           group: count.optional(),
           seed: count.optional(),
+          seat: count.optional(),
+          opponent: opponent.optional(),
           final: z.object({ render: z.string().optional(), observation: z.string().optional() }).optional(),
         }),
       ),
-      finishedEpisodes: z.array(z.object({ return: episodeReturn, turns: z.int().min(1), end })),
+      finishedEpisodes: z.array(z.object({ return: episodeReturn, turns: z.int().min(1), end, game: game.optional() })),
       states: z.array(slotState),
     }),
   }),
@@ -212,8 +234,9 @@ function checkResult(result: RolloutJobResult, { vocabSize, job }: ResultLimits)
   const { trajectories, finishedEpisodes, states } = result;
   const { slots, work } = job;
   check(states.length === slots.length, "States of environments are missing.");
+  const isSelfPlay = "episodes" in work && work.episodes.some(({ matchup }) => matchup !== undefined);
   const finished = trajectories.filter(({ end: reason }) => reason !== "partial");
-  check(finished.length === finishedEpisodes.length, "Totals of episodes are missing.");
+  check(isSelfPlay || finished.length === finishedEpisodes.length, "Totals of episodes are missing.");
   for (const { end: reason, bootstrapPrompt = [], envSlot, turns } of trajectories) {
     check((reason === "terminated") === (bootstrapPrompt.length === 0), "A bootstrap prompt is missing.");
     check(isVocabulary(bootstrapPrompt, vocabSize), "A token id is not in the vocabulary.");
@@ -224,8 +247,34 @@ function checkResult(result: RolloutJobResult, { vocabSize, job }: ResultLimits)
     const numTurns = trajectories.reduce((sum, { turns }) => sum + turns.length, 0);
     return check(numTurns >= work.turns, "Turns are missing.");
   }
+  if (isSelfPlay) return checkGames(result, work.episodes);
   const hasAll = finished.length === work.episodes.length && trajectories.length === finished.length;
   check(hasAll && work.episodes.every(({ group }, i) => trajectories[i].group === group), "Episodes are missing.");
+}
+
+/** A game has a trajectory for each seat of the policy that had a turn. */
+function checkGames({ trajectories, finishedEpisodes }: RolloutJobResult, specs: readonly EpisodeSpec[]): void {
+  const hasAll = finishedEpisodes.length === specs.length;
+  const isPlayed = finishedEpisodes.every(
+    ({ game: summary }, i) =>
+      summary?.opponent === specs[i].matchup?.opponent &&
+      summary?.past === specs[i].matchup?.past &&
+      summary!.seats.every((seat) => seat < summary!.returns.length),
+  );
+  check(hasAll && isPlayed, "Games are missing.");
+  const key = (group: number | undefined, seat: number | undefined) => `${group} ${seat}`;
+  const left = new Map<string, number>();
+  finishedEpisodes.forEach(({ game: summary }, i) => {
+    for (const seat of summary!.seats) {
+      const name = key(specs[i].group, seat);
+      left.set(name, (left.get(name) ?? 0) + 1);
+    }
+  });
+  for (const { group, seat, end: reason } of trajectories) {
+    const name = key(group, seat);
+    check(reason === "terminated" && (left.get(name) ?? 0) > 0, "A game has turns of an unknown seat.");
+    left.set(name, left.get(name)! - 1);
+  }
 }
 
 function checkTurn(

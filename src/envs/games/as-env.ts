@@ -53,7 +53,7 @@ export class GameEnv<Observation = unknown, Action = unknown> extends Env<Observ
   constructor(
     readonly game: Game<Observation, Action>,
     private readonly opponent: Opponent<Observation, Action>,
-    private readonly agentSeat: AgentSeat,
+    readonly agentSeat: AgentSeat,
   ) {
     super();
     if (agentSeat !== "alternate" && !(Number.isInteger(agentSeat) && agentSeat >= 0 && agentSeat < game.seats))

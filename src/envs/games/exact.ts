@@ -199,3 +199,51 @@ export function createMinimax<Position extends JsonValue>(game: RulesGame<Positi
   };
   return evaluate;
 }
+
+/** Lists what the players can know when they are to move, once each. @throws INVALID_ARGUMENT for a game that cannot be enumerated */
+export function listInformation<Position extends JsonValue>(game: RulesGame<Position>): readonly Information[] {
+  const found = new Map<string, Information>();
+  visitPositions(game, (position, seat) => {
+    const information = inform(game, position, seat);
+    found.set(informationKey(information), information);
+  });
+  return [...found.values()];
+}
+
+/** Identifies what a player knows. */
+export const informationKey = ({ seat, observation }: Pick<Information, "seat" | "observation">): string =>
+  `${seat} ${observation}`;
+
+/** Plays a best action, equally good ones alike. @throws INVALID_ARGUMENT for a game without minimax */
+export function createMinimaxPolicy<Position extends JsonValue>(game: RulesGame<Position>): BehaviorPolicy {
+  const evaluate = createMinimax(game);
+  const known = new Map<string, readonly number[]>();
+  visitPositions(game, (position, seat) => {
+    const children = game.listActions(position).map((action) => game.next(position, action));
+    const values = children.map((child) => evaluate(child) * (seat === 0 ? 1 : -1));
+    const best = Math.max(...values);
+    const count = values.filter((value) => value === best).length;
+    known.set(
+      informationKey(inform(game, position, seat)),
+      values.map((value) => (value === best ? 1 / count : 0)),
+    );
+  });
+  return (information) => known.get(informationKey(information))!;
+}
+
+/** Calls a function with each position in which a seat is to move, once. */
+function visitPositions<Position extends JsonValue>(
+  game: RulesGame<Position>,
+  visit: (position: Position, seat: number) => void,
+): void {
+  const seen = new Set<string>();
+  const follow = (position: Position) => {
+    const seat = game.getSeat(position);
+    const key = getKey(position);
+    if (seat === undefined || seen.has(key)) return;
+    seen.add(key);
+    visit(position, seat);
+    for (const action of game.listActions(position)) follow(game.next(position, action));
+  };
+  for (const { position } of listStarts(game)) follow(position);
+}

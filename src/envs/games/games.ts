@@ -5,10 +5,10 @@ import type { Policy } from "../policy.js";
 import type { Registration } from "../registry/env-registry.js";
 import { asEnv, type AgentSeat, type GameEnv } from "./as-env.js";
 import { ConnectFour } from "./connect-four.js";
-import { computeBestResponse, createMinimax, uniformPolicy, type BehaviorPolicy } from "./exact.js";
+import { computeBestResponse, createMinimaxPolicy, uniformPolicy, type BehaviorPolicy } from "./exact.js";
 import { KuhnPoker } from "./kuhn-poker.js";
 import { Nim } from "./nim.js";
-import { createMinimaxOpponent, createRandomOpponent, type Opponent } from "./opponents.js";
+import { createNamedOpponent, type Opponent, type OpponentName } from "./opponents.js";
 import { Pig } from "./pig.js";
 import type { RulesGame } from "./rules-game.js";
 import { TicTacToe } from "./tic-tac-toe.js";
@@ -16,7 +16,7 @@ import { TicTacToe } from "./tic-tac-toe.js";
 /** Options of the registered games, in addition to those of the game. */
 export interface GameOptions {
   /** "random" (default), "minimax", or a function. */
-  readonly opponent?: "random" | "minimax" | Opponent<string, number>;
+  readonly opponent?: OpponentName | Opponent<string, number>;
   /** The agent's seat. Default "alternate". */
   readonly seat?: AgentSeat;
 }
@@ -36,8 +36,7 @@ function createOpponent<Position extends JsonValue>(
   opponent: GameOptions["opponent"],
 ): Opponent<string, number> {
   if (typeof opponent === "function") return opponent;
-  if (opponent === "random") return createRandomOpponent(game);
-  if (opponent === "minimax") return createMinimaxOpponent(game);
+  if (opponent === "random" || opponent === "minimax") return createNamedOpponent(game, opponent);
   throw invalidArgument(
     `${game.constructor.name}: option opponent must be "random", "minimax" or a function, got ${JSON.stringify(opponent)}.`,
   );
@@ -54,29 +53,6 @@ function createBestResponder(env: Env): Policy {
     policies.set(seat, policy);
     return legalActions[policy({ seat, observation: observation as string, legalActions }).indexOf(1)];
   };
-}
-
-/** The minimax opponent as probabilities. It reads the position from the game, so the position must be known by the text. */
-function createMinimaxPolicy(game: RulesGame<JsonValue>): BehaviorPolicy {
-  const evaluate = createMinimax(game);
-  const known = new Map<string, readonly number[]>();
-  const visit = (position: JsonValue) => {
-    const seat = game.getSeat(position);
-    if (seat === undefined) return;
-    const key = `${seat} ${game.observe(position, seat)}`;
-    if (known.has(key)) return;
-    const children = game.listActions(position).map((action) => game.next(position, action));
-    const values = children.map((child) => evaluate(child) * (seat === 0 ? 1 : -1));
-    const best = Math.max(...values);
-    const count = values.filter((value) => value === best).length;
-    known.set(
-      key,
-      values.map((value) => (value === best ? 1 / count : 0)),
-    );
-    children.forEach(visit);
-  };
-  game.listStarts()?.forEach(({ position }) => visit(position));
-  return ({ seat, observation }) => known.get(`${seat} ${observation}`)!;
 }
 
 const HOLD_AT = 20;

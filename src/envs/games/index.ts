@@ -5,6 +5,9 @@ export {
   computeBestResponse,
   computeGameValue,
   computeNashConv,
+  createMinimaxPolicy,
+  informationKey,
+  listInformation,
   uniformPolicy,
   type BehaviorPolicy,
   type BestResponse,
@@ -16,12 +19,16 @@ export { KuhnPoker, type KuhnPokerOptions } from "./kuhn-poker.js";
 export { Nim, type NimOptions } from "./nim.js";
 export {
   createMinimaxOpponent,
+  createNamedOpponent,
   createPolicyOpponent,
   createRandomOpponent,
+  OPPONENT_NAMES,
   type Opponent,
+  type OpponentName,
   type OpponentTurn,
 } from "./opponents.js";
 export { Pig, type PigOptions } from "./pig.js";
 export { RulesGame, type IllegalMoves, type RulesGameOptions } from "./rules-game.js";
+export { SeatsEnv, type SeatsInfo } from "./seats-env.js";
 export { TicTacToe } from "./tic-tac-toe.js";
 export type { GameOptions } from "./games.js";

@@ -1,10 +1,11 @@
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { Info } from "../info.js";
 import { createMinimax, type BehaviorPolicy } from "./exact.js";
 import type { Game } from "./game.js";
-import type { RulesGame } from "./rules-game.js";
+import { RulesGame } from "./rules-game.js";
 
 /** A turn of an opponent. */
 export interface OpponentTurn<Observation = unknown> {
@@ -48,4 +49,19 @@ export function createPolicyOpponent(policy: BehaviorPolicy): Opponent<string, n
     const legalActions = info.legalActions as readonly number[];
     return random.choice(legalActions, { probabilities: policy({ seat, observation, legalActions }) });
   };
+}
+
+/** Opponents that need no model. */
+export const OPPONENT_NAMES = ["random", "minimax"] as const;
+export type OpponentName = (typeof OPPONENT_NAMES)[number];
+
+/** Creates an opponent by its name. @throws INVALID_ARGUMENT for minimax in a game that cannot be enumerated */
+export function createNamedOpponent<Observation, Action>(
+  game: Game<Observation, Action>,
+  name: OpponentName,
+): Opponent<Observation, Action> {
+  if (name === "random") return createRandomOpponent(game);
+  if (game instanceof RulesGame)
+    return createMinimaxOpponent(game) as Opponent<unknown, unknown> as Opponent<Observation, Action>;
+  throw invalidArgument(`${game.constructor.name} has no minimax player: its positions are not known.`);
 }

@@ -163,6 +163,8 @@ export function createGameText(
   return {
     systemPrompt,
     systemPromptOf: () => systemPrompt,
+    // Observations tell all that a player knows.
+    historyTurns: 0,
     formatObservation: (observation) => observation,
     parseAction: parse,
     formatAction: (action) => names[action],

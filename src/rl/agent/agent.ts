@@ -79,8 +79,8 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     this.demonstrationTrainer = new DemonstrationTrainer(context, options, { seed, microBatchTokens });
   }
 
-  /** Returns the system message of an episode. */
-  getSystemPrompt(): string | undefined {
+  /** Returns the system message of an episode; `seat` is the agent's in a game of several players. */
+  getSystemPrompt(_seat?: number): string | undefined {
     return undefined;
   }
 
@@ -274,9 +274,9 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   newEpisode(
     random: RandomStream,
     mode: "train" | "eval" = "train",
-    sampler: CompletionSampler = this.samplers[mode],
+    { sampler = this.samplers[mode], seat }: { readonly sampler?: CompletionSampler; readonly seat?: number } = {},
   ): Episode<Observation, Action> {
-    return new Episode(this, sampler, this.renderer, this.settings, random);
+    return new Episode(this, sampler, this.renderer, this.settings, random, seat);
   }
 
   private requireEpisode(method: string): CurrentEpisode<Observation, Action> {

@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { Settings } from "../../core/settings.js";
 import { getChoices, type TextInterface } from "../../envs/text-interface.js";
+import type { GameText } from "../../envs/games/game.js";
 import type { Info } from "../../envs/info.js";
 import type { JsonSchema } from "../../generation/constraints/json-schema/keywords.js";
 import { compileToByteAutomaton } from "../../generation/constraints/output-constraint.js";
@@ -59,8 +60,9 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
     );
   }
 
-  override getSystemPrompt(): string {
-    return this.text.systemPrompt;
+  override getSystemPrompt(seat?: number): string {
+    const { systemPromptOf } = this.text as Partial<GameText<Observation, Action>>;
+    return seat === undefined || systemPromptOf === undefined ? this.text.systemPrompt : systemPromptOf(seat);
   }
 
   override formatObservation(observation: Observation, info: Info): string {

@@ -55,6 +55,8 @@ export interface ScoredTrajectory {
   readonly turns: readonly ScoredTurn[];
   /** Index of the group whose members started alike. */
   readonly group: number;
+  /** The seat in a game; advantages are normalized by seat. */
+  readonly seat?: number | undefined;
   readonly end: Trajectory["end"];
   /** Value of the state after the last turn; 0 where the episode ended. */
   readonly bootstrapValue: number;

@@ -56,10 +56,13 @@ function assembleScores(
   refScores?: TurnScores,
 ): ScoredTrajectory[] {
   let turnIndex = 0;
+  // Seats of one game are never compared: what one wins the other loses.
+  const numSeats = 1 + trajectories.reduce((max, { seat = 0 }) => Math.max(max, seat), 0);
   return trajectories.map((trajectory, i) => ({
     end: trajectory.end,
     rewardsPerFunction: trajectory.rewardsPerFunction,
-    group: groupSize > 1 ? (trajectory.group ?? Math.floor(i / groupSize)) : 0,
+    seat: trajectory.seat,
+    group: groupSize > 1 ? (trajectory.group ?? Math.floor(i / groupSize)) * numSeats + (trajectory.seat ?? 0) : 0,
     bootstrapValue: policy?.bootstrapValues.get(trajectory) ?? 0,
     bootstrapPrompt: trajectory.bootstrapPrompt,
     turns: trajectory.turns.map((turn) => scoreTurn(turn, values, policy, refScores?.logProbs[turnIndex++])),

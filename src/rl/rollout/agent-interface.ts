@@ -5,8 +5,8 @@ import type { Extraction } from "./extraction.js";
 
 /** The methods that connect an environment to a language model. Users implement them by extending `Agent`. */
 export interface AgentInterface<Observation = unknown, Action = unknown> {
-  /** Returns the description of the task, which starts each conversation; undefined for none. */
-  getSystemPrompt(): string | undefined;
+  /** Returns the description of the task, which starts each conversation, in a game that of the seat; undefined for none. */
+  getSystemPrompt(seat?: number): string | undefined;
   /** Formats an observation as text. */
   formatObservation(observation: Observation, info: Info): string;
   /** Extracts the action from a completion; undefined if it contains none. */

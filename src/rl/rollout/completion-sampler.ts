@@ -2,6 +2,7 @@ import type { RandomStream } from "../../core/random/random-stream.js";
 import { sampleIndex } from "../../core/random/sample-index.js";
 import { CompletionCache, MAX_SMALL_VOCABULARY } from "../../generation/sampling/completion-cache.js";
 import type { Completion } from "../../generation/completion.js";
+import type { ChoiceConstraint } from "../../generation/constraints/choice-constraint.js";
 import type { CompiledConstraint } from "../../generation/constraints/compiled-constraint.js";
 import { constraintKey, type OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { LanguageModel } from "../../generation/language-model.js";
@@ -138,23 +139,28 @@ export class CompletionSampler {
     return hasKeptTokens ? { ...completion, hasKeptTokens } : completion;
   }
 
+  /** Returns the probabilities with which choices are sampled after a prompt, at temperature 0 those at temperature 1. */
+  async choiceProbabilities(prompt: readonly number[], choices: readonly string[]): Promise<readonly number[]> {
+    this.cache.keepVersion(this.model.causalLM.cacheVersion);
+    const temperature = this.settings.sampling.temperature || 1;
+    if (this.settings.actionScoring !== undefined) {
+      const { expScores, total } = await this.scoreChoices(prompt, choices, temperature);
+      return expScores.map((score) => score / total);
+    }
+    const constraint = this.compile({ choices }, prompt) as ChoiceConstraint;
+    const completer = await this.model.completer();
+    const logProbs = await completer.score(prompt, constraint.sequences);
+    return constraint.logProbs(logProbs, temperature).map(Math.exp);
+  }
+
   /** Samples one of the choices by their scores; at temperature 0 takes the best. */
   private async sampleCandidate({ prompt, random }: TurnRequest, choices: readonly string[]): Promise<TurnCompletion> {
     const { temperature } = this.settings.sampling;
-    const { tokenizer } = this.model;
-    const { splitSpecialTokens } = tokenizer;
-    const sequences = choices.map((choice) =>
-      tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens }),
+    const { sequences, weights, scores, maxScore, expScores, total } = await this.scoreChoices(
+      prompt,
+      choices,
+      temperature || 1,
     );
-    const logProbSums = await this.cache.getOrCompute(`scores;${prompt.join()};${constraintKey({ choices })}`, () =>
-      this.scoreCandidates(prompt, sequences),
-    );
-    const lengths = choices.map((choice, i) => this.scoringLength(choice, sequences[i]));
-    const weights = lengths.map((length) => 1 / length / (temperature || 1));
-    const scores = logProbSums.map((sum, i) => sum * weights[i]);
-    const maxScore = Math.max(...scores);
-    const expScores = scores.map((score) => Math.exp(score - maxScore));
-    const total = expScores.reduce((sum, value) => sum + value, 0);
     const chosen = temperature === 0 ? scores.indexOf(maxScore) : sampleIndex(expScores, random.random() * total);
     return {
       tokens: sequences[chosen],
@@ -164,6 +170,25 @@ export class CompletionSampler {
       allowedTokens: undefined,
       actionCandidates: { sequences, weights, chosen, probabilities: expScores.map((score) => score / total) },
     };
+  }
+
+  /** Scores choices by the mean of their log-probabilities. */
+  private async scoreChoices(prompt: readonly number[], choices: readonly string[], temperature: number) {
+    const { tokenizer } = this.model;
+    const { splitSpecialTokens } = tokenizer;
+    const sequences = choices.map((choice) =>
+      tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens }),
+    );
+    const logProbSums = await this.cache.getOrCompute(`scores;${prompt.join()};${constraintKey({ choices })}`, () =>
+      this.scoreCandidates(prompt, sequences),
+    );
+    const lengths = choices.map((choice, i) => this.scoringLength(choice, sequences[i]));
+    const weights = lengths.map((length) => 1 / length / temperature);
+    const scores = logProbSums.map((sum, i) => sum * weights[i]);
+    const maxScore = Math.max(...scores);
+    const expScores = scores.map((score) => Math.exp(score - maxScore));
+    const total = expScores.reduce((sum, value) => sum + value, 0);
+    return { sequences, weights, scores, maxScore, expScores, total };
   }
 
   private async scoreCandidates(

@@ -1,3 +1,4 @@
+import type { EnvSlotState } from "./rollout-slot.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { TrainableModels } from "../../../test/support/trainable.js";
 import { CountingEnv, EvenOddAgent } from "../../../test/support/counting.js";
@@ -5,7 +6,7 @@ import type { Env } from "../../envs/env.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { RolloutCollector } from "./rollout-collector.js";
-import { EnvSlot, type EnvSlotState } from "./env-slot.js";
+import { EnvSlot } from "./env-slot.js";
 import type { Trajectory } from "./trajectory.js";
 
 const models = new TrainableModels();

@@ -1,15 +1,14 @@
 import { MAX_STATE_DEPTH, saveEnvState, type Env, type EnvState } from "../../envs/env.js";
 import type { Info } from "../../envs/info.js";
-import type { JsonValue } from "../../core/json.js";
 import { invalidEnv, LlamaGymError } from "../../core/errors.js";
 import { describeUnsavable } from "../../core/describe-unsavable.js";
-import type { RandomState, RandomStream } from "../../core/random/random-stream.js";
-import type { PromptBuilderState } from "./prompt-builder.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
 import type { Episode } from "./episode.js";
 import { EpisodeRunner } from "./episode-runner.js";
+import type { EndedEpisode, EnvSlotState, EpisodeSpec, RolloutSlot } from "./rollout-slot.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
-import type { EpisodeSummary, Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
+import type { Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
 import type { CallLimit } from "./with-timeout.js";
 
 export interface EnvSlotOptions<Observation = unknown, Action = unknown> {
@@ -25,24 +24,8 @@ export interface EnvSlotOptions<Observation = unknown, Action = unknown> {
   readonly record?: boolean;
 }
 
-/** State of an EnvSlot as JSON, except for the model's. */
-export interface EnvSlotState {
-  /** null if no episode was started, or if the environment does not support saving. */
-  readonly env: EnvState | null;
-  readonly hasStarted: boolean;
-  readonly random: RandomState;
-  /** null between episodes, or if the environment does not support saving. */
-  readonly episode: {
-    readonly promptBuilder: PromptBuilderState;
-    readonly observation: JsonValue;
-    readonly info: Info;
-    readonly return: number;
-    readonly turns: number;
-  } | null;
-}
-
 /** One of the environments stepped in parallel, with its running episode. */
-export class EnvSlot<Observation = unknown, Action = unknown> {
+export class EnvSlot<Observation = unknown, Action = unknown> implements RolloutSlot {
   private readonly runner: EpisodeRunner<Observation, Action>;
   private currentEpisode: Episode<Observation, Action> | undefined;
   private turns: Turn[] = [];
@@ -74,7 +57,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
   }
 
   /** Starts an episode, which is recorded if `record`. @throws AGENT_FAILED or ENV_FAILED */
-  async start(seed = this.firstSeed, record = this.options.record ?? false): Promise<void> {
+  async start({ seed = this.firstSeed, record = this.options.record ?? false }: EpisodeSpec = {}): Promise<void> {
     this.seed = seed;
     this.record = record;
     this.firstSeed = undefined;
@@ -85,8 +68,8 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     if (record) await this.renderFrame();
   }
 
-  /** Takes one turn; returns the trajectory and summary of an episode that ends with it. */
-  async step(signal?: AbortSignal): Promise<{ trajectory: Trajectory; summary: EpisodeSummary } | undefined> {
+  /** Takes one turn; returns the episode if it ends with it. */
+  async step(signal?: AbortSignal): Promise<EndedEpisode | undefined> {
     const currentEpisode = this.currentEpisode!;
     const { runner, record, frame: render } = this;
     const { location } = runner;
@@ -109,7 +92,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     const text = end === "terminated" ? formatObservation(this.env, observation, info) : currentEpisode.observationText;
     const trajectory = record ? { ...ended, final: { render: this.frame, observation: text } } : ended;
     this.currentEpisode = undefined;
-    return { trajectory, summary: { return: episodeReturn, turns: steps, end } };
+    return { trajectories: [trajectory], summary: { return: episodeReturn, turns: steps, end } };
   }
 
   /** Takes the turns since the last trajectory. */

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { Info } from "../../envs/info.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { PromptBuilder, type PromptBuilderState } from "./prompt-builder.js";
@@ -36,6 +36,8 @@ export interface ActOptions {
   readonly record?: boolean;
   /** Text of the completion, written by hand; by default it is sampled. */
   readonly completion?: string | undefined;
+  /** Returns no action for a completion without one, instead of the fallback's. Default false. */
+  readonly allowsNoAction?: boolean;
 }
 
 /** An agent in one episode: builds prompts from observations, samples completions and extracts actions. */
@@ -49,11 +51,13 @@ export class Episode<Observation = unknown, Action = unknown> {
     renderer: PromptRenderer,
     private readonly settings: RolloutSettings<Observation, Action>,
     private readonly random: RandomStream,
+    /** The seat in a game of several players. */
+    seat?: number,
   ) {
     const isSingleTurn = agent.formatPrompt !== undefined;
     const systemPrompt = isSingleTurn
       ? undefined
-      : callAgent("getSystemPrompt", () => agent.getSystemPrompt(), "text", { isOptional: true });
+      : callAgent("getSystemPrompt", () => agent.getSystemPrompt(seat), "text", { isOptional: true });
     const { prompt } = settings;
     this.promptBuilder = new PromptBuilder(
       renderer,
@@ -106,9 +110,13 @@ export class Episode<Observation = unknown, Action = unknown> {
    * @throws AGENT_NO_ACTION for a completion without an action, unless there is a fallback; AGENT_FAILED if the agent's code throws
    * or does not return in time; the signal's reason if it is aborted.
    */
-  async act({ signal, location = "", record = false, completion: given }: ActOptions = {}): Promise<
-    EpisodeStep<Action>
-  > {
+  async act({
+    signal,
+    location = "",
+    record = false,
+    completion: given,
+    allowsNoAction = false,
+  }: ActOptions = {}): Promise<EpisodeStep<Action>> {
     const { pending, settings } = this;
     if (pending === undefined)
       throw new LlamaGymError("INVALID_STATE", "The agent has no observation to act on; call `observe` first.");
@@ -135,9 +143,11 @@ export class Episode<Observation = unknown, Action = unknown> {
     const { tokens, logProbs, values, allowedTokens, hasKeptTokens, actionCandidates, text, finishReason } = completion;
     const isValid = extraction.kind !== "failure";
     const action =
-      extraction.kind === "failure"
-        ? await this.chooseFallback(pending, { text, reason: extraction.reason, location })
-        : extraction.value;
+      extraction.kind !== "failure"
+        ? extraction.value
+        : allowsNoAction
+          ? (undefined as Action)
+          : await this.chooseFallback(pending, { text, reason: extraction.reason, location });
     this.promptBuilder.addCompletion(tokens);
     this.pending = undefined;
     const penalty = isValid ? 0 : settings.invalidAction.penalty;
@@ -161,6 +171,21 @@ export class Episode<Observation = unknown, Action = unknown> {
       reward: 0 - penalty,
     };
     return { action, turn };
+  }
+
+  /**
+   * Computes the probabilities with which the choices for the last observation are sampled.
+   * @throws INVALID_ARGUMENT for completions that are not constrained to choices.
+   */
+  async actionProbabilities(): Promise<ReadonlyMap<string, number>> {
+    const { pending } = this;
+    if (pending?.constraint === undefined || !("choices" in pending.constraint))
+      throw invalidArgument(
+        'Probabilities of actions need completions that are constrained to choices: set actionMode to "scored" or "choices".',
+      );
+    const { choices } = pending.constraint;
+    const probabilities = await this.sampler.choiceProbabilities(this.buildPrompt(), choices);
+    return new Map(choices.map((choice, i) => [choice, probabilities[i]]));
   }
 
   getState(): PromptBuilderState {

@@ -1,18 +1,14 @@
-import type { EnvSlotState } from "./env-slot.js";
-import type { JobSlot, RolloutJob, RolloutTransport } from "./rollout-job.js";
-import {
-  settleAll,
-  type CollectOptions,
-  type EpisodeSpec,
-  type Rollout,
-  type RolloutSource,
-} from "./rollout-collector.js";
+import type { EnvSlotState, EpisodeSpec } from "./rollout-slot.js";
+import type { JobSlot, RolloutJob, RolloutTransport, TrainedWeights } from "./rollout-job.js";
+import { settleAll, type CollectOptions, type Rollout, type RolloutSource } from "./rollout-collector.js";
 
 /**
  * Collects trajectories through a transport, in jobs of `slotsPerJob` slots. With one job for all slots, the rollouts equal those
  * of a `RolloutCollector`; with several, they do not depend on the number of workers.
  */
 export class JobCollector implements RolloutSource {
+  private pastVersion: number | undefined;
+
   constructor(
     private readonly transport: RolloutTransport,
     /** The slots of the run, which collectors of several versions share. */
@@ -33,6 +29,12 @@ export class JobCollector implements RolloutSource {
     return this.collect((job) => ({ episodes: episodesOf(job) }), options);
   }
 
+  /** Makes an earlier version of the policy the past opponent of the jobs from now on. */
+  async publishPast(weights: TrainedWeights): Promise<void> {
+    await this.transport.publishPast?.(weights);
+    this.pastVersion = weights.version;
+  }
+
   getState({ dropEpisodes = false } = {}): readonly EnvSlotState[] {
     return this.slots.map(({ state }) => (dropEpisodes ? { ...state, env: null, episode: null } : state));
   }
@@ -45,12 +47,14 @@ export class JobCollector implements RolloutSource {
     workOf: (job: number, numSlots: number) => RolloutJob["work"],
     { onProgress }: CollectOptions,
   ): Promise<Rollout> {
-    const { slots, slotsPerJob, weightsVersion, transport } = this;
+    const { slots, slotsPerJob, weightsVersion, transport, pastVersion } = this;
+    const past = pastVersion === undefined ? {} : { pastVersion };
     const jobs: RolloutJob[] = [];
     for (let firstSlot = 0; firstSlot < slots.length; firstSlot += slotsPerJob) {
       const jobSlots = slots.slice(firstSlot, firstSlot + slotsPerJob);
       const work = workOf(jobs.length, jobSlots.length);
-      if ("turns" in work || work.episodes.length > 0) jobs.push({ weightsVersion, slots: jobSlots, firstSlot, work });
+      if ("turns" in work || work.episodes.length > 0)
+        jobs.push({ weightsVersion, ...past, slots: jobSlots, firstSlot, work });
     }
     let numTurns = 0;
     const results = await settleAll(

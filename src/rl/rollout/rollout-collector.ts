@@ -1,4 +1,4 @@
-import type { EnvSlot, EnvSlotState } from "./env-slot.js";
+import type { EnvSlotState, EpisodeSpec, RolloutSlot } from "./rollout-slot.js";
 import type { EpisodeSummary, Trajectory } from "./trajectory.js";
 
 /** The result of collecting turns or episodes. */
@@ -6,16 +6,6 @@ export interface Rollout {
   readonly trajectories: readonly Trajectory[];
   /** Episodes that ended, in that order. */
   readonly finishedEpisodes: readonly EpisodeSummary[];
-}
-
-/** An episode to collect. */
-export interface EpisodeSpec {
-  /** Seed of the environment; without one its random stream continues. */
-  readonly seed?: number;
-  /** Group whose episodes are compared with each other. */
-  readonly group?: number;
-  /** Whether the episode is recorded. Default false. */
-  readonly record?: boolean;
 }
 
 export interface CollectOptions {
@@ -46,7 +36,7 @@ export interface RolloutSource {
  * sampled in one batch. Results depend on the slots and their order, not on timing.
  */
 export class RolloutCollector implements RolloutSource {
-  constructor(private readonly envSlots: readonly EnvSlot[]) {}
+  constructor(private readonly envSlots: readonly RolloutSlot[]) {}
 
   async collectTurns(
     minTurns: number,
@@ -62,16 +52,16 @@ export class RolloutCollector implements RolloutSource {
     }
     if (completesUnsaved) finishedEpisodes.push(...(await this.completeUnsaved(trajectories)));
     this.envSlots.forEach((envSlot, index) => {
-      if (envSlot.pendingTurns > 0) trajectories.push({ ...envSlot.takeTrajectory(), envSlot: index });
+      if ((envSlot.pendingTurns ?? 0) > 0) trajectories.push({ ...envSlot.takeTrajectory!(), envSlot: index });
     });
     return { trajectories, finishedEpisodes };
   }
 
   /** A signal returns the episodes finished so far. */
   async collectEpisodes(specs: readonly EpisodeSpec[], { signal, onProgress }: CollectOptions = {}): Promise<Rollout> {
-    const trajectories: (Trajectory | undefined)[] = specs.map(() => undefined);
+    const trajectories: (readonly Trajectory[])[] = specs.map(() => []);
     const summaries: (EpisodeSummary | undefined)[] = specs.map(() => undefined);
-    const specIndexBySlot = new Map<EnvSlot, number>();
+    const specIndexBySlot = new Map<RolloutSlot, number>();
     let nextSpec = 0;
     let numTurns = 0;
     const isAborted = () => signal?.aborted === true;
@@ -82,8 +72,8 @@ export class RolloutCollector implements RolloutSource {
       for (const envSlot of idleSlots) specIndexBySlot.set(envSlot, nextSpec++);
       await settleAll(
         idleSlots.map((envSlot) => {
-          const { seed, record = false } = specs[specIndexBySlot.get(envSlot)!];
-          return envSlot.start(seed, record);
+          const spec = specs[specIndexBySlot.get(envSlot)!];
+          return envSlot.start({ ...spec, record: spec.record ?? false });
         }),
       );
       if (specIndexBySlot.size === 0) break;
@@ -97,7 +87,8 @@ export class RolloutCollector implements RolloutSource {
       results.forEach((result, i) => {
         if (result === undefined) return;
         const specIndex = specIndexBySlot.get(activeSlots[i])!;
-        trajectories[specIndex] = { ...result.trajectory, group: specs[specIndex].group };
+        const { group } = specs[specIndex];
+        trajectories[specIndex] = result.trajectories.map((trajectory) => ({ ...trajectory, group }));
         summaries[specIndex] = result.summary;
         ended.push(result.summary);
         specIndexBySlot.delete(activeSlots[i]);
@@ -105,7 +96,7 @@ export class RolloutCollector implements RolloutSource {
       onProgress?.(numTurns, ended);
     }
     return {
-      trajectories: trajectories.filter((segment) => segment !== undefined),
+      trajectories: trajectories.flat(),
       finishedEpisodes: summaries.filter((summary) => summary !== undefined),
     };
   }
@@ -120,17 +111,18 @@ export class RolloutCollector implements RolloutSource {
 
   private async completeUnsaved(trajectories: Trajectory[]): Promise<EpisodeSummary[]> {
     const finished: EpisodeSummary[] = [];
-    const isUnsaved = (envSlot: EnvSlot) => envSlot.isRunning && envSlot.getState().env === null;
+    const isUnsaved = (envSlot: RolloutSlot) => envSlot.isRunning && envSlot.getState().env === null;
     for (let running = this.envSlots.filter(isUnsaved); running.length > 0; running = running.filter(isUnsaved))
       finished.push(...(await this.stepAll(running, trajectories)));
     return finished;
   }
 
-  private async stepAll(envSlots: readonly EnvSlot[], trajectories: Trajectory[]): Promise<EpisodeSummary[]> {
+  private async stepAll(envSlots: readonly RolloutSlot[], trajectories: Trajectory[]): Promise<EpisodeSummary[]> {
     const results = await settleAll(envSlots.map((envSlot) => envSlot.step()));
     return results.flatMap((result, i) => {
       if (result === undefined) return [];
-      trajectories.push({ ...result.trajectory, envSlot: this.envSlots.indexOf(envSlots[i]) });
+      const envSlot = this.envSlots.indexOf(envSlots[i]);
+      trajectories.push(...result.trajectories.map((trajectory) => ({ ...trajectory, envSlot })));
       return [result.summary];
     });
   }

@@ -1,11 +1,12 @@
+import type { EnvSlotState, EpisodeSpec, RolloutSlot } from "./rollout-slot.js";
 import type { Env } from "../../envs/env.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { EnvSlot, type EnvSlotOptions, type EnvSlotState } from "./env-slot.js";
+import { EnvSlot, type EnvSlotOptions } from "./env-slot.js";
 import type { Episode } from "./episode.js";
 import { closeEnvs, openEnvs } from "./open-envs.js";
-import { RolloutCollector, type EpisodeSpec, type Rollout } from "./rollout-collector.js";
+import { RolloutCollector, type Rollout } from "./rollout-collector.js";
 
 /** An environment slot at the start of a job. */
 export interface JobSlot {
@@ -23,6 +24,8 @@ export interface JobSlot {
 export interface RolloutJob {
   /** Version of the published weights that sample. */
   readonly weightsVersion: number;
+  /** Version of the published weights of the past opponent, in self-play. */
+  readonly pastVersion?: number;
   readonly slots: readonly JobSlot[];
   /** Index of the first slot among those of the run. */
   readonly firstSlot: number;
@@ -48,6 +51,8 @@ export interface TrainedWeights {
 export interface RolloutTransport {
   /** Publishes trained values, which jobs name by their version. */
   publish(weights: TrainedWeights): Promise<void>;
+  /** Publishes an earlier version of the policy, which jobs name by its version. */
+  publishPast?(weights: TrainedWeights): Promise<void>;
   /** Runs a job on any worker; several may run at once. */
   run(job: RolloutJob): Promise<RolloutJobResult>;
   /** Ends the work of a run; `isFinished` also removes what was kept for resuming it. */
@@ -59,9 +64,19 @@ export interface JobRunnerOptions {
   readonly model: CausalLM;
   /** Creates an episode of the agent that uses `random`. */
   readonly newEpisode: (random: RandomStream) => Episode;
+  /** The policies of games; undefined without self-play. */
+  readonly players?: GamePolicies;
   readonly createEnv: () => MaybePromise<Env>;
   readonly settings: EnvSlotOptions["settings"];
   readonly onWarning: (message: string) => void;
+}
+
+/** What a job needs of the policies that play games. */
+export interface GamePolicies {
+  createSlot(env: Env, random: RandomStream, options: { readonly index: number }): RolloutSlot;
+  loadPast(values: Float32Array): Promise<void>;
+  clearCaches(): void;
+  release(): Promise<void>;
 }
 
 /** Runs jobs in this process, one after another. Environments are reused: a job's state or a reset replaces theirs. */
@@ -83,20 +98,22 @@ export class JobRunner {
 
   async close(): Promise<void> {
     await this.last;
+    await this.options.players?.release();
     await closeEnvs(this.idleEnvs, this.options.onWarning);
   }
 
   private async runAlone({ slots, firstSlot, work }: RolloutJob): Promise<RolloutJobResult> {
-    const { newEpisode, settings, model, onWarning } = this.options;
+    const { newEpisode, settings, model, onWarning, players } = this.options;
     // Cached results may come from other batches.
     model.clearCaches();
+    players?.clearCaches();
     const envs = await this.takeEnvs(slots);
     try {
       const envSlots = slots.map(({ state, firstSeed, record }, i) => {
         const random = new RandomStream(0);
         const index = firstSlot + i;
         const options = { newEpisode: () => newEpisode(random), random, settings, index, firstSeed, record };
-        const slot = new EnvSlot(envs[i], options);
+        const slot = players?.createSlot(envs[i], random, { index }) ?? new EnvSlot(envs[i], options);
         // Episodes with their own seed need no new one for an environment that could not be saved.
         const needsNoSeed = state.env === null && "episodes" in work;
         slot.setState(needsNoSeed ? { ...state, hasStarted: false } : state);
@@ -129,15 +146,23 @@ export class JobRunner {
 /** Runs jobs in this process with the weights of the trained model, whatever their version. */
 export class InProcessTransport implements RolloutTransport {
   private readonly runner: JobRunner;
+  private past: TrainedWeights | undefined;
 
-  constructor(options: JobRunnerOptions) {
+  constructor(private readonly options: JobRunnerOptions) {
     this.runner = new JobRunner(options);
   }
 
   async publish(): Promise<void> {}
 
+  async publishPast({ version, values }: TrainedWeights): Promise<void> {
+    this.past = { version, values };
+  }
+
   async run(job: RolloutJob): Promise<RolloutJobResult> {
-    return this.runner.run(job);
+    const { past, options } = this;
+    return this.runner.run(job, async () => {
+      if (past !== undefined) await options.players?.loadPast(past.values);
+    });
   }
 
   async close(): Promise<void> {

@@ -80,7 +80,15 @@ export interface Trajectory {
   readonly staleness?: number;
   /** Rewards of several reward functions for a single completion; NaN where one returned none. */
   readonly rewardsPerFunction?: readonly number[];
+  /** Of a game, the seat whose turns these are. Trajectories of different seats are never compared. */
+  readonly seat?: number;
+  /** Of a game, who moved for the other seats. */
+  readonly opponent?: GameOpponent;
 }
+
+/** Who moves for the other seats of a game: the trained policy too, an earlier version of it, or a player without a model. */
+export const GAME_OPPONENTS = ["self", "past", "random", "minimax"] as const;
+export type GameOpponent = (typeof GAME_OPPONENTS)[number];
 
 /** Totals of a finished episode. */
 export interface EpisodeSummary {
@@ -88,4 +96,18 @@ export interface EpisodeSummary {
   readonly return: number;
   readonly turns: number;
   readonly end: TrajectoryEnd;
+  readonly game?: GameSummary;
+}
+
+/** Totals of a finished game. */
+export interface GameSummary {
+  readonly opponent: GameOpponent;
+  /** Updates that produced the past opponent. */
+  readonly past?: number;
+  /** Seats of the trained policy. */
+  readonly seats: readonly number[];
+  /** Sum of the rewards of each seat. */
+  readonly returns: readonly number[];
+  /** Illegal moves of the trained policy. */
+  readonly illegalMoves: number;
 }

@@ -1,7 +1,8 @@
+import type { EpisodeSpec } from "../rollout/rollout-slot.js";
 import { describe, expect, it } from "vitest";
 import { makeTurn } from "../../../test/support/turns.js";
 import type { GroupSpec } from "../algorithms/learner.js";
-import type { EpisodeSpec, Rollout } from "../rollout/rollout-collector.js";
+import type { Rollout } from "../rollout/rollout-collector.js";
 import { collectGroups } from "./collect-groups.js";
 
 /** Plays each episode at once: its reward is what `rewardOf` says of its seed and its place in the group. */

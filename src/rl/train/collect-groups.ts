@@ -1,10 +1,13 @@
+import type { EpisodeSpec, Matchup } from "../rollout/rollout-slot.js";
 import type { GroupSpec } from "../algorithms/learner.js";
-import type { RolloutCollector, EpisodeSpec, Rollout } from "../rollout/rollout-collector.js";
+import type { RolloutCollector, Rollout } from "../rollout/rollout-collector.js";
 import type { EpisodeSummary, Trajectory } from "../rollout/trajectory.js";
 
 export interface CollectGroupsOptions {
   /** Returns the environment seed of the next group. */
   readonly nextSeed: () => number;
+  /** Returns who plays in the games of the next group. */
+  readonly nextMatchup?: (() => Matchup) | undefined;
   /** Episodes after which no further group is started. Default Infinity. */
   readonly maxEpisodes?: number;
   /** Number of groups that are recorded, the first ones. Default 0. */
@@ -20,11 +23,12 @@ export interface CollectGroupsOptions {
 export async function collectGroups(
   collector: Pick<RolloutCollector, "collectEpisodes">,
   spec: GroupSpec,
-  { nextSeed, maxEpisodes = Infinity, recordedGroups = 0, onProgress = () => {} }: CollectGroupsOptions,
+  { nextSeed, nextMatchup, maxEpisodes = Infinity, recordedGroups = 0, onProgress = () => {} }: CollectGroupsOptions,
 ): Promise<Rollout> {
   const maxGroups = Math.ceil(maxEpisodes / spec.groupSize);
   const groupCollector = new GroupCollector(collector, spec.groupSize, maxGroups, {
     nextSeed,
+    nextMatchup,
     onProgress,
     recordedGroups,
   });
@@ -49,7 +53,8 @@ class GroupCollector implements Rollout {
     private readonly collector: Pick<RolloutCollector, "collectEpisodes">,
     private readonly groupSize: number,
     private readonly maxGroups: number,
-    private readonly options: Pick<Required<CollectGroupsOptions>, "nextSeed" | "onProgress" | "recordedGroups">,
+    private readonly options: Pick<Required<CollectGroupsOptions>, "nextSeed" | "onProgress" | "recordedGroups"> &
+      Pick<CollectGroupsOptions, "nextMatchup">,
   ) {}
 
   get isFull(): boolean {
@@ -58,11 +63,12 @@ class GroupCollector implements Rollout {
 
   /** Collects further groups, at most the remaining ones, and returns their trajectories. */
   async collect(count: number): Promise<readonly Trajectory[]> {
-    const { nextSeed, onProgress, recordedGroups } = this.options;
+    const { nextSeed, nextMatchup, onProgress, recordedGroups } = this.options;
     const length = Math.min(count, this.maxGroups - this.groups);
     const specs = Array.from({ length }, (): EpisodeSpec => {
       const group = this.groups++;
-      return { group, seed: nextSeed(), ...(group < recordedGroups ? { record: true } : {}) };
+      const matchup = nextMatchup === undefined ? {} : { matchup: nextMatchup() };
+      return { group, seed: nextSeed(), ...matchup, ...(group < recordedGroups ? { record: true } : {}) };
     });
     const turnsBefore = this.turns;
     const { trajectories, finishedEpisodes } = await this.collector.collectEpisodes(
@@ -76,13 +82,15 @@ class GroupCollector implements Rollout {
   }
 }
 
-/** Counts the groups with a learning signal; all groups count if none are resampled. */
+/** Counts the starts whose episodes have a learning signal; all count if none are resampled. */
 function countInformative(
   trajectories: readonly Trajectory[],
   { groupSize, maxResamples, hasSignal }: GroupSpec,
 ): number {
-  let count = 0;
-  for (let start = 0; start < trajectories.length; start += groupSize)
-    if (maxResamples === 0 || hasSignal(trajectories.slice(start, start + groupSize))) count++;
-  return count;
+  const groups = new Map<number | undefined, Trajectory[]>();
+  trajectories.forEach((trajectory, i) => {
+    const group = trajectory.group ?? Math.floor(i / groupSize);
+    groups.set(group, [...(groups.get(group) ?? []), trajectory]);
+  });
+  return [...groups.values()].filter((group) => maxResamples === 0 || hasSignal(group)).length;
 }

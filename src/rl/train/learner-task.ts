@@ -56,7 +56,7 @@ export abstract class LearnerTask<
   async setState({ state, ...tensors }: LearnerState, folder: string): Promise<void> {
     const { learner, ...rollout } = state as State & { readonly learner: unknown };
     this.checkRolloutState(rollout as State, folder);
-    await this.loadModel(folder);
+    await this.loadModel(folder, rollout as State);
     await (await this.getLearner()).setState({ ...tensors, state: learner });
     this.setRolloutState(rollout as State);
   }
@@ -65,7 +65,7 @@ export abstract class LearnerTask<
     await this.model.savePretrained(folder);
   }
 
-  protected async loadModel(folder: string): Promise<void> {
+  protected async loadModel(folder: string, _state: State): Promise<void> {
     await this.model.loadTrainedValues(folder);
   }
 

@@ -93,7 +93,7 @@ export function describeTokens(ids: Iterable<number>, tokenizer: Tokenizer): Rol
 }
 
 function toRow(
-  { turns, end, group, envSlot, startsEpisode = true, seed }: Trajectory,
+  { turns, end, group, envSlot, startsEpisode = true, seed, seat, opponent }: Trajectory,
   id: string,
   step: number,
   insights: ReadonlyMap<Turn, TurnInsight>,
@@ -112,6 +112,8 @@ function toRow(
     seed: seed ?? null,
     advantage: round(mean(advantages)),
     hasSignal: insights.get(turns[0])?.hasSignal ?? true,
+    ...(seat === undefined ? {} : { seat }),
+    ...(opponent === undefined ? {} : { opponent }),
   };
 }
 

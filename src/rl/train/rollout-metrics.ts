@@ -3,8 +3,9 @@ import { computeExtractionShares } from "../agent/extraction/extraction-counter.
 import type { Metrics } from "../algorithms/learner.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import type { Rollout } from "../rollout/rollout-collector.js";
-import type { Turn } from "../rollout/trajectory.js";
+import { GAME_OPPONENTS, type EpisodeSummary, type Turn } from "../rollout/trajectory.js";
 import type { CompletionRow } from "../tracking/index.js";
+import { scoreGame } from "./league.js";
 import type { RolloutCounts, TrainerState } from "./train-task.js";
 
 /** Counts what a rollout adds to the totals of a run. */
@@ -34,6 +35,7 @@ export function describeRollout(
     "rollout/turns_per_second": turns.length / seconds,
     ...computeCompletionMetrics(turns),
     ...computeExtractionShares(turns),
+    ...computeGameMetrics(finishedEpisodes),
     num_tokens: state.tokens,
     num_episodes: state.episodes,
     num_turns: state.turns,
@@ -76,4 +78,22 @@ export function computeCompletionMetrics(turns: readonly Pick<Turn, "tokens" | "
     "completions/max_length": lengths.reduce((a, b) => Math.max(a, b), 0),
     "completions/clipped_ratio": mean(turns.map(({ finishReason }) => (finishReason === "length" ? 1 : 0))),
   };
+}
+
+/** Computes the metrics of self-play; empty for other episodes. */
+function computeGameMetrics(episodes: readonly EpisodeSummary[]): Metrics {
+  const games = episodes.flatMap(({ game, turns }) => (game === undefined ? [] : [{ ...game, turns }]));
+  if (games.length === 0) return {};
+  const metrics: Record<string, number> = {
+    "self_play/illegal_game_ratio": mean(games.map(({ illegalMoves }) => (illegalMoves > 0 ? 1 : 0))),
+  };
+  for (const opponent of GAME_OPPONENTS) {
+    const played = games.filter((game) => game.opponent === opponent);
+    if (played.length === 0) continue;
+    if (opponent === "self") {
+      metrics["self_play/first_seat_return"] = mean(played.map(({ returns }) => returns[0]));
+      metrics["self_play/draw_ratio"] = mean(played.map(({ returns }) => (returns[0] === returns[1] ? 1 : 0)));
+    } else metrics[`self_play/score_against_${opponent}`] = mean(played.map(scoreGame));
+  }
+  return metrics;
 }

@@ -1,16 +1,19 @@
+import type { EnvSlotState } from "../rollout/rollout-slot.js";
 import type { RandomState, RandomStream } from "../../core/random/random-stream.js";
 import type { CausalLM } from "../../models/causal-lm.js";
-import type { EnvSlotState } from "../rollout/env-slot.js";
 import type { JobSlot, RolloutTransport } from "../rollout/rollout-job.js";
 import { JobCollector } from "../rollout/job-collector.js";
 import type { Rollout, RolloutSource } from "../rollout/rollout-collector.js";
 import { LlamaGymError } from "../../core/errors.js";
+import type { LeagueState, Snapshot } from "./league.js";
 import type { TrainerState } from "./train-task.js";
 
 /** What the next rollout depends on, apart from the weights. */
 export interface RolloutState {
   readonly envSlots: readonly EnvSlotState[];
   readonly episodeStarts: RandomState;
+  /** Only with self-play. */
+  readonly league?: LeagueState;
 }
 
 export interface RolloutPipelineOptions {
@@ -25,7 +28,10 @@ export interface RolloutPipelineOptions {
     source: RolloutSource,
     state: TrainerState,
     onProgress: (current: TrainerState) => void,
+    snapshots: readonly Snapshot[],
   ) => Promise<Rollout>;
+  /** Returns the past opponents of a rollout that starts now; timing must not decide which ones it has. */
+  readonly snapshots?: () => readonly Snapshot[];
   /** Returns the totals after a rollout. */
   readonly advance: (state: TrainerState, rollout: Rollout) => TrainerState;
   /** Fraction of the run that is complete. */
@@ -89,7 +95,7 @@ export class RolloutPipeline {
   }
 
   private push(previous: Promise<TrainerState>, version: number): void {
-    const rollout = this.start(previous, version, this.publishedVersion);
+    const rollout = this.start(previous, version, this.publishedVersion, this.options.snapshots?.() ?? []);
     // A failure is thrown by the update that awaits the rollout.
     rollout.catch(() => {});
     this.ahead.push(rollout);
@@ -99,12 +105,13 @@ export class RolloutPipeline {
     previous: Promise<TrainerState>,
     version: number,
     weightsVersion: number,
+    snapshots: readonly Snapshot[],
   ): Promise<CollectedRollout> {
     const { collect, advance, progress, slots, slotsPerJob, transport, episodeStarts } = this.options;
     const before = await previous;
     if (progress(before) >= 1) throw new LlamaGymError("INVALID_STATE", "The run is complete.");
     const source = new JobCollector(transport, slots, slotsPerJob, weightsVersion);
-    const rollout = await collect(source, before, (current) => this.onProgress(current));
+    const rollout = await collect(source, before, (current) => this.onProgress(current), snapshots);
     const state = { envSlots: source.getState(), episodeStarts: episodeStarts.getState() };
     return { rollout, next: advance(before, rollout), state, version };
   }

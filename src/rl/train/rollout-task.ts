@@ -4,7 +4,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
 import type { Agent } from "../agent/agent.js";
-import type { Metrics } from "../algorithms/learner.js";
+import type { GroupSpec, Metrics } from "../algorithms/learner.js";
 import { EnvSlot } from "../rollout/env-slot.js";
 import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
 import { JobCollector } from "../rollout/job-collector.js";
@@ -16,10 +16,13 @@ import type { BestModel } from "./best-model.js";
 import { collectGroups } from "./collect-groups.js";
 import { describeFirstRollout } from "./describe-first-rollout.js";
 import { evaluate } from "./evaluate.js";
+import { evaluateExact, requireExactGame, toExactMetrics, type ExactEvaluations } from "./evaluate-exact.js";
 import { LearnerTask } from "./learner-task.js";
+import type { League, Snapshot } from "./league.js";
 import { recordedGroups, SAMPLED_ENV_SLOTS, type RolloutMode } from "./record-rollout.js";
 import { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
 import { RolloutPipeline, type RolloutState } from "./rollout-pipeline.js";
+import { createLeague, GamePlayers } from "./self-play.js";
 import type { trainerSettings } from "./trainer-settings.js";
 import { addCounts, type RolloutCounts, type TrainerState } from "./train-task.js";
 
@@ -46,6 +49,8 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
     private readonly source: RolloutSource,
     private readonly episodeStarts: RandomStream,
     private readonly pipeline: RolloutPipeline | undefined,
+    /** Only with self-play. */
+    private readonly games: { readonly league: League; readonly players: GamePlayers } | undefined,
   ) {
     const { agent, rollouts } = options;
     super(agent.model, rollouts, () => agent.getLearner());
@@ -56,16 +61,21 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
     const { agent, createEnv, numEnvs, seed, rollouts, transport } = options;
     const recordedSlots = { none: 0, samples: SAMPLED_ENV_SLOTS, all: numEnvs }[rollouts];
     const { settings } = agent;
-    const envs = transport === undefined ? await openEnvs(createEnv, numEnvs, settings) : [];
+    if (options.evalExact) await checkExact(createEnv, options);
+    const envs = await openEnvs(createEnv, transport === undefined ? numEnvs : options.selfPlay ? 1 : 0, settings);
+    const games = options.selfPlay
+      ? { league: createLeague(envs[0], options), players: new GamePlayers(agent) }
+      : undefined;
     const episodeStarts = stream(seed, "episodeStarts");
     const starts = Array.from({ length: numEnvs }, (_, index) => ({
       random: stream(seed, "rollout", index),
       firstSeed: episodeStarts.integers(0, 2 ** 31),
     }));
     if (transport !== undefined)
-      return RolloutTask.overTransport(options, transport, { episodeStarts, starts, recordedSlots });
+      return RolloutTask.overTransport(options, transport, { episodeStarts, starts, recordedSlots, envs, games });
     const envSlots = envs.map((env, index) => {
       const { random, firstSeed } = starts[index];
+      if (games !== undefined) return games.players.createSlot(env, random, { index });
       return new EnvSlot(env, {
         newEpisode: () => agent.newEpisode(random),
         random,
@@ -75,7 +85,7 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
         record: index < recordedSlots,
       });
     });
-    return new RolloutTask(options, envs, new RolloutCollector(envSlots), episodeStarts, undefined);
+    return new RolloutTask(options, envs, new RolloutCollector(envSlots), episodeStarts, undefined, games);
   }
 
   private static overTransport(
@@ -85,10 +95,14 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
       episodeStarts,
       starts,
       recordedSlots,
+      envs,
+      games,
     }: {
       readonly episodeStarts: RandomStream;
       readonly starts: readonly { readonly random: RandomStream; readonly firstSeed: number }[];
       readonly recordedSlots: number;
+      readonly envs: Env[];
+      readonly games: RolloutTask["games"];
     },
   ): RolloutTask {
     const slots = starts.map(({ random, firstSeed }, index) => ({
@@ -103,16 +117,18 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
       transport,
       model: options.agent.model.causalLM,
       maxStaleness: options.maxStaleness,
-      collect: async (source, state, onProgress) => task.collectFrom(source, state, onProgress),
+      collect: async (source, state, onProgress, snapshots) => task.collectFrom(source, state, onProgress, snapshots),
+      snapshots: () => games?.league.snapshots ?? [],
       advance: (state, rollout) => addCounts(state, task.count(rollout), 0),
       progress: options.progress,
     });
     const task: RolloutTask = new RolloutTask(
       options,
-      [],
+      envs,
       new JobCollector(transport, slots, options.envsPerJob),
       episodeStarts,
       pipeline,
+      games,
     );
     return task;
   }
@@ -122,31 +138,61 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
   }
 
   async collect(state: TrainerState, onProgress: (current: TrainerState) => void): Promise<Rollout> {
+    await this.games?.league.addIfDue(this.model.causalLM, state.updates);
     const rollout = await (this.pipeline?.collect(state, onProgress) ??
-      this.collectFrom(this.source, state, onProgress));
+      this.collectFrom(this.source, state, onProgress, this.games?.league.snapshots ?? []));
     if (state.updates === 0) describeFirstRollout(rollout).forEach(this.options.onWarning);
     return rollout;
+  }
+
+  override async prepare(rollout: Rollout): Promise<unknown> {
+    this.games?.league.count(rollout.finishedEpisodes);
+    return super.prepare(rollout);
   }
 
   private async collectFrom(
     source: RolloutSource,
     state: TrainerState,
     onProgress: (current: TrainerState) => void,
+    snapshots: readonly Snapshot[],
   ): Promise<Rollout> {
+    const { games, episodeStarts } = this;
     const { rolloutSpec } = await this.getLearner();
     let { episodes } = state;
     const reportProgress = (turns: number, finished: readonly unknown[]) => {
       episodes += finished.length;
       onProgress({ ...state, turns: state.turns + turns, episodes });
     };
-    if (rolloutSpec.kind === "turns") return source.collectTurns(rolloutSpec.turns, { onProgress: reportProgress });
+    if (rolloutSpec.kind === "turns" && games === undefined)
+      return source.collectTurns(rolloutSpec.turns, { onProgress: reportProgress });
+    const past = games?.league.drawPast(snapshots, episodeStarts);
+    if (past !== undefined) await this.loadPast(source, past);
     const totalEpisodes = this.options.episodes();
-    return collectGroups(source, rolloutSpec, {
-      nextSeed: () => this.episodeStarts.integers(0, 2 ** 31),
+    return collectGroups(source, rolloutSpec.kind === "turns" ? this.wholeGames(rolloutSpec.turns) : rolloutSpec, {
+      nextSeed: () => episodeStarts.integers(0, 2 ** 31),
+      nextMatchup: games && (() => games.league.drawMatchup(past, episodeStarts)),
       maxEpisodes: totalEpisodes === undefined ? undefined : totalEpisodes - state.episodes,
       recordedGroups: recordedGroups(this.rolloutMode),
       onProgress: reportProgress,
     });
+  }
+
+  /** Makes the past opponent of a rollout available where its games are played. */
+  private async loadPast(source: RolloutSource, { updates, values }: Snapshot): Promise<void> {
+    if (source instanceof JobCollector) await source.publishPast({ version: updates, values });
+    else await this.games!.players.loadPast(values);
+  }
+
+  /** Games are collected whole: a reward may come after the other seat's move. */
+  private wholeGames(minTurns: number): GroupSpec {
+    return {
+      kind: "groups",
+      groups: this.options.numEnvs,
+      groupSize: 1,
+      minTurns,
+      maxResamples: 0,
+      hasSignal: () => true,
+    };
   }
 
   count(rollout: Rollout): RolloutCounts {
@@ -162,7 +208,7 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
   }
 
   async evaluate({ updates }: TrainerState): Promise<Metrics | undefined> {
-    const { agent, createEnv, evalEpisodes: episodes, bestModel, onWarning } = this.options;
+    const { agent, createEnv, evalEpisodes: episodes, bestModel, onWarning, evalExact } = this.options;
     if (episodes === 0) return undefined;
     // Not the episodes of evaluations outside training, on which the best model would look better than it is.
     const seed = stream(this.options.seed, "trainingEvaluation").integers(0, 2 ** 31);
@@ -173,17 +219,32 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
       "eval/mean_return": meanReturn,
       "eval/standard_error": standardError,
       "eval/mean_length": meanLength,
+      ...(evalExact ? toExactMetrics(await this.evaluateExact()) : {}),
     };
+  }
+
+  private async evaluateExact(): Promise<ExactEvaluations> {
+    const { agent, createEnv, onWarning } = this.options;
+    const env = await createEnv();
+    try {
+      return await evaluateExact(agent, env);
+    } finally {
+      await closeEnvs([env], onWarning);
+    }
   }
 
   protected override getRolloutState(dropRollout: boolean): RolloutState {
     // Workers may be ahead of the last update; a resumed run repeats what they collected since.
-    return (
-      this.pipeline?.state ?? {
-        envSlots: this.source.getState({ dropEpisodes: dropRollout }),
-        episodeStarts: this.episodeStarts.getState(),
-      }
-    );
+    const collected = this.pipeline?.state ?? {
+      envSlots: this.source.getState({ dropEpisodes: dropRollout }),
+      episodeStarts: this.episodeStarts.getState(),
+    };
+    return this.games === undefined ? collected : { ...collected, league: this.games.league.getState() };
+  }
+
+  override async saveModel(folder: string): Promise<void> {
+    await super.saveModel(folder);
+    await this.games?.league.save(folder);
   }
 
   /** @throws RUN_INCOMPATIBLE for a checkpoint with another number of environments. */
@@ -205,11 +266,23 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
       );
   }
 
-  protected override async loadModel(folder: string): Promise<void> {
+  protected override async loadModel(folder: string, { league }: RolloutState): Promise<void> {
     await this.options.agent.load(folder);
+    if (league !== undefined) await this.games?.league.load(folder, league);
   }
 
   async close(): Promise<void> {
+    await this.games?.players.release();
     await closeEnvs(this.envs, this.options.onWarning);
+  }
+}
+
+/** Checks that exact values can be computed, before training. @throws ENV_INVALID or INVALID_ARGUMENT */
+async function checkExact(createEnv: () => MaybePromise<Env>, { agent, onWarning }: RolloutTaskOptions): Promise<void> {
+  const envs = await openEnvs(createEnv, 1, agent.settings);
+  try {
+    requireExactGame(agent, envs[0]);
+  } finally {
+    await closeEnvs(envs, onWarning);
   }
 }

@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import { boolean, choice, defineSettings, integer, number, type Settings } from "../../core/settings.js";
 import { ROLLOUT_MODES } from "./record-rollout.js";
+import { exactEvaluationSettings, selfPlaySettings } from "./self-play-settings.js";
 import { ENTROPY_FLOOR } from "./training-monitor.js";
 
 /** More evaluation episodes would fill the memory with their turns; the standard error of a million is small enough. */
@@ -68,6 +69,8 @@ export const trainerSettings = defineSettings({
     { group: "Run", scope: "run", common: true },
   ),
   ...evaluationSettings,
+  ...exactEvaluationSettings,
+  ...selfPlaySettings,
   /** Number of environments stepped in parallel. Default 16. */
   numEnvs: integer({
     default: 16,
@@ -116,7 +119,10 @@ export function checkEvaluationSettings({
   evalSteps,
   evalEpisodes,
   loadBestModelAtEnd = false,
-}: Partial<Settings<typeof evaluationSettings>>): void {
+  evalExact = false,
+}: Partial<Settings<typeof evaluationSettings & typeof exactEvaluationSettings>>): void {
+  if (evalExact && evalSteps === undefined)
+    throw invalidArgument("`evalExact` belongs to evaluations during training: set `evalSteps`.");
   if (evalSteps !== undefined && evalEpisodes === 0)
     throw invalidArgument("`evalSteps` needs episodes to evaluate: set `evalEpisodes`.");
   if (loadBestModelAtEnd && evalSteps === undefined)

@@ -29,6 +29,10 @@ const KL_METRICS = [
   },
 ];
 
+/** Self-play in which one seat wins nearly all games for some updates, or many games end by an illegal move. */
+const ONE_SIDED = { minReturn: 0.9, updates: 5 };
+const ILLEGAL_WARNING = 0.2;
+
 /** Updates in the average KL. */
 const KL_WINDOW = 10;
 /** Warn when at least this fraction of completions is truncated. */
@@ -40,6 +44,7 @@ export class TrainingMonitor {
   /** Recent values by KL_METRICS' description. */
   private readonly recentKls = new Map<string, readonly number[]>();
   private uninformativeUpdates = 0;
+  private oneSidedUpdates = 0;
 
   constructor(private readonly options: TrainingMonitorOptions) {}
 
@@ -48,6 +53,7 @@ export class TrainingMonitor {
     this.checkEntropy(metrics.entropy);
     this.checkKls(metrics);
     this.checkGroups(metrics.frac_reward_zero_std);
+    this.checkSelfPlay(metrics);
     const skippedSteps = metrics.num_skipped_steps;
     if (skippedSteps > 0)
       this.warnOnce(
@@ -92,6 +98,24 @@ export class TrainingMonitor {
       "groups",
       `In the last ${MAX_UNINFORMATIVE_UPDATES} updates, all episodes of each group had the same return, so there was no learning signal. The task is too easy or too hard from these starts, or the policy does not explore.`,
     );
+  }
+
+  private checkSelfPlay(metrics: Metrics): void {
+    const seatReturn = metrics["self_play/first_seat_return"];
+    const isOneSided = seatReturn !== undefined && Math.abs(seatReturn) > ONE_SIDED.minReturn;
+    this.oneSidedUpdates = isOneSided ? this.oneSidedUpdates + 1 : 0;
+    if (this.oneSidedUpdates >= ONE_SIDED.updates)
+      this.warnOnce(
+        "one-sided",
+        `In the last ${ONE_SIDED.updates} updates, the ${seatReturn > 0 ? "first" : "second"} seat won nearly all games of self-play. ` +
+          "Unless perfect play has this result, as in Nim, self-play has collapsed: resume from an earlier checkpoint with more past opponents (opponents), a larger entropyCoef or a lower learning rate.",
+      );
+    const illegal = metrics["self_play/illegal_game_ratio"];
+    if (illegal > ILLEGAL_WARNING)
+      this.warnOnce(
+        "illegal",
+        `${Math.round(100 * illegal)} % of the games had an illegal move of the policy, which loses the game by default. Constrain completions to the legal moves (actionMode "choices" or "scored").`,
+      );
   }
 
   private warnOnce(key: string, message: string): void {

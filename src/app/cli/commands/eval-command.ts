@@ -1,6 +1,9 @@
 import { boolean, defineSettings, integer, type GivenSettings } from "../../../core/settings.js";
 import { EXTRACTION_KINDS } from "../../../rl/rollout/extraction.js";
+import { requireGame } from "../../../rl/rollout/game-slot.js";
+import { closeEnvs } from "../../../rl/rollout/open-envs.js";
 import { evaluate, type EvalResult } from "../../../rl/train/evaluate.js";
+import { evaluateExact } from "../../../rl/train/evaluate-exact.js";
 import { MAX_EVAL_EPISODES } from "../../../rl/train/trainer-settings.js";
 import { EpisodeJudge } from "../../judge/episode-judge.js";
 import { withJudge } from "../../judge/judged-env.js";
@@ -10,10 +13,12 @@ import { readTextEnv } from "../../runs/make-text-agent.js";
 import type { RunEnv } from "../../runs/run-env.js";
 import type { TrainConfig } from "../../runs/run-settings.js";
 import { reportEpisodes } from "../display/report-episodes.js";
+import { formatExactReport } from "../exact-report.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { agentOptions, describeAgentDefaults, openAgent, type LoadedAgent } from "../options/agent-options.js";
 import { defineCommand } from "../options/define-command.js";
 import { envOptions, resolveRunEnv } from "../options/env-options.js";
+import { toOptionName } from "../options/option-names.js";
 import { readRubric } from "../options/read-rubric.js";
 import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
 import { UsageError } from "../options/usage-error.js";
@@ -33,6 +38,10 @@ const commandOptions = defineSettings(
     numEnvs: integer({ min: 1, default: 64, description: "Number of environments stepped in parallel." }),
     seed: integer({ min: 0, default: 0, description: "Seed; the same seed gives the same episodes." }),
     sample: boolean({ description: "Sample completions as in training instead of decoding greedily." }),
+    exact: boolean({
+      description:
+        "Compute exact results in a small game from the model's probabilities: win, draw and loss in both seats, and NashConv.",
+    }),
     json: boolean({ description: "Print one JSON object." }),
   },
   { group: "Evaluation", common: true },
@@ -47,6 +56,10 @@ export const evalCommand = defineCommand({
   description: "Measures the mean return of a model in an environment and compares it with known policies.",
   examples: [
     { description: "Evaluate the adapter of a run", args: "eval blackjack --adapter runs/blackjack/adapter" },
+    {
+      description: "Compute how far a policy is from perfect play",
+      args: "eval kuhn-poker --exact --adapter runs/kuhn/adapter",
+    },
     { description: "Evaluate a model before training", args: "eval blackjack --model embedded --action-mode choices" },
   ],
   positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: true }],
@@ -60,6 +73,7 @@ export const evalCommand = defineCommand({
 async function evaluateModel(args: Args, env: RunEnv, reporter: Reporter): Promise<number> {
   if (args.temperature !== undefined && args.sample !== true)
     throw new UsageError("--temperature requires --sample; without it, the evaluation is greedy.");
+  if (args.exact === true) return evaluateExactly(args, env, reporter);
   const judge = EpisodeJudge.create(args, reporter.warn);
   const envs = new EnvSupply(env, (opened) => withJudge(opened, judge));
   const { agent, config } = await openEvaluated(args, env, envs, reporter);
@@ -92,6 +106,31 @@ async function evaluateModel(args: Args, env: RunEnv, reporter: Reporter): Promi
     await agent.model.close();
   }
   return signal.aborted ? SIGINT_EXIT_CODE : 0;
+}
+
+/** Prints exact values of a model in a game. */
+async function evaluateExactly(args: Args, runEnv: RunEnv, reporter: Reporter): Promise<number> {
+  const option = (["episodes", "numEnvs", "seed", "sample"] as const).find((name) => args[name] !== undefined);
+  if (option !== undefined)
+    throw new UsageError(`--exact plays no games, so --${toOptionName(option)} has no effect. Leave one of them out.`);
+  const env = await runEnv.open();
+  try {
+    requireGame(env);
+    const { agent, config } = await openAgent(args, runEnv.id, await readTextEnv(env, runEnv.id), reporter);
+    try {
+      const values = await evaluateExact(agent, env);
+      reporter.print(
+        args.json === true
+          ? JSON.stringify({ env: runEnv.id, ...describePolicy(args, config), ...values })
+          : formatExactReport(values),
+      );
+    } finally {
+      await agent.model.close();
+    }
+  } finally {
+    await closeEnvs([env], reporter.warn);
+  }
+  return 0;
 }
 
 async function openEvaluated(args: Args, env: RunEnv, envs: EnvSupply, reporter: Reporter): Promise<LoadedAgent> {

@@ -1,6 +1,10 @@
-import { boolean, defineSettings, integer, number, type GivenSettings } from "../../../core/settings.js";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { TimeLimit, type Env } from "../../../envs/index.js";
+import { boolean, defineSettings, integer, number, text, type GivenSettings } from "../../../core/settings.js";
+import { asEnv, TimeLimit, type Env, type GameEnv } from "../../../envs/index.js";
+import { createAgentOpponent } from "../../../rl/agent/agent-opponent.js";
+import { requireGame } from "../../../rl/rollout/game-slot.js";
 import { readTextEnv } from "../../runs/make-text-agent.js";
 import { AgentEpisodePlayer } from "../interactive/agent-episode-player.js";
 import { InteractiveEpisode } from "../interactive/interactive-episode.js";
@@ -21,6 +25,10 @@ const commandOptions = defineSettings(
     seed: integer({ min: 0, description: "Seed; the same seed starts the same episode." }),
     text: boolean({ description: "Show the text that a language model reads instead of the rendered state." }),
     agent: boolean({ description: "Let a language model play." }),
+    against: text({
+      valueName: "run",
+      description: "In a game, play against the agent of this run folder, or of an adapter.",
+    }),
   },
   { group: "Play", common: true },
 );
@@ -52,6 +60,7 @@ export const playCommand = defineCommand({
     "Plays an environment at the keyboard, from lines on standard input, or with a language model (--agent).",
   examples: [
     { description: "Play yourself", args: "play frozen-lake" },
+    { description: "Play tic-tac-toe against the agent of a run", args: "play tic-tac-toe --against runs/tic-tac-toe" },
     {
       description: "Watch the agent of a run",
       args: "play blackjack --agent --adapter runs/blackjack/adapter --episodes 5",
@@ -72,14 +81,36 @@ export const playCommand = defineCommand({
     const runEnv = await resolveRunEnv(name, args);
     const env = await runEnv.open();
     try {
-      if (args.agent === true) await playWithAgent(env, runEnv.id, args, reporter);
-      else await playAtKeyboard(env, args, reporter);
+      const { against } = args;
+      if (against === undefined) await play(env, runEnv.id, args, reporter);
+      else await playAgainst(env, runEnv.id, against, args, reporter);
     } finally {
       await closeEnvs([env], reporter.warn);
     }
     return 0;
   },
 });
+
+async function play(env: Env, name: string, args: Args, reporter: Reporter): Promise<void> {
+  if (args.agent === true) await playWithAgent(env, name, args, reporter);
+  else await playAtKeyboard(env, args, reporter);
+}
+
+/** Plays a game against the agent of a run, in the seat of the environment. @throws ENV_INVALID for one player */
+async function playAgainst(env: Env, name: string, against: string, args: Args, reporter: Reporter): Promise<void> {
+  const game = requireGame(env);
+  const saved = join(against, "adapter");
+  const checkpoint = existsSync(saved) ? saved : against;
+  const isAdapter = existsSync(join(checkpoint, "adapter_config.json"));
+  const opponentArgs = isAdapter ? { adapter: checkpoint } : { model: checkpoint };
+  const { agent } = await openAgent(opponentArgs, name, await readTextEnv(env, name), reporter);
+  try {
+    const { agentSeat } = env.unwrapped as GameEnv;
+    await play(asEnv(game, createAgentOpponent(agent), agentSeat), name, args, reporter);
+  } finally {
+    await agent.model.close();
+  }
+}
 
 /** @throws UsageError for an option of --agent without it. */
 function checkAgentOptions(args: Args): void {

@@ -48,7 +48,7 @@ export interface LoadedAgent {
  * defaults of training; so does the temperature where it is 0, which only `mode` "eval" samples at. The caller closes the agent's model. Throws what opening a model throws.
  */
 export async function openAgent(
-  args: AgentArgs,
+  args: Partial<AgentArgs>,
   env: string,
   textEnv: TextEnv,
   reporter: Reporter,
@@ -70,7 +70,7 @@ export async function openAgent(
 /** Selects a run's model and the settings of its agent; its pattern only if completions are still constrained to it. */
 function selectAgentSettings(
   run: Partial<TrainOptions> | undefined,
-  { actionMode = "regex" }: AgentArgs,
+  { actionMode = "regex" }: Partial<AgentArgs>,
 ): Partial<TrainOptions> {
   const { actionRegex, ...selected } = selectSettings(agentSettings, run ?? {}) as Partial<TrainOptions>;
   return actionMode === "regex" ? { ...selected, actionRegex } : selected;

@@ -5,6 +5,7 @@ import { invalidArgument } from "../../../core/errors.js";
 import { whiten, type NumberArray } from "../shared/statistics.js";
 import { checkTurnSpans, broadcastOverTurns, turnStarts, type TurnSpan } from "../shared/turn-spans.js";
 import type { PpoConfig } from "./settings.js";
+import { whitenBySeat } from "../shared/whiten-by-seat.js";
 import { withStateBaselines, type StepStates } from "./state-baseline.js";
 
 /** A scored sample (an episode or a completion); arrays are [tokens], of the policy's tokens. */
@@ -19,6 +20,8 @@ export interface ScoredSample {
   readonly bootstrap?: number;
   /** States of the turns; required for `stateBaseline`. */
   readonly states?: StepStates;
+  /** The seat in a game; advantages are whitened by seat. */
+  readonly seat?: number | undefined;
 }
 
 /** Rewards and advantages of a sample's tokens. */
@@ -59,9 +62,9 @@ export function ppoAdvantages(
   const stepAdvantages = batchAdvantages(steps, { ...config, whitenAdvantages: false });
   const tokenAdvantages = stepAdvantages.map((advantages, i) => level.toTokens(samples[i], advantages));
   const whitened = config.whitenAdvantages
-    ? mapFlattened(
+    ? whitenBySeat(
         tokenAdvantages.map((row) => row.advantages),
-        (all) => whiten(all),
+        samples.map(({ seat }) => seat),
       )
     : [];
   return tokenAdvantages.map((row, i) => ({ ...rewards[i], ...row, advantages: whitened[i] ?? row.advantages }));

@@ -74,9 +74,10 @@ function computeAdvantages(
     turns.map(({ oldLogProbs, refLogProbs = oldLogProbs }) => perTokenKl(config.klPenalty, oldLogProbs, refLogProbs)),
   );
   const states = config.stateBaseline ? numberStates(trajectories) : [];
-  const samples = trajectories.map(({ turns, bootstrapValue }, i) => {
+  const samples = trajectories.map(({ turns, bootstrapValue, seat }, i) => {
     let end = 0;
     return {
+      seat,
       kls: concatenate(kls[i]),
       values: concatenate(turns.map(({ oldValues }) => oldValues!)),
       turns: turns.map(({ turn, oldLogProbs }) => ({

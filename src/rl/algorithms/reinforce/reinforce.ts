@@ -5,6 +5,7 @@ import { groupRollout } from "../shared/group-rollout.js";
 import { perTokenKl } from "../shared/kl.js";
 import { mean, type NumberArray } from "../shared/statistics.js";
 import { reinforceAdvantages } from "./advantages.js";
+import { computeSeatBaselines, INITIAL_SEAT_BASELINE, type SeatBaselineState } from "./seat-baseline.js";
 import { reinforceLoss } from "./loss.js";
 import { reinforceSettings, resolveReinforceConfig, type ReinforceConfig } from "./settings.js";
 
@@ -17,6 +18,7 @@ export const reinforce = defineAlgorithm({
   klSetting: "klCoef",
   rollout: (config) =>
     groupRollout(config, { groupSize: config.numGenerations, isGroupRelative: config.baseline === "group" }),
+  state: { initial: () => INITIAL_SEAT_BASELINE },
   advantages: computeAdvantages,
   loss: reinforceLoss,
   metrics: ({ means }) => ({
@@ -27,12 +29,23 @@ export const reinforce = defineAlgorithm({
   }),
 });
 
-function computeAdvantages(trajectories: readonly ScoredTrajectory[], config: ReinforceConfig): AdvantageResult {
+function computeAdvantages(
+  trajectories: readonly ScoredTrajectory[],
+  config: ReinforceConfig,
+  seatBaseline: SeatBaselineState,
+): AdvantageResult<SeatBaselineState> {
+  const { baselines, state } = computeSeatBaselines(
+    trajectories.map(({ seat, turns }) => ({ seat, rewards: turns.map(({ turn }) => turn.reward) })),
+    seatBaseline,
+    config.biasCorrection,
+  );
   const kls = trajectories.map(({ turns }) => turns.map((turn) => tokenKls(turn, config)));
-  const samples = trajectories.map(({ turns, group }, i) => {
+  const samples = trajectories.map(({ turns, group, seat }, i) => {
     let end = 0;
     return {
       group,
+      seat,
+      seatBaseline: baselines[i],
       kls: concatenate(kls[i]),
       turns: turns.map(({ turn, oldLogProbs }) => ({ end: (end += oldLogProbs.length), reward: turn.reward })),
     };
@@ -45,6 +58,7 @@ function computeAdvantages(trajectories: readonly ScoredTrajectory[], config: Re
         turns.map(({ oldLogProbs }) => oldLogProbs.length),
       ),
     ),
+    ...(config.baseline === "seat" ? { state } : {}),
     metrics: config.klCoef === 0 ? {} : { "objective/kl": mean(kls.flatMap((turns) => turns.map(sum))) },
   };
 }

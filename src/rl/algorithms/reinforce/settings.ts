@@ -44,9 +44,15 @@ export const reinforceSettings = defineSettings({
   maxGradNorm: number({ default: 1, above: 0, description: "Maximum gradient norm for clipping.", source: OPENRLHF }),
   baseline: choice({
     default: "none",
-    choices: ["none", "group"],
-    description: "Baseline subtracted from returns before they are normalized over the batch.",
+    choices: ["none", "group", "seat"],
+    description:
+      "Baseline subtracted from returns before they are normalized over the batch: the mean of the group, or the moving mean of the seat in a game.",
     source: "Hu et al. 2025",
+  }),
+  biasCorrection: boolean({
+    default: true,
+    description: "Correct the moving mean of the seat baseline for its start at 0.",
+    source: "off in SPIRAL",
   }),
   gamma: { ...returnSettings.gamma, default: 1, source: OPENRLHF },
   klPenalty: { ...KL_PENALTY, source: "Hu et al. 2025" },

@@ -23,7 +23,8 @@ export function rlooAdvantages(trajectories: readonly ScoredTrajectory[], config
     ),
   );
   const groups = trajectories.map(({ group }) => group);
-  const advantages = scaleAdvantages(leaveOneOutAdvantages(returns, groups), config);
+  const seats = trajectories.map(({ seat }) => seat);
+  const advantages = scaleAdvantages(leaveOneOutAdvantages(returns, groups), seats, config);
   return {
     advantages: trajectories.map(({ turns }, i) =>
       turns.map(({ oldLogProbs }, t) => new Float64Array(oldLogProbs.length).fill(advantages[i][t])),
@@ -69,13 +70,20 @@ function leaveOneOut(group: readonly number[]): number[] {
   return group.map((reward) => reward - (total - reward) / (known.length - 1));
 }
 
-/** Normalizes over the batch if configured, and replaces NaN by 0. */
+/** Normalizes over the batch, in a game by seat, if configured, and replaces NaN by 0. */
 function scaleAdvantages(
   advantages: readonly Float64Array[],
+  seats: readonly (number | undefined)[],
   { normalizeAdvantages }: Pick<RlooConfig, "normalizeAdvantages">,
 ): Float64Array[] {
-  const all = concatenate(advantages);
-  const center = normalizeAdvantages ? nanMean(all) : 0;
-  const scale = normalizeAdvantages ? nanStd(all) + STD_EPSILON : 1;
-  return advantages.map((row) => row.map((advantage) => (Number.isNaN(advantage) ? 0 : (advantage - center) / scale)));
+  const normalizers = new Map(
+    [...new Set(seats)].map((seat) => {
+      const all = concatenate(advantages.filter((_, i) => seats[i] === seat));
+      return [seat, normalizeAdvantages ? [nanMean(all), nanStd(all) + STD_EPSILON] : [0, 1]] as const;
+    }),
+  );
+  return advantages.map((row, i) => {
+    const [center, scale] = normalizers.get(seats[i])!;
+    return row.map((advantage) => (Number.isNaN(advantage) ? 0 : (advantage - center) / scale));
+  });
 }

@@ -27,6 +27,10 @@ export interface EpisodeRow {
   readonly advantage: number | null;
   /** Whether its group, or it alone, has advantages other than 0. */
   readonly hasSignal: boolean;
+  /** In self-play, the seat whose turns these are. */
+  readonly seat?: number;
+  /** In self-play, who moved for the other seats: "self", "past", "random" or "minimax". */
+  readonly opponent?: string;
 }
 
 /** An episode with its turns. The dashboard joins the parts that several updates trained. */

@@ -1,6 +1,7 @@
+import type { EpisodeSpec } from "../../rollout/rollout-slot.js";
 import type { TokenDistribution } from "../../../engine/runtime/kernels/sampling.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
-import type { Rollout, EpisodeSpec } from "../../rollout/rollout-collector.js";
+import type { Rollout } from "../../rollout/rollout-collector.js";
 import { CompletionSampler, type TurnCompletion, type TurnRequest } from "../../rollout/completion-sampler.js";
 import type { CompletionSettings } from "../../rollout/rollout-settings.js";
 import type { EpisodeSummary, Trajectory, Turn, TurnRecording } from "../../rollout/trajectory.js";

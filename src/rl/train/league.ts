@@ -1,0 +1,147 @@
+import type { Matchup } from "../rollout/rollout-slot.js";
+import { fs } from "#platform";
+import { LlamaGymError } from "../../core/errors.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import type { Settings } from "../../core/settings.js";
+import { SafetensorsFile, writeSafetensors } from "../../models/files/index.js";
+import type { CausalLM } from "../../models/causal-lm.js";
+import type { EpisodeSummary, GameOpponent, GameSummary } from "../rollout/trajectory.js";
+import { parseOpponents, type OpponentWeights, type selfPlaySettings } from "./self-play-settings.js";
+
+/** File of the snapshots in a checkpoint. */
+const LEAGUE_FILE = "league.safetensors";
+
+/** Decay of a snapshot's win rate per game. */
+const WIN_RATE_DECAY = 0.98;
+
+/** An earlier version of the policy. */
+export interface Snapshot {
+  /** Updates that produced it. */
+  readonly updates: number;
+  /** Trained values in the order of the model's parameters. */
+  readonly values: Float32Array;
+  /** Moving mean of the policy's score against it: 1 for a win, 0.5 for a draw. */
+  readonly winRate: number;
+}
+
+/** State of a league as JSON, without the values of the snapshots. */
+export interface LeagueState {
+  readonly snapshots: readonly Omit<Snapshot, "values">[];
+}
+
+/** The opponents of a run in self-play, among them earlier versions of the policy. */
+export class League {
+  private readonly weights: OpponentWeights;
+  private list: readonly Snapshot[] = [];
+
+  /** @throws INVALID_ARGUMENT for invalid weights */
+  constructor(
+    private readonly settings: Omit<Settings<typeof selfPlaySettings>, "selfPlay">,
+    private readonly numSeats: number,
+  ) {
+    this.weights = parseOpponents(settings.opponents);
+  }
+
+  /** Whether this opponent plays. */
+  has(opponent: GameOpponent): boolean {
+    return (this.weights.get(opponent) ?? 0) > 0;
+  }
+
+  /** The snapshots of now; later ones are in another list. */
+  get snapshots(): readonly Snapshot[] {
+    return this.list;
+  }
+
+  /** Takes a snapshot if one is due after this many updates: the first one stays, the others make room for later ones. */
+  async addIfDue(model: CausalLM, updates: number): Promise<void> {
+    const { snapshotSteps, leagueSize } = this.settings;
+    const isTaken = this.list.some((other) => other.updates === updates);
+    if (!this.has("past") || updates % snapshotSteps !== 0 || isTaken) return;
+    const { data } = await model.runtime.read(model.parameters.values);
+    const list = [...this.list, { updates, values: (data as Float32Array).slice(), winRate: 0.5 }];
+    if (list.length > leagueSize) list.splice(leagueSize === 1 ? 0 : 1, 1);
+    this.list = list;
+  }
+
+  /** Draws the past opponent of a rollout; undefined before the first snapshot. */
+  drawPast(snapshots: readonly Snapshot[], random: RandomStream): Snapshot | undefined {
+    if (snapshots.length === 0) return undefined;
+    const isUniform = this.settings.pastSelection === "uniform";
+    // A snapshot that is always beaten keeps a small chance, so that its win rate stays known.
+    const weights = snapshots.map(({ winRate }) => (isUniform ? 1 : 0.01 + (1 - winRate) ** 2));
+    return drawWeighted(snapshots, weights, random);
+  }
+
+  /** Draws who plays the next game. */
+  drawMatchup(past: Snapshot | undefined, random: RandomStream): Matchup {
+    const opponent = drawWeighted([...this.weights.keys()], [...this.weights.values()], random);
+    const seat = random.integers(0, this.numSeats);
+    if (opponent === "self" || (opponent === "past" && past === undefined)) return { opponent: "self" };
+    return { opponent, seat, ...(opponent === "past" ? { past: past!.updates } : {}) };
+  }
+
+  /** Updates the win rates of the past opponents. */
+  count(episodes: readonly EpisodeSummary[]): void {
+    const list = [...this.list];
+    for (const { game } of episodes) {
+      const index = list.findIndex(({ updates }) => updates === game?.past);
+      if (game === undefined || index === -1) continue;
+      const winRate = WIN_RATE_DECAY * list[index].winRate + (1 - WIN_RATE_DECAY) * scoreGame(game);
+      list[index] = { ...list[index], winRate };
+    }
+    this.list = list;
+  }
+
+  getState(): LeagueState {
+    return { snapshots: this.list.map(({ updates, winRate }) => ({ updates, winRate })) };
+  }
+
+  /** Writes the snapshots into the folder of a checkpoint. */
+  async save(folder: string): Promise<void> {
+    if (this.list.length === 0) return;
+    const tensors = this.list.map(({ updates, values }) => ({
+      name: String(updates),
+      shape: [values.length],
+      data: values,
+    }));
+    await writeSafetensors(fs.join(folder, LEAGUE_FILE), tensors);
+  }
+
+  /** Restores the state of a checkpoint. @throws FILE_CORRUPT for snapshots that the checkpoint's file does not have */
+  async load(folder: string, { snapshots }: LeagueState): Promise<void> {
+    const values = await readSnapshots(folder);
+    this.list = snapshots.map(({ updates, winRate }) => {
+      const found = values.get(updates);
+      if (found !== undefined && Number.isFinite(winRate)) return { updates, winRate, values: found };
+      throw new LlamaGymError(
+        "FILE_CORRUPT",
+        `The checkpoint ${folder} has no snapshot of update ${String(updates)} in ${LEAGUE_FILE}.`,
+      );
+    });
+  }
+}
+
+/** Reads the snapshots of a checkpoint by the updates that produced them; empty without any. */
+async function readSnapshots(folder: string): Promise<ReadonlyMap<number, Float32Array>> {
+  const path = fs.join(folder, LEAGUE_FILE);
+  const snapshots = new Map<number, Float32Array>();
+  if (!(await fs.exists(path))) return snapshots;
+  const file = await SafetensorsFile.open(path);
+  try {
+    for (const name of file.entries.keys()) snapshots.set(Number(name), await file.readFloat32(name));
+  } finally {
+    await file.close();
+  }
+  return snapshots;
+}
+
+/** Returns the score of the policy's seat: 1 for a win, 0.5 for a draw, 0 for a loss. */
+export function scoreGame({ seats: [seat], returns }: GameSummary): number {
+  const best = Math.max(...returns.filter((_, other) => other !== seat));
+  return returns[seat] > best ? 1 : returns[seat] === best ? 0.5 : 0;
+}
+
+function drawWeighted<T>(values: readonly T[], weights: readonly number[], random: RandomStream): T {
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return random.choice(values, { probabilities: weights.map((weight) => weight / total) });
+}

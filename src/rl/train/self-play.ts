@@ -1,0 +1,55 @@
+import type { RandomStream } from "../../core/random/random-stream.js";
+import type { Settings } from "../../core/settings.js";
+import type { Env } from "../../envs/env.js";
+import type { Agent } from "../agent/agent.js";
+import { createNamedOpponent } from "../../envs/games/opponents.js";
+import { GameSlot, requireGame, type GameSlotOptions } from "../rollout/game-slot.js";
+import { PastPolicy } from "../rollout/past-policy.js";
+import { League } from "./league.js";
+import { parseOpponents, type selfPlaySettings } from "./self-play-settings.js";
+
+/** The policies of games in self-play: the trained one, and earlier versions of it. */
+export class GamePlayers {
+  private past: PastPolicy | undefined;
+
+  constructor(private readonly agent: Agent) {}
+
+  /** Plays with an earlier version from now on. */
+  async loadPast(values: Float32Array): Promise<void> {
+    const { model, settings } = this.agent;
+    this.past ??= new PastPolicy(model, settings.completion);
+    await this.past.load(values);
+  }
+
+  clearCaches(): void {
+    this.past?.clearCaches();
+  }
+
+  /** Creates a slot whose games these policies play. @throws ENV_INVALID for an environment that is not a game */
+  createSlot(env: Env, random: RandomStream, options: Pick<GameSlotOptions, "index">): GameSlot {
+    const { agent } = this;
+    return new GameSlot(env, {
+      ...options,
+      random,
+      settings: agent.settings,
+      newEpisode: (seat, policy) =>
+        agent.newEpisode(random, "train", { seat, ...(policy === "past" ? { sampler: this.past!.sampler } : {}) }),
+    });
+  }
+
+  async release(): Promise<void> {
+    await this.past?.release();
+  }
+}
+
+/**
+ * Creates the league of a run in an environment.
+ * @throws ENV_INVALID for an environment that is not a game; INVALID_ARGUMENT for weights that are not valid, and for minimax in a
+ * game that cannot be enumerated.
+ */
+export function createLeague(env: Env, settings: Settings<typeof selfPlaySettings>): League {
+  const game = requireGame(env);
+  const weights = parseOpponents(settings.opponents);
+  if ((weights.get("minimax") ?? 0) > 0) createNamedOpponent(game, "minimax");
+  return new League(settings, game.seats);
+}
