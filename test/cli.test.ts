@@ -149,11 +149,11 @@ describe("llamagym generate", () => {
     await writeFile(file, '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}');
     const json = await generate(..."--prompt Hello --seed 1 --max-new-tokens 30 --json-schema".split(" "), file);
     expect(json).toMatchObject({ status: 0, out: expect.stringMatching(/^\{"n": -?\d+\}\n$/) as string });
-    await writeFile(file, '{"type": "object", "oneOf": []}');
+    await writeFile(file, '{"type": "array", "unevaluatedItems": false}');
     const refused = await generate("--prompt", "Hello", "--json-schema", file);
     expect(refused).toMatchObject({
       status: 2,
-      err: expect.stringContaining('"type" is not supported with "oneOf"') as string,
+      err: expect.stringContaining('"unevaluatedItems" is not supported') as string,
     });
     await writeFile(file, "[]");
     const broken = await generate("--prompt", "Hello", "--json-schema", file);
