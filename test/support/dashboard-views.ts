@@ -113,6 +113,8 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
       await writeRun(join(runs, `seed-${seed}`), { seed }, tenUpdates(10 * seed).slice(0, 8 + seed));
     await page.reload();
     await open("#/curves?run=seed-1&run=seed-2&metric=loss&x=updates");
+    // The readout shows the last values unless the pointer is on the chart.
+    await page.mouse.move(0, 0);
     const readout = page.locator("article.large .readout");
     await expect.poll(() => readout.textContent(), { timeout: 20_000 }).toBe("1930");
     expect(await download("article.large", "SVG")).not.toContain('class="band"');
