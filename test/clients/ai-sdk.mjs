@@ -43,7 +43,9 @@ describe("llamagym/ai-sdk", () => {
   });
 
   it("rejects unsupported schemas and cancels", async () => {
-    const broken = tool({ inputSchema: jsonSchema({ type: "object", properties: { x: { type: "array", unevaluatedItems: false } } }) });
+    const broken = tool({
+      inputSchema: jsonSchema({ type: "object", properties: { x: { type: "array", unevaluatedItems: false } } }),
+    });
     await assert.rejects(generateText({ ...base, tools: { broken } }), { code: "INVALID_ARGUMENT" });
     await assert.rejects(generateText({ ...base, abortSignal: AbortSignal.timeout(1), maxOutputTokens: 1000 }));
     for await (const _ of streamText({ ...base, temperature: 1 }).textStream) break;
