@@ -6,7 +6,8 @@ import type { Settings } from "../../core/settings.js";
 import { SafetensorsFile, writeSafetensors } from "../../models/files/index.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { EpisodeSummary, GameOpponent, GameSummary } from "../rollout/trajectory.js";
-import { parseOpponents, type OpponentWeights, type selfPlaySettings } from "./self-play-settings.js";
+import { parseOpponents, type OpponentWeights } from "./parse-opponents.js";
+import type { selfPlaySettings } from "./trainer-settings.js";
 
 /** File of the snapshots in a checkpoint. */
 const LEAGUE_FILE = "league.safetensors";

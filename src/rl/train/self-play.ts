@@ -6,7 +6,8 @@ import { createNamedOpponent } from "../../envs/games/opponents.js";
 import { GameSlot, requireGame, type GameSlotOptions } from "../rollout/game-slot.js";
 import { PastPolicy } from "../rollout/past-policy.js";
 import { League } from "./league.js";
-import { parseOpponents, type selfPlaySettings } from "./self-play-settings.js";
+import { parseOpponents } from "./parse-opponents.js";
+import type { selfPlaySettings } from "./trainer-settings.js";
 
 /** The policies of games in self-play: the trained one, and earlier versions of it. */
 export class GamePlayers {

@@ -1,11 +1,59 @@
 import { invalidArgument } from "../../core/errors.js";
-import { boolean, choice, defineSettings, integer, number, type Settings } from "../../core/settings.js";
+import { boolean, choice, defineSettings, integer, number, text, type Settings } from "../../core/settings.js";
 import { ROLLOUT_MODES } from "./record-rollout.js";
-import { exactEvaluationSettings, selfPlaySettings } from "./self-play-settings.js";
 import { ENTROPY_FLOOR } from "./training-monitor.js";
 
 /** More evaluation episodes would fill the memory with their turns; the standard error of a million is small enough. */
 export const MAX_EVAL_EPISODES = 1_000_000;
+
+/** Settings of self-play in games; docs/self-play.md. */
+export const selfPlaySettings = defineSettings(
+  {
+    /** Trains on the games of the policy against itself and a league. Default false: against the environment's opponent. */
+    selfPlay: boolean({
+      common: true,
+      description: "Train on games of the policy against itself and a league of opponents (docs/self-play.md).",
+    }),
+    /** Weights of the opponents. Default "self:0.7,past:0.3". */
+    opponents: text({
+      default: "self:0.7,past:0.3",
+      valueName: "weights",
+      description: "Weights of the opponents in self-play: self, past (earlier versions), random, minimax.",
+    }),
+    /** Updates between snapshots of the policy for the league. Default 20. */
+    snapshotSteps: integer({
+      default: 20,
+      min: 1,
+      description: "Number of updates between snapshots of the policy, the past opponents.",
+    }),
+    /** Snapshots in the league: the first one and the latest ones. Default 8. */
+    leagueSize: integer({
+      default: 8,
+      min: 1,
+      max: 100,
+      description: "Number of snapshots in the league: the first one and the latest ones.",
+    }),
+    /** "hardest" prefers snapshots that the policy seldom beats, by (1 - win rate)^2. Default "uniform". */
+    pastSelection: choice({
+      default: "uniform",
+      choices: ["uniform", "hardest"],
+      description:
+        "How the snapshot of an update is drawn: all alike, or those that the policy seldom beats more often.",
+    }),
+  },
+  { group: "Self-play", scope: "rollouts" },
+);
+
+/** Settings of exact evaluation during training. */
+export const exactEvaluationSettings = defineSettings(
+  {
+    /** Computes exact values of the policy in evaluations with `evalSteps`. Default false. */
+    evalExact: boolean({
+      description: "Compute exact values of the policy in a small game in evaluations with evalSteps.",
+    }),
+  },
+  { group: "Self-play", scope: "evaluation" },
+);
 
 /** Settings of the training loop. */
 export const loopSettings = defineSettings(
