@@ -111,8 +111,8 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
     const { page, runs } = getTest();
     for (const seed of [1, 2])
       await writeRun(join(runs, `seed-${seed}`), { seed }, tenUpdates(10 * seed).slice(0, 8 + seed));
-    await page.reload();
     await open("#/curves?run=seed-1&run=seed-2&metric=loss&x=updates");
+    await page.reload();
     // The readout shows the last values unless the pointer is on the chart.
     await page.mouse.move(0, 0);
     const readout = page.locator("article.large .readout");
