@@ -88,11 +88,9 @@ export function prepareSteps(root) {
       },
       { expect: [/\[\]/] },
     ),
-    command(
-      "docs/environments/writing-your-own.md",
-      "npx llamagym train ./own-env.js --algorithm grpo --action-mode choices --episodes 8000",
-      { expect: [above(/100%.* return ([\d.]+)/, 0.99)] },
-    ),
+    command("docs/environments/writing-your-own.md", "npx llamagym train ./own-env.js", {
+      expect: [above(/100%.* return ([\d.]+)/, 0.99)],
+    }),
     program(
       "docs/algorithms/writing-your-own.md",
       "use-a2c",
