@@ -82,13 +82,17 @@ function dependsOnEarlier(episodes: readonly (readonly ObservedTurn[])[], lag: n
   if (strata.length === 0) return false;
   const observed = sumChiSquared(strata);
   const random = new RandomStream(lag);
-  const permuted = Array.from({ length: PERMUTATIONS }, () => {
+  const permuted: number[] = [];
+  while (permuted.length < PERMUTATIONS) {
     for (const { earlier } of strata) random.shuffle(earlier);
-    return sumChiSquared(strata);
-  });
+    const value = sumChiSquared(strata);
+    // Chance explains what was observed; more permutations would not change that.
+    if (value >= observed) return false;
+    permuted.push(value);
+  }
   const mean = permuted.reduce((sum, value) => sum + value, 0) / PERMUTATIONS;
   const deviation = Math.sqrt(permuted.reduce((sum, value) => sum + (value - mean) ** 2, 0) / PERMUTATIONS);
-  return deviation > 0 && observed > mean + MIN_DEVIATIONS * deviation && observed > Math.max(...permuted);
+  return deviation > 0 && observed > mean + MIN_DEVIATIONS * deviation;
 }
 
 function collectStrata(episodes: readonly (readonly ObservedTurn[])[], lag: number): Stratum[] {
