@@ -176,7 +176,8 @@ async function readEnv(
   if (saved !== undefined) return { config: resolved, textEnv: await envs.read(readTextEnv) };
   const textEnv = await envs.read(async (env, name) => readNewTextEnv(env, name, resolved));
   const config = resolveTrainConfig(await loadAlgorithmOf(options), { envTraits: textEnv });
-  if (config.historyTurns > (textEnv.text.historyTurns ?? options.historyTurns ?? 0))
+  const isDeclared = (textEnv.text.historyTurns ?? options.historyTurns) !== undefined;
+  if (!isDeclared && textEnv.historyTurns > 0)
     hooks.onInfo?.(
       `Random play shows that an observation matters up to ${config.historyTurns} turns later, so prompts contain ` +
         `${config.historyTurns} earlier turns (historyTurns).`,
