@@ -1,11 +1,15 @@
 import type { AlgorithmName } from "../../rl/algorithms/algorithms.js";
+import { trainerSettings } from "../../rl/train/trainer-settings.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
 /** Turns of a run without a given length: a minute or a few. */
 export const EMBEDDED_TURNS = 30_720;
 
-/** Environments that are stepped in parallel by default. */
-const NUM_ENVS = 16;
+/** Value of sftWarmStart for a warm start on random actions: a policy that has seen each of them explores. */
+export const RANDOM_WARM_START = "random";
+/** Random turns of that warm start. */
+export const RANDOM_WARM_START_TURNS = 1024;
+
 /** Consecutive turns of an environment in an update: few, so that there are many updates, but more where credit must reach far. */
 const CONSECUTIVE_TURNS = { short: 16, long: 64 };
 /** Step limit above which episodes are long. */
@@ -41,7 +45,7 @@ export const getEmbeddedPpoDefaults = ({
   readonly maxEpisodeSteps?: number | undefined;
 }) =>
   ({
-    batchSize: NUM_ENVS * CONSECUTIVE_TURNS[maxEpisodeSteps > LONG_EPISODE ? "long" : "short"],
+    batchSize: trainerSettings.numEnvs.default * CONSECUTIVE_TURNS[maxEpisodeSteps > LONG_EPISODE ? "long" : "short"],
     miniBatchSize: 256,
     numPpoEpochs: 4,
     learningRate: 1e-3,

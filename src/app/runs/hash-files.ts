@@ -1,15 +1,13 @@
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { LlamaGymError } from "../../core/errors.js";
+import { hashFile as hashContent } from "../../models/files/checksums.js";
 import { toReadError } from "../../models/files/file-errors.js";
 
 /** Returns the hash of a file; `advice` follows the error message. @throws FILE_NOT_FOUND, FILE_READ_FAILED */
 export async function hashFile(path: string, advice = ""): Promise<string> {
-  const content = await readFile(path).catch((error: unknown) => {
+  return hashContent(path).catch((error: unknown) => {
     const { code, message } = toReadError(path, error);
     throw new LlamaGymError(code, message + advice, { cause: error });
   });
-  return createHash("sha256").update(content).digest("hex");
 }
 
 interface SavedData {

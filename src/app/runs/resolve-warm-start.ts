@@ -1,5 +1,5 @@
 import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/demonstration-trainer.js";
-import { RANDOM_WARM_START, RANDOM_WARM_START_TURNS } from "./random-warm-start.js";
+import { RANDOM_WARM_START, RANDOM_WARM_START_TURNS } from "./embedded-defaults.js";
 import { expertPolicy, randomPolicy, recordDemonstrations } from "./record-demonstrations.js";
 import type { RunEnv } from "./run-env.js";
 import type { TrainConfig } from "./run-settings.js";

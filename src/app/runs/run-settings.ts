@@ -30,7 +30,13 @@ import {
 import { checkEvaluationSettings, recordingSettings, trainerSettings } from "../../rl/train/trainer-settings.js";
 import { checkJudge, judgeSettings } from "../judge/judge-settings.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
-import { EMBEDDED_TURNS, getEmbeddedGroupDefaults, getEmbeddedPpoDefaults } from "./embedded-defaults.js";
+import {
+  EMBEDDED_TURNS,
+  getEmbeddedGroupDefaults,
+  getEmbeddedPpoDefaults,
+  RANDOM_WARM_START,
+  RANDOM_WARM_START_TURNS,
+} from "./embedded-defaults.js";
 import {
   hasPretrainedDefaults,
   PRETRAINED_PPO_DEFAULTS,
@@ -38,7 +44,6 @@ import {
   PRETRAINED_TURNS,
 } from "./pretrained-defaults.js";
 import { findAlgorithm, isBuiltInAlgorithm } from "./load-algorithm.js";
-import { RANDOM_WARM_START, RANDOM_WARM_START_TURNS } from "./random-warm-start.js";
 import { envSettings } from "./run-env.js";
 import { trackingSettings } from "./tracking-settings.js";
 

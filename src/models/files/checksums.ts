@@ -131,7 +131,8 @@ async function listFiles(folder: string): Promise<string[]> {
   return files;
 }
 
-async function hashFile(path: string): Promise<string> {
+/** Returns the SHA-256 of a file, which is read in chunks. Throws the errors of the file system. */
+export async function hashFile(path: string): Promise<string> {
   const hash = createHash("sha256");
   const file = await fs.open(path, "read");
   try {

@@ -1,3 +1,4 @@
+import { describeFolder } from "../display/describe-start.js";
 import { defineSettings, selectSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { readJson } from "../../../models/files/index.js";
 import { algorithms } from "../../../rl/algorithms/algorithms.js";
@@ -155,17 +156,12 @@ async function trainOnPrompts(run: PromptRun, display: RunDisplay): Promise<void
     reporter.print(`Saved ${path}.\nTry it: ${formatCommandLine(`generate --model ${quoteArg(path)}`)}`);
 }
 
-function describeStart({ config, folder, isResumed, hasCheckpoint, resumedAt, opened }: PromptRun): string {
-  const { model, algorithm, batchSize } = config;
-  const start = hasCheckpoint
-    ? `Resuming ${folder} from update ${resumedAt}.`
-    : isResumed
-      ? `Restarting ${folder}, which has no checkpoint yet.`
-      : `Run folder: ${folder}`;
-  const { totalSteps, numPrompts } = opened;
+function describeStart(run: PromptRun): string {
+  const { model, algorithm, batchSize } = run.config;
+  const { totalSteps, numPrompts } = run.opened;
   const updates = totalSteps === 1 ? "1 update" : `${formatCount(totalSteps)} updates`;
   return [
-    start,
+    describeFolder(run),
     `Training ${model} on ${formatCount(numPrompts)} prompts with ${algorithms[algorithm].algorithmName}: ${updates} of ${formatCount(batchSize!)} completions.`,
   ].join("\n");
 }

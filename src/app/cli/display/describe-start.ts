@@ -19,13 +19,19 @@ export function describeStart(
     config[name] === undefined ? [] : [`${formatCount(config[name])} ${name}`],
   );
   const [unit, ending] = countsTurns ? ["turns", "completed"] : ["episodes", "shortened to whole groups"];
-  const start = hasCheckpoint
-    ? `Resuming ${folder} from ${resumedAt > 0 ? `update ${resumedAt}` : "its warm start"}.`
-    : isResumed
-      ? `Restarting ${folder}, which has no checkpoint yet.`
-      : `Run folder: ${folder}`;
   return [
-    start,
+    describeFolder({ folder, isResumed, resumedAt, hasCheckpoint }),
     `Training ${model} ${where} with ${algorithmName}: ${limits.join(" or ")}, updates of ${formatCount(batchSize!)} ${unit} (the last one is ${ending}).`,
   ].join("\n");
+}
+
+/** Describes where a run starts. */
+export function describeFolder({
+  folder,
+  isResumed,
+  resumedAt,
+  hasCheckpoint,
+}: Pick<Run, "folder" | "isResumed" | "resumedAt" | "hasCheckpoint">): string {
+  if (hasCheckpoint) return `Resuming ${folder} from ${resumedAt > 0 ? `update ${resumedAt}` : "its warm start"}.`;
+  return isResumed ? `Restarting ${folder}, which has no checkpoint yet.` : `Run folder: ${folder}`;
 }
