@@ -107,6 +107,24 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
     await page.locator(".chip-name", { hasText: "search/trial-1" }).waitFor();
   });
 
+  it("shows the metrics of updates that follow a warm start while the page is open", async () => {
+    const { page, runs } = getTest();
+    await writeRun(join(runs, "warm"), {}, [{ step: 0, "sft/loss": 0.5 }]);
+    await open("#/curves?run=warm&x=updates");
+    await page.reload();
+    const title = () => page.locator("article.large h3").textContent();
+    await expect.poll(title, { timeout: 20_000 }).toBe("sft/loss");
+    const metrics = join(runs, "warm", "metrics.jsonl");
+    const readout = () => page.locator("article.large .readout").textContent();
+    // Once this has arrived, the page is connected.
+    await appendFile(metrics, toLines([{ step: 0, "sft/loss": 0.25 }]));
+    await expect.poll(readout, { timeout: 20_000 }).toBe("0.25");
+    const updates = tenUpdates(0).map((update) => ({ ...update, "rollout/ep_rew_mean": update.loss }));
+    await appendFile(metrics, toLines(updates));
+    await expect.poll(title, { timeout: 20_000 }).toBe("rollout/ep_rew_mean");
+    await expect.poll(readout, { timeout: 20_000 }).toBe("10");
+  });
+
   it("averages seeds into a band", async () => {
     const { page, runs } = getTest();
     for (const seed of [1, 2])

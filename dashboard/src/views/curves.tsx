@@ -50,11 +50,15 @@ export function CurvesView({ route }: ViewProps): JSX.Element {
   const series = useLoad(live, wanted.length === 0 ? undefined : `${selected.join("\n")}?${query}`, () =>
     Promise.all(selected.map((run) => source.get<SeriesResponse>(runPath(run, `/series?${query}`)))),
   );
-  useLiveEvent("metrics", ({ run }) => {
+  const known = useMemo(() => new Set<string>(), [selected.join("\n")]);
+  useLiveEvent("metrics", ({ run, records }) => {
     if (!selected.includes(run)) return;
     series.reload();
-    // The first record brings the names of the metrics.
-    if (details.data?.some((detail) => detail.row.id === run && detail.metrics.length === 0)) details.reload();
+    // The first record brings the names of the metrics, and so does a first update after a warm start.
+    const names = records.flatMap((record) => Object.keys(record).map((name) => `${run} ${name}`));
+    if (names.every((name) => known.has(name))) return;
+    for (const name of names) known.add(name);
+    details.reload();
   });
 
   const open = (changes: Record<string, string>): void =>
