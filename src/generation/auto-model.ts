@@ -34,7 +34,7 @@ export const AutoModelForCausalLM = {
       const { revision: _, file: __, ...adapterOptions } = openOptions;
       const causalLM = adapter === undefined ? model : await openAdapter(model, adapter, adapterOptions);
       const resolvedTokenizer = tokenizer ?? (await loadTokenizer(adapterPath)) ?? (await loadTokenizer(path));
-      return new LanguageModel(causalLM, resolvedTokenizer, { maxNumSequences, name });
+      return LanguageModel.fromCausalLM(causalLM, resolvedTokenizer, { maxNumSequences, name });
     } catch (error) {
       await model.close();
       throw error;

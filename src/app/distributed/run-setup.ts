@@ -2,6 +2,7 @@ import { z } from "zod";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectScope, selectSettings } from "../../core/settings.js";
 import { openTrainable } from "../../generation/auto-model.js";
+import type { PolicyBackend } from "../../generation/policy-backend.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { findNamedFile, isModelPath } from "../runs/find-named-file.js";
@@ -127,7 +128,7 @@ export async function openSetup(
       settings,
       onWarning,
     });
-    const graphs = setup.algorithm === null ? undefined : openGradientGraphs(opened.causalLM, setup.algorithm);
+    const graphs = setup.algorithm === null ? undefined : openGradientGraphs(opened.policy, setup.algorithm);
     return {
       model: opened,
       runner,
@@ -173,10 +174,10 @@ function describeAlgorithm(config: TrainConfig): RunSetup["algorithm"] {
 }
 
 /** @throws INVALID_ARGUMENT for invalid settings. */
-function openGradientGraphs(model: CausalLM, settings: NonNullable<RunSetup["algorithm"]>): MicroBatchGraphs {
+function openGradientGraphs(policy: PolicyBackend, settings: NonNullable<RunSetup["algorithm"]>): MicroBatchGraphs {
   const { algorithm } = configureAlgorithm(settings);
   // Kept states of frozen layers would depend on the jobs before.
-  return new MicroBatchGraphs(model, algorithm.microBatchLoss!);
+  return new MicroBatchGraphs(policy, algorithm.microBatchLoss!);
 }
 
 function parseSetup(text: string): RunSetup {

@@ -114,7 +114,7 @@ export class GatewaySession implements ChatEngine {
     this.pending++;
     try {
       return await gate.run(async () => {
-        cache.keepVersion(engine.model.causalLM.cacheVersion);
+        cache.keepVersion(engine.model.policy.cacheVersion);
         const promptTokens = await this.tree.promptTokens(request);
         const completion: ChatRequest = {
           ...request,

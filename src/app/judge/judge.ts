@@ -115,7 +115,7 @@ export function judge(options: JudgeOptions): Judge {
       { role: "system", content: system },
       { role: "user", content: `The conversation to judge:\n${JSON.stringify(shown)}` },
     ];
-    const version = typeof options.model === "string" ? options.model : options.model.causalLM.parametersVersion;
+    const version = typeof options.model === "string" ? options.model : options.model.policy.parametersVersion;
     const key = createHash("sha256")
       .update(JSON.stringify([options.baseURL, version, min, max, prompt]))
       .digest("hex");

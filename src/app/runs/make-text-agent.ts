@@ -99,7 +99,7 @@ export function makeTextAgent(
   config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentDemonstrationOptions, "sftWarmStart">,
 ): TextAgent {
   const { maxCompletionLength, maxContextLength, actionMode, actionScoring } = config;
-  const context = Math.min(maxContextLength ?? Infinity, model.causalLM.config.maxPositions);
+  const context = Math.min(maxContextLength ?? Infinity, model.policy.config.maxPositions);
   if (maxCompletionLength >= context)
     throw invalidArgument(
       `\`maxCompletionLength\` is ${maxCompletionLength}, which leaves no room for a prompt in a context of ${context} tokens. Lower it.`,

@@ -209,7 +209,7 @@ export class ChoiceSampler {
     const { model, completer, promptTokens, topLogProbs, signal, isContinuation } = this.plan;
     const sampling = constraint === undefined ? this.plan.sampling : this.plan.constrainedSampling;
     const isCacheable =
-      topLogProbs === undefined && sampling.temperature > 0 && model.causalLM.config.vocabSize <= MAX_SMALL_VOCABULARY;
+      topLogProbs === undefined && sampling.temperature > 0 && model.policy.config.vocabSize <= MAX_SMALL_VOCABULARY;
     const isFirst = this.tokens.length === 0;
     const completion = await completer.complete({
       prompt: isFirst ? promptTokens : [...promptTokens, ...this.tokens],

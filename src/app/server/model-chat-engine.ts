@@ -39,7 +39,7 @@ export class ModelChatEngine implements ChatEngine {
   }
 
   get defaultSampling(): Pick<SamplingParams, "temperature" | "topP"> {
-    const { generationConfig } = this.model.causalLM.source;
+    const { generationConfig } = this.model.policy;
     return {
       temperature: readConfigNumber("temperature", generationConfig) ?? 1,
       topP: readConfigNumber("topP", generationConfig) ?? 1,
@@ -105,7 +105,7 @@ export class ModelChatEngine implements ChatEngine {
     const { model } = this;
     const { sampling: given = {}, parallelToolCalls = true } = request;
     const mustCall = isCallRequired(request);
-    const { generationConfig } = model.causalLM.source;
+    const { generationConfig } = model.policy;
     const options = {
       ...given,
       temperature: given.temperature ?? this.defaultSampling.temperature,
@@ -115,7 +115,7 @@ export class ModelChatEngine implements ChatEngine {
     };
     const { sampling } = resolveOptions(options, generationConfig);
     const constrainedSampling = { ...sampling, ...UNFILTERED_SAMPLING, ...given };
-    const { maxPositions } = model.causalLM.config;
+    const { maxPositions } = model.policy.config;
     const maxNewTokens = request.maxNewTokens ?? maxPositions;
     const prompt = await this.encode(request);
     const budget = { maxNewTokens, isLengthExplicit: false, maxPositions, contextOverflow: undefined };
@@ -177,7 +177,7 @@ export class ModelChatEngine implements ChatEngine {
   /** Encodes a prompt with pauses, in which other requests are served. */
   private async encode(request: ChatRequest): Promise<EncodedPrompt> {
     const { input, promptTokens, tools = [], variables, continueFinalMessage, addGenerationPrompt } = request;
-    const { tokenizer, causalLM } = this.model;
+    const { tokenizer, policy } = this.model;
     const isChat = Array.isArray(input) && typeof input[0] === "object";
     if (promptTokens !== undefined)
       return {
@@ -186,11 +186,11 @@ export class ModelChatEngine implements ChatEngine {
         truncatedTo: constantSteps(promptTokens),
       };
     const encoder = {
-      vocabSize: causalLM.config.vocabSize,
+      vocabSize: policy.config.vocabSize,
       tokenizer: () => tokenizer,
       bosTokenId: tokenizer.bosTokenId,
     };
-    const { maxPositions } = causalLM.config;
+    const { maxPositions } = policy.config;
     if (!isChat) return runStepsWithPauses(encodePrompt(input, encoder, {}, maxPositions));
     const key = [input, tools, isCallRequired(request), variables, continueFinalMessage, addGenerationPrompt];
     return getOrCreatePromise(this.prompts, stringifyJson(key), async () => {

@@ -28,7 +28,7 @@ export function resolveRolloutSettings<Observation, Action>(
   checkAgentOptions(options);
   const resolved = resolveSettings("An Agent", rolloutSettings, selectSettings(rolloutSettings, options));
   const { sampling, maxNewTokens, stop } = resolveOptions({ ...GENERATION_DEFAULTS, ...options.generation });
-  const { maxPositions } = model.causalLM.config;
+  const { maxPositions } = model.policy.config;
   const maxContextLength = Math.min(resolved.maxContextLength ?? maxPositions, maxPositions);
   if (options.generation?.maxNewTokens !== undefined && maxNewTokens >= maxContextLength)
     throw invalidArgument(

@@ -80,7 +80,7 @@ class Subject {
   }
 
   async createLearner(microBatchTokens = WHOLE_BATCH, options: object = {}): Promise<Learner> {
-    const learner = await this.algorithm({ ...this.options, ...options } as never).create(this.model.causalLM, {
+    const learner = await this.algorithm({ ...this.options, ...options } as never).create(this.model, {
       temperature: 1,
       isTruncatedSampling: false,
       microBatchTokens,
@@ -133,7 +133,7 @@ class Subject {
       };
     });
     const turns = drafts.flatMap((draft) => draft.turns.map((turn) => ({ ...turn, allowedTokens: undefined })));
-    const scorer = new LogProbScorer(causalLM, { microBatchTokens: WHOLE_BATCH });
+    const scorer = new LogProbScorer(this.model.policy, { microBatchTokens: WHOLE_BATCH });
     const { logProbs } = await scorer.score(turns);
     await scorer.release();
     const sampled = turns.map((turn, i): Turn => ({

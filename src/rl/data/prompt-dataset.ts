@@ -57,7 +57,7 @@ export async function loadPromptDataset(
     throw invalidArgument(`${name} has no rows. Each update needs prompts: add a row with a prompt.`);
   const renderer = new PromptRenderer(model.tokenizer, "", chatTemplateKwargs);
   const encoded = rows.map(({ row, name }) => ({ row, name, tokens: encodePrompt(renderer, row.prompt, name) }));
-  const { maxPositions } = model.causalLM.config;
+  const { maxPositions } = model.policy.config;
   const tooLong = encoded.filter(({ tokens }) => tokens.length + maxCompletionLength > maxPositions);
   if (tooLong.length > 0) {
     const listed = tooLong.slice(0, MAX_LISTED).map(({ name, tokens }) => `${name} (${tokens.length} tokens)`);

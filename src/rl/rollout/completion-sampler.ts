@@ -74,7 +74,7 @@ export class CompletionSampler {
    * @throws CONTEXT_OVERFLOW for a prompt that leaves no room for a completion.
    */
   async sample(request: TurnRequest): Promise<TurnCompletion> {
-    this.cache.keepVersion(this.model.causalLM.cacheVersion);
+    this.cache.keepVersion(this.model.policy.cacheVersion);
     const { prompt, constraint } = request;
     if (this.settings.actionScoring !== undefined && constraint !== undefined && "choices" in constraint)
       return this.sampleCandidate(request, constraint.choices);
@@ -116,7 +116,8 @@ export class CompletionSampler {
     const isPattern = constraint !== undefined && !("choices" in constraint);
     const isSmall = this.hasSmallDistributions(constraint);
     const isSampled = sampling.temperature > 0;
-    const isCached = isSampled && (isSmall || this.cache.isRecurring(prompt));
+    const { hasDistributions } = this.model.policy;
+    const isCached = isSampled && hasDistributions && (isSmall || this.cache.isRecurring(prompt));
     const completer = await this.model.completer();
     const hasKeptTokens = recordsKeptTokens(this.settings);
     const completion = await completer.complete({
@@ -141,7 +142,7 @@ export class CompletionSampler {
 
   /** Returns the probabilities with which choices are sampled after a prompt, at temperature 0 those at temperature 1. */
   async choiceProbabilities(prompt: readonly number[], choices: readonly string[]): Promise<readonly number[]> {
-    this.cache.keepVersion(this.model.causalLM.cacheVersion);
+    this.cache.keepVersion(this.model.policy.cacheVersion);
     const temperature = this.settings.sampling.temperature || 1;
     if (this.settings.actionScoring !== undefined) {
       const { expScores, total } = await this.scoreChoices(prompt, choices, temperature);
@@ -207,7 +208,7 @@ export class CompletionSampler {
 
   private hasSmallDistributions(constraint: OutputConstraint | undefined): boolean {
     const hasChoices = constraint !== undefined && "choices" in constraint;
-    return hasChoices || this.model.causalLM.config.vocabSize <= MAX_SMALL_VOCABULARY;
+    return hasChoices || this.model.policy.config.vocabSize <= MAX_SMALL_VOCABULARY;
   }
 
   private compile(constraint: OutputConstraint, prompt: readonly number[]): CompiledConstraint {
