@@ -1,10 +1,9 @@
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
-import type { CausalLM } from "../models/causal-lm.js";
-import type { ExportOptions } from "../models/export/export-model.js";
-import { mergeAdapter } from "../models/adapters/merge-adapter.js";
-import { FrozenStates } from "../models/graphs/frozen-states.js";
+import { type CausalLM, loadTrainedValues, saveModel, type SaveOptions } from "../models/index.js";
+import type { ExportOptions } from "../models/export/index.js";
+import { mergeAdapter } from "../models/adapters/index.js";
+import { FrozenStates } from "../models/graphs/index.js";
 import { addChecksums } from "../models/files/index.js";
-import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
 import { getOrCreatePromise } from "../core/promise-cache.js";
 import { RandomStream } from "../core/random/random-stream.js";
 import { runStepsWithPauses } from "../core/steps.js";

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { CausalLM } from "../../models/index.js";
 
 interface AlgorithmTraits<Config> {
   readonly name: string;

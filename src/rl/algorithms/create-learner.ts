@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import { defaultMicroBatchTokens } from "../../models/weights/micro-batch-memory.js";
+import type { LanguageModel } from "../../generation/index.js";
+import { defaultMicroBatchTokens } from "../../models/weights/index.js";
 import { selectAlgorithm, type AlgorithmOptions } from "./algorithms.js";
 import type { Learner, LearnerContext } from "./learner.js";
 

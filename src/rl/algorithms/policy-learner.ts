@@ -1,9 +1,9 @@
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
-import { isValueHeadParameter } from "../../engine/nn/value-head.js";
-import { scheduleFactor, warmupScheduleFactor } from "../../engine/optim/schedule.js";
-import type { Tensor } from "../../engine/tensor/tensor.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import { isValueHeadParameter } from "../../engine/nn/index.js";
+import { scheduleFactor, warmupScheduleFactor } from "../../engine/optim/index.js";
+import type { Tensor } from "../../engine/tensor/index.js";
+import type { CausalLM } from "../../models/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type {
   AdvantageResult,

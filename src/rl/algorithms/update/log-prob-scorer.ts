@@ -1,7 +1,6 @@
 import { logSumExp } from "../../../core/log-sum-exp.js";
-import type { CausalLM } from "../../../models/causal-lm.js";
-import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
-import { ScoringGraph, type GraphOptions } from "../../../models/graphs/training-graph.js";
+import type { CausalLM } from "../../../models/index.js";
+import { packSharedPrefixes, ScoringGraph, type GraphOptions } from "../../../models/graphs/index.js";
 import {
   buildTurnBatch,
   decisionsByTurn,

@@ -1,15 +1,16 @@
 import { isAllFinite } from "../../../core/finite.js";
 import { dim, input } from "../../../engine/graph/index.js";
-import type { Tensor } from "../../../engine/tensor/tensor.js";
-import type { CausalLM } from "../../../models/causal-lm.js";
-import type { EntropyMode, PolicyNodes } from "../../../models/graphs/policy-nodes.js";
-import type { TokenBatch } from "../../../models/graphs/token-batch.js";
+import type { Tensor } from "../../../engine/tensor/index.js";
+import type { CausalLM } from "../../../models/index.js";
 import {
+  type EntropyMode,
+  type PolicyNodes,
+  type TokenBatch,
   TrainingGraph,
   type GraphOptions,
   type LossResult,
   type TrainingRunOptions,
-} from "../../../models/graphs/training-graph.js";
+} from "../../../models/graphs/index.js";
 import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
 
 /** Graphs for unconstrained turns, for decisions among alternatives, and for masked vocabularies. */
