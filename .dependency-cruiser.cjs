@@ -6,8 +6,9 @@ const areas = {
   generation: ["core", "engine", "models"],
   envs: ["core"],
   "text-world": ["core", "envs"],
-  rl: ["core", "engine", "models", "generation", "envs"],
-  app: ["core", "engine", "models", "generation", "envs", "text-world", "rl"],
+  tinker: ["core", "engine", "models", "generation"],
+  rl: ["core", "engine", "models", "generation", "envs", "tinker"],
+  app: ["core", "engine", "models", "generation", "envs", "text-world", "tinker", "rl"],
 };
 
 /** Folders of an area in order: each may import those on its left only. */
@@ -24,6 +25,7 @@ const innerOrder = {
     ["reasoning", "baby-ai"],
     ["vector", "bridges"],
   ],
+  tinker: [["wire"]],
   app: [["tracking", "server", "judge"], ["gateway"], ["runs"], ["sweeps", "distributed"], ["dashboard"], ["cli"]],
   rl: [["rollout"], ["tracking", "algorithms", "data"], ["agent"], ["train"]],
 };
