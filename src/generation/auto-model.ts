@@ -1,12 +1,7 @@
-import { ignoreMissingFile } from "../models/files/file-errors.js";
-import {
-  getPeftModel as adapt,
-  makeTrainable,
-  replaceValueHead,
-  type PeftOptions,
-} from "../models/adapters/get-peft-model.js";
-import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/auto.js";
-import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
+import { ignoreMissingFile } from "../models/files/index.js";
+import { getPeftModel as adapt, makeTrainable, replaceValueHead, type PeftOptions } from "../models/adapters/index.js";
+import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/index.js";
+import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
 import { AutoTokenizer, type Tokenizer, type TokenizerOptions } from "../models/text/index.js";
 import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 

@@ -1,12 +1,16 @@
 import { getOrCreatePromise } from "../core/promise-cache.js";
-import { isValueHeadParameter } from "../engine/nn/value-head.js";
+import { isValueHeadParameter } from "../engine/nn/index.js";
 import { Optimizer } from "../engine/optim/index.js";
-import type { CausalLM } from "../models/causal-lm.js";
-import { FrozenStates } from "../models/graphs/frozen-states.js";
-import type { PolicyNodes } from "../models/graphs/policy-nodes.js";
-import { ScoringGraph, TrainingGraph, type GraphOptions, type LossResult } from "../models/graphs/training-graph.js";
-import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
-import { defaultMicroBatchTokens } from "../models/weights/micro-batch-memory.js";
+import { loadTrainedValues, saveModel, type CausalLM, type SaveOptions } from "../models/index.js";
+import {
+  FrozenStates,
+  ScoringGraph,
+  TrainingGraph,
+  type GraphOptions,
+  type LossResult,
+  type PolicyNodes,
+} from "../models/graphs/index.js";
+import { defaultMicroBatchTokens } from "../models/weights/index.js";
 import type { PolicyBackend, PolicyOptimizerOptions } from "./policy-backend.js";
 import { Sampler, type SamplerOptions } from "./sampling/sampler.js";
 

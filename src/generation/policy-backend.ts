@@ -1,12 +1,16 @@
 import type { AdamWOptions, Optimizer } from "../engine/optim/index.js";
-import type { DecoderConfig } from "../engine/nn/decoder-config.js";
-import type { ValueHeadConfig } from "../engine/nn/value-head.js";
-import type { CausalLM } from "../models/causal-lm.js";
+import type { DecoderConfig, ValueHeadConfig } from "../engine/nn/index.js";
+import type { CausalLM, SaveOptions } from "../models/index.js";
 import type { JsonObject } from "../models/files/index.js";
-import type { FrozenStates } from "../models/graphs/frozen-states.js";
-import type { EntropyMode, PolicyNodes } from "../models/graphs/policy-nodes.js";
-import type { GraphOptions, LossResult, ScoringGraph, TrainingGraph } from "../models/graphs/training-graph.js";
-import type { SaveOptions } from "../models/save-model.js";
+import type {
+  EntropyMode,
+  FrozenStates,
+  GraphOptions,
+  LossResult,
+  PolicyNodes,
+  ScoringGraph,
+  TrainingGraph,
+} from "../models/graphs/index.js";
 import type { Sampler } from "./sampling/sampler.js";
 
 /** Samples completions and scores continuations, in tokens. */

@@ -1,20 +1,18 @@
 import { z } from "zod";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectScope, selectSettings } from "../../core/settings.js";
-import { openTrainable } from "../../generation/auto-model.js";
-import type { PolicyBackend } from "../../generation/policy-backend.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import { openTrainable, type LanguageModel, type PolicyBackend } from "../../generation/index.js";
+import { type CausalLM, baseModelSettings, parseQuantizeBits } from "../../models/index.js";
 import { findNamedFile, isModelPath } from "../runs/find-named-file.js";
-import { baseModelSettings, parseQuantizeBits } from "../../models/model-settings.js";
-import { ALGORITHM_NAMES, type AlgorithmName } from "../../rl/algorithms/algorithms.js";
 import {
+  ALGORITHM_NAMES,
+  type AlgorithmName,
   MicroBatchGraphs,
   type GradientJob,
   type GradientResult,
-} from "../../rl/algorithms/update/micro-batch-graphs.js";
-import { JobRunner } from "../../rl/rollout/rollout-job.js";
-import { GamePlayers } from "../../rl/train/self-play.js";
+} from "../../rl/algorithms/index.js";
+import { JobRunner } from "../../rl/rollout/index.js";
+import { GamePlayers } from "../../rl/train/index.js";
 import { configureAlgorithm } from "../runs/algorithm-settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
 import { EnvSupply } from "../runs/env-supply.js";

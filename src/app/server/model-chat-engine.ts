@@ -3,15 +3,20 @@ import { stringifyJson } from "../../core/lossless-json.js";
 import { getOrCreatePromise } from "../../core/promise-cache.js";
 import { runStepsWithPauses, type Steps } from "../../core/steps.js";
 import { LruCache } from "../../core/lru-cache.js";
-import { readConfigNumber, resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
-import type { ScoredTokens } from "../../generation/sampling/sample-request.js";
-import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
-import type { ChatMessage, RenderedText } from "../../models/text/index.js";
-import { FALLBACK_CHAT_TEMPLATE } from "../../models/text/fallback-chat-template.js";
+import {
+  readConfigNumber,
+  resolveOptions,
+  UNFILTERED_SAMPLING,
+  type LanguageModel,
+  type ScoredTokens,
+  encodePrompt,
+  fitToContext,
+  type EncodedPrompt,
+} from "../../generation/index.js";
+import type { SamplingParams } from "../../engine/runtime/index.js";
+import { type ChatMessage, type RenderedText, FALLBACK_CHAT_TEMPLATE } from "../../models/text/index.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
-import { toolCallSchema } from "../../envs/spaces/tool-call-schema.js";
+import { toolCallSchema } from "../../envs/index.js";
 import { ChoiceSampler, type ChoicePlan } from "./choice-sampler.js";
 import {
   describeTools,

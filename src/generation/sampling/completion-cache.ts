@@ -1,4 +1,4 @@
-import { listTokens, sampleFromDistribution, type TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import { listTokens, sampleFromDistribution, type TokenDistribution } from "../../engine/runtime/index.js";
 import type { TokenConstraint } from "../constraints/compiled-constraint.js";
 import { RunningSequence } from "./running-sequence.js";
 import type { SampleOutput, SampleRequest } from "./sample-request.js";

@@ -1,6 +1,6 @@
 import { addMatmul, compile, input, mul, dim, type CompiledGraph } from "../../engine/graph/index.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { tensor, type Tensor } from "../../engine/tensor/tensor.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
+import { tensor, type Tensor } from "../../engine/tensor/index.js";
 import { HEAD_MODULE } from "../architectures/index.js";
 import { CausalLM } from "../causal-lm.js";
 import { loraAName, loraBName, type LoraModule } from "./lora-module.js";

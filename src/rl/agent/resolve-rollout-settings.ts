@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import { resolveSettings, selectSettings } from "../../core/settings.js";
-import { resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import { resolveOptions, UNFILTERED_SAMPLING, type LanguageModel } from "../../generation/index.js";
 import {
   callSettings,
   completionSettings,

@@ -1,8 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { AutoModelForCausalLM, getPeftModel } from "../../generation/auto-model.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
+import { AutoModelForCausalLM, getPeftModel, type LanguageModel } from "../../generation/index.js";
+import { EMBEDDED_MODEL } from "../../models/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { TurnSample } from "./algorithm-definition.js";
 import type { Algorithm } from "./define-algorithm.js";

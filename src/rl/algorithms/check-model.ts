@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { PolicyBackend } from "../../generation/policy-backend.js";
+import type { PolicyBackend } from "../../generation/index.js";
 
 interface AlgorithmTraits<Config> {
   readonly name: string;

@@ -1,6 +1,6 @@
 import { resolveSettings, type SettingTable, type Settings } from "../../core/settings.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { LanguageModel } from "../../generation/index.js";
+import type { CausalLM } from "../../models/index.js";
 import type { AlgorithmDefinition, UpdateConfig } from "./algorithm-definition.js";
 import type { Learner, LearnerContext } from "./learner.js";
 import { createMicroBatchLoss, PolicyLearner } from "./policy-learner.js";

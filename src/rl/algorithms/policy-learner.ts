@@ -1,8 +1,8 @@
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
-import { scheduleFactor, warmupScheduleFactor } from "../../engine/optim/schedule.js";
-import type { Tensor } from "../../engine/tensor/tensor.js";
-import type { PolicyBackend, TrainingNeeds } from "../../generation/policy-backend.js";
+import { scheduleFactor, warmupScheduleFactor } from "../../engine/optim/index.js";
+import type { Tensor } from "../../engine/tensor/index.js";
+import type { PolicyBackend, TrainingNeeds } from "../../generation/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type {
   AdvantageResult,

@@ -1,9 +1,9 @@
 import { createHash } from "#platform";
 import { readRows } from "./read-rows.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { LanguageModel } from "../../generation/index.js";
 import { PromptRenderer } from "../rollout/prompt-renderer.js";
-import { toTemplateMessages, type ChatMessage } from "../../models/text/chat-messages.js";
+import { toTemplateMessages, type ChatMessage } from "../../models/text/index.js";
 
 /** A text to continue, or messages to answer. */
 export type DatasetPrompt = string | readonly ChatMessage[];

@@ -1,12 +1,16 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { sampleIndex } from "../../core/random/sample-index.js";
-import { CompletionCache, MAX_SMALL_VOCABULARY } from "../../generation/sampling/completion-cache.js";
-import type { Completion } from "../../generation/completion.js";
-import type { ChoiceConstraint } from "../../generation/constraints/choice-constraint.js";
-import type { CompiledConstraint } from "../../generation/constraints/compiled-constraint.js";
-import { constraintKey, type OutputConstraint } from "../../generation/constraints/output-constraint.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { SampleRequest } from "../../generation/sampling/sample-request.js";
+import {
+  CompletionCache,
+  MAX_SMALL_VOCABULARY,
+  type Completion,
+  type ChoiceConstraint,
+  type CompiledConstraint,
+  constraintKey,
+  type OutputConstraint,
+  type LanguageModel,
+  type SampleRequest,
+} from "../../generation/index.js";
 import { recordsKeptTokens, type CompletionSettings } from "./rollout-settings.js";
 import type { ActionCandidates } from "./trajectory.js";
 

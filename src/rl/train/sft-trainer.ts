@@ -1,6 +1,6 @@
 import { printWarning } from "../../core/terminal-text.js";
 import { LlamaGymError } from "../../core/errors.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { LanguageModel } from "../../generation/index.js";
 import { withFolderLock } from "../../models/files/index.js";
 import type { LearnerState, Metrics } from "../algorithms/learner.js";
 import { BatchSchedule } from "../algorithms/sft/batch-schedule.js";

@@ -1,11 +1,10 @@
 import { getOrCreatePromise } from "../../../core/promise-cache.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
-import type { PolicyOptimizer, PolicyScorer, PolicyTrainer } from "../../../generation/policy-backend.js";
-import type { TokenBatch } from "../../../models/graphs/token-batch.js";
+import type { LanguageModel, PolicyOptimizer, PolicyScorer, PolicyTrainer } from "../../../generation/index.js";
+import type { TokenBatch } from "../../../models/graphs/index.js";
 import { warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
 import { stream } from "../../../core/random/streams.js";
-import { float32 } from "../../../engine/tensor/tensor.js";
+import { float32 } from "../../../engine/tensor/index.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js";
 import { checkSavedState } from "../check-saved-state.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";

@@ -1,7 +1,6 @@
 import { logSumExp } from "../../../core/log-sum-exp.js";
-import type { PolicyBackend, PolicyScorer } from "../../../generation/policy-backend.js";
-import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
-import type { GraphOptions } from "../../../models/graphs/training-graph.js";
+import type { PolicyBackend, PolicyScorer } from "../../../generation/index.js";
+import { packSharedPrefixes, type GraphOptions } from "../../../models/graphs/index.js";
 import {
   buildTurnBatch,
   decisionsByTurn,

@@ -1,10 +1,15 @@
 import { isAllFinite } from "../../../core/finite.js";
 import { dim, input } from "../../../engine/graph/index.js";
-import type { Tensor } from "../../../engine/tensor/tensor.js";
-import type { PolicyBackend, PolicyTrainer } from "../../../generation/policy-backend.js";
-import type { EntropyMode, PolicyNodes } from "../../../models/graphs/policy-nodes.js";
-import type { TokenBatch } from "../../../models/graphs/token-batch.js";
-import type { GraphOptions, LossResult, TrainingRunOptions } from "../../../models/graphs/training-graph.js";
+import type { Tensor } from "../../../engine/tensor/index.js";
+import type { PolicyBackend, PolicyTrainer } from "../../../generation/index.js";
+import type {
+  EntropyMode,
+  PolicyNodes,
+  TokenBatch,
+  GraphOptions,
+  LossResult,
+  TrainingRunOptions,
+} from "../../../models/graphs/index.js";
 import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
 
 /** Graphs for unconstrained turns, for decisions among alternatives, and for masked vocabularies. */

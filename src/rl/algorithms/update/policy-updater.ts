@@ -1,9 +1,8 @@
-import type { PolicyBackend, PolicyOptimizer, PolicyOptimizerOptions } from "../../../generation/policy-backend.js";
-import { packSharedPrefixes, type MicroBatch } from "../../../models/graphs/prefix-packing.js";
-import type { GraphOptions } from "../../../models/graphs/training-graph.js";
+import type { PolicyBackend, PolicyOptimizer, PolicyOptimizerOptions } from "../../../generation/index.js";
+import { packSharedPrefixes, type MicroBatch, type GraphOptions } from "../../../models/graphs/index.js";
 import type { OptimizerState } from "../../../engine/optim/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
-import type { Tensor } from "../../../engine/tensor/tensor.js";
+import type { Tensor } from "../../../engine/tensor/index.js";
 import { RemoteGradients, type GradientTransport, type SizedGradientJob } from "./gradient-transport.js";
 import { MicroBatchGraphs, type MicroBatchLoss, type MicroBatchOutputs } from "./micro-batch-graphs.js";
 import { SkippedSteps } from "./skipped-steps.js";

@@ -1,9 +1,13 @@
 import { MASKED_LOGIT } from "../../../engine/graph/index.js";
-import { paysOffAsHead, type SelectedToken, type TokenBatch } from "../../../models/graphs/token-batch.js";
+import {
+  paysOffAsHead,
+  type SelectedToken,
+  type TokenBatch,
+  type PrefixLayout,
+  type TokenPosition,
+} from "../../../models/graphs/index.js";
 import type { Turn } from "../../rollout/trajectory.js";
-import { int32, tensor, type Tensor } from "../../../engine/tensor/tensor.js";
-import type { PrefixLayout } from "../../../models/graphs/prefix-layout.js";
-import type { TokenPosition } from "../../../models/graphs/sequence-batch.js";
+import { int32, tensor, type Tensor } from "../../../engine/tensor/index.js";
 
 /** The tokens of a turn. A prompt without a completion yields only the value of its state. */
 export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowedTokens" | "hasKeptTokens" | "actionCandidates">;
