@@ -8,7 +8,6 @@ export {
   openTrainable,
 } from "./auto-model.js";
 export { type JsonSchema, isSchema } from "./constraints/json-schema/keywords.js";
-export { EnginePolicy } from "./engine-policy.js";
 export { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 export type {
   PolicyBackend,
