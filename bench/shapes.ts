@@ -17,7 +17,7 @@ const { values: options } = parseArgs({
     /** Hub ids or parts of them, separated by commas; those that `llamagym models` lists. */
     shapes: { type: "string", default: "Qwen2.5-0.5B" },
     bits: { type: "string", default: "4" },
-    /** open, sample, train, merge; each in a process of its own. */
+    /** open, sample, train, merge; each in a new process. */
     work: { type: "string", default: "sample,train" },
     /** Layers with an adapter: all, or a number of last ones. */
     layers: { type: "string", default: "all" },
@@ -72,7 +72,8 @@ try {
         const child = join(root, "bench", ".build", "bench", "ours", "shape.js");
         const args = { model: folder, bits, work, layers, rows, tokens, threads, output: join(base, "merged") };
         const flags = Object.entries(args).map(([name, value]) => `--${name}=${value}`);
-        const print = (value: object) => console.log(JSON.stringify({ shape: entry.id, bits: Number(bits), work, ...value }));
+        const print = (value: object) =>
+          console.log(JSON.stringify({ shape: entry.id, bits: Number(bits), work, ...value }));
         const gigabytes = (bytes: number) => Number((bytes / 1e9).toFixed(3));
         await runMeasured(process.execPath, [child, ...flags], (line, { peakPss, peakRss }) =>
           print({ ...(JSON.parse(line) as object), pss: gigabytes(peakPss), rss: gigabytes(peakRss) }),
