@@ -17,7 +17,7 @@ import {
   type TensorToSave,
 } from "./files/index.js";
 import { JsonFields } from "./files/json-fields.js";
-import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
+import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
 import { getValueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters/get-peft-model.js";
 import { buildLegacyRope, HEAD_MODULE } from "./architectures/index.js";
 import { formatAdapterReadme } from "./adapter-readme.js";

@@ -1,15 +1,15 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
-import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import { AutoModelForCausalLM } from "../../generation/index.js";
 import {
   checkExportFolder,
   resolveExportDtype,
   type ExportDtype,
   type ExportFormat,
-} from "../../models/export/export-model.js";
+} from "../../models/export/index.js";
 import { formatModelCard } from "../runs/format-model-card.js";
-import { readRunConfig } from "../../rl/train/run-config.js";
+import { readRunConfig } from "../../rl/train/index.js";
 import { checkWritable } from "../runs/run-folder.js";
 import { fractionFields } from "../tracking/progress/progress-fields.js";
 import { reportDownloads } from "./display/report-downloads.js";

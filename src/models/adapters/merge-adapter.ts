@@ -1,8 +1,8 @@
 import { LazyPromise } from "../../core/promise-cache.js";
 import { addMatmul, compile, input, mul, dim, type CompiledGraph } from "../../engine/graph/index.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import type { Session } from "../../engine/runtime/session.js";
-import { float32, tensor } from "../../engine/tensor/tensor.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
+import type { Session } from "../../engine/runtime/index.js";
+import { float32, tensor } from "../../engine/tensor/index.js";
 import { HEAD_MODULE } from "../architectures/index.js";
 import { CausalLM } from "../causal-lm.js";
 import type { ComputedWeight } from "../weights/model-weights.js";

@@ -1,7 +1,7 @@
 import { compareBytes } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { WeightEntry, WeightFile } from "../files/weight-file.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
 import { parameterShapes } from "./parameter-shapes.js";
 
 /** Output matrix of architectures that do not tie it to the embedding. */

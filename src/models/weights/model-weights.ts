@@ -2,7 +2,7 @@ import { LazyPromise } from "../../core/promise-cache.js";
 import { fs } from "#platform";
 import type { WeightEntry, WeightFile } from "../files/index.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
-import type { SessionOptions } from "../../engine/runtime/runtime.js";
+import type { SessionOptions } from "../../engine/runtime/index.js";
 import { viewBytes } from "../../core/bytes.js";
 import { countElements } from "../../core/count-elements.js";
 import type { WeightBits } from "./estimate-model-memory.js";

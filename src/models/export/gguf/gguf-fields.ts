@@ -1,6 +1,10 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import type { DecoderConfig, RopeConfig } from "../../../engine/nn/decoder-config.js";
-import { computeRopeFrequencies, fixedFrequencyLength } from "../../../engine/nn/rope.js";
+import {
+  type DecoderConfig,
+  type RopeConfig,
+  computeRopeFrequencies,
+  fixedFrequencyLength,
+} from "../../../engine/nn/index.js";
 import type { GgufFieldValue, GgufTensorToSave } from "./write-gguf.js";
 
 type Fields = Record<string, GgufFieldValue>;

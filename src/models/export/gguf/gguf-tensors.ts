@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import type { DecoderConfig } from "../../../engine/nn/decoder-config.js";
+import type { DecoderConfig } from "../../../engine/nn/index.js";
 import type { CausalLM } from "../../causal-lm.js";
 import type { GgufArchitecture } from "../../files/gguf/gguf-config.js";
 import { deinterleaveRow } from "../../files/gguf/gguf-weights.js";

@@ -3,7 +3,7 @@ import { fs } from "#platform";
 import { countElements } from "../../../core/count-elements.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { compile, type WeightLocation } from "../../../engine/graph/index.js";
-import { byteLength } from "../../../engine/tensor/dtype.js";
+import { byteLength } from "../../../engine/tensor/index.js";
 import { linearModules } from "../../architectures/index.js";
 import type { CausalLM } from "../../causal-lm.js";
 import { writeJson } from "../../files/json-file.js";
