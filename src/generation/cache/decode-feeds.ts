@@ -2,6 +2,7 @@ import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
 import { headIndices, padIndexFeeds, positionFeeds } from "../../models/graphs/attention-feeds.js";
 import { PADDING_POSITION } from "../../models/graphs/sequence-batch.js";
+import type { CausalLM } from "../../models/causal-lm.js";
 import type { KvCache } from "./kv-cache.js";
 
 /** New tokens of one row, after its cached ones. */
@@ -31,6 +32,8 @@ export interface DecodeInputs {
   /** Slots of the tokens' kept states, for a session that starts from them. */
   readonly frozenSlots?: readonly number[];
   readonly adapter: boolean;
+  /** The model whose values are used: the session's, or another version of it. */
+  readonly model: CausalLM;
 }
 
 /** Returns the inputs of the decode graph that change from step to step. */
