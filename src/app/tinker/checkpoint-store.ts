@@ -155,7 +155,7 @@ export class CheckpointStore {
         optimizerSteps: optimizer?.step ?? null,
         userMetadata: userMetadata ?? null,
         expires: ttlSeconds == null ? null : new Date(now + ttlSeconds * 1000).toISOString(),
-      } as never);
+      });
       await addAllChecksums(partial);
     });
     return formatPath(path);
@@ -207,7 +207,7 @@ export class CheckpointStore {
     const { folder, time, baseModel, form: adapterForm, optimizerSteps, userMetadata } = await this.get(path);
     const expires = ttlSeconds === undefined ? null : new Date(Date.now() + ttlSeconds * 1000).toISOString();
     const record = { time, baseModel, form: adapterForm, optimizerSteps, userMetadata: userMetadata ?? null, expires };
-    await writeJson(fs.join(folder, RECORD_FILE), record as never);
+    await writeJson(fs.join(folder, RECORD_FILE), record);
     await addAllChecksums(folder);
   }
 

@@ -16,7 +16,7 @@ export type SampleRequestBody = z.infer<typeof sampleRequest>;
 /** Largest numbers of samples of a request and of tokens per position. */
 const MAX_SAMPLES = 1024;
 const MAX_TOPK = 1024;
-/** Alternative tokens that may be drawn for a prompt: each position takes a pass of its own. */
+/** Alternative tokens that may be drawn for a prompt: each position takes a pass. */
 const MAX_ALT_POSITIONS = 4096;
 
 /** A request with its prompt checked. */

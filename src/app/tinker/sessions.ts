@@ -1,13 +1,13 @@
 import { RequestError } from "../server/request-error.js";
 import type { AdapterForm } from "./checkpoint-store.js";
 import type { OrderedRequests } from "./ordered-requests.js";
-import type { Snapshot } from "./snapshots.js";
+import type { PolicySnapshot } from "./snapshots.js";
 import type { TrainedModel } from "./trained-model.js";
 
 /** A model that is trained. */
-export interface ModelEntry {
+export interface TrainedModelEntry {
   readonly id: string;
-  readonly session: Session;
+  readonly session: TinkerSession;
   readonly form: AdapterForm;
   readonly userMetadata: Readonly<Record<string, unknown>> | null | undefined;
   readonly trained: Promise<TrainedModel>;
@@ -16,11 +16,11 @@ export interface ModelEntry {
 }
 
 /** A sampling session: what is sampled from. */
-export interface SamplingEntry {
+export interface SamplingSession {
   readonly id: string;
-  readonly session: Session;
+  readonly session: TinkerSession;
   /** Undefined for the base model. */
-  readonly snapshot: Snapshot | undefined;
+  readonly snapshot: PolicySnapshot | undefined;
   /** Path of the checkpoint; undefined without one. */
   readonly path: string | undefined;
   /** Clients that have joined. */
@@ -28,10 +28,10 @@ export interface SamplingEntry {
 }
 
 /** A client's session. */
-export interface Session {
+export interface TinkerSession {
   readonly id: string;
-  readonly models: Map<string, ModelEntry>;
-  readonly sampling: Map<string, SamplingEntry>;
+  readonly models: Map<string, TrainedModelEntry>;
+  readonly sampling: Map<string, SamplingSession>;
   lastSeen: number;
 }
 
@@ -43,7 +43,7 @@ const MAX_ENDED = 4096;
 
 /** The sessions of clients. One whose client gives no sign of life ends, and what it holds is freed. */
 export class Sessions {
-  private readonly sessions = new Map<string, Session>();
+  private readonly sessions = new Map<string, TinkerSession>();
   private readonly ended = new Set<string>();
   /** Sessions by the key of the request that created them. */
   private readonly byRequest = new Map<string, string>();
@@ -51,7 +51,7 @@ export class Sessions {
 
   constructor(
     private readonly timeoutMs = DEFAULT_TIMEOUT_MS,
-    private readonly onEnd: (session: Session) => Promise<void>,
+    private readonly onEnd: (session: TinkerSession) => Promise<void>,
   ) {
     this.timer = setInterval(() => this.endStale(), Math.min(CHECK_MS, timeoutMs));
     this.timer.unref();
@@ -62,12 +62,12 @@ export class Sessions {
     return [...this.sessions.values()].reduce((sum, { models }) => sum + models.size, 0);
   }
 
-  get models(): ModelEntry[] {
+  get models(): TrainedModelEntry[] {
     return [...this.sessions.values()].flatMap(({ models }) => [...models.values()]);
   }
 
   /** Creates a session; a request that is repeated gets the same one. @throws RequestError 429 */
-  create(requestKey: string | undefined): Session {
+  create(requestKey: string | undefined): TinkerSession {
     const known = requestKey && this.sessions.get(this.byRequest.get(requestKey) ?? "");
     if (known) return known;
     if (this.sessions.size >= MAX_SESSIONS)
@@ -84,7 +84,7 @@ export class Sessions {
   }
 
   /** Finds a session and notes the sign of life. @throws RequestError 410 for one that has ended, 404 for an unknown one. */
-  get(id: string): Session {
+  get(id: string): TinkerSession {
     const session = this.sessions.get(id);
     if (session === undefined) {
       if (this.ended.has(id)) throw new RequestError(410, `The session ${id} has ended.`);
@@ -98,7 +98,7 @@ export class Sessions {
   }
 
   /** Finds a model. @throws RequestError 404 */
-  getModel(id: string): ModelEntry {
+  getModel(id: string): TrainedModelEntry {
     const entry = this.find(id)?.models.get(id);
     if (entry !== undefined) return entry;
     throw new RequestError(
@@ -108,7 +108,7 @@ export class Sessions {
   }
 
   /** Finds a sampling session. @throws RequestError 404 */
-  getSampling(id: string): SamplingEntry {
+  getSampling(id: string): SamplingSession {
     const entry = this.find(id)?.sampling.get(id);
     if (entry !== undefined) return entry;
     throw new RequestError(
@@ -129,7 +129,7 @@ export class Sessions {
     for (const session of this.sessions.values()) await this.end(session);
   }
 
-  private find(id: string): Session | undefined {
+  private find(id: string): TinkerSession | undefined {
     const session = this.sessions.get(id.slice(0, id.indexOf(":")));
     if (session !== undefined) session.lastSeen = Date.now();
     return session;
@@ -141,7 +141,7 @@ export class Sessions {
       if (now - session.lastSeen > this.timeoutMs) void this.end(session).catch(() => undefined);
   }
 
-  private async end(session: Session): Promise<void> {
+  private async end(session: TinkerSession): Promise<void> {
     this.sessions.delete(session.id);
     if (this.ended.size >= MAX_ENDED) this.ended.clear();
     this.ended.add(session.id);

@@ -13,7 +13,7 @@ export interface LoadedPolicy {
 }
 
 /** Values of an adapter at one time: training does not change them. */
-export class Snapshot {
+export class PolicySnapshot {
   lastUsed = Date.now();
   users = 0;
   loaded: Promise<LoadedPolicy> | undefined;
@@ -82,7 +82,7 @@ export class Snapshot {
 
 /** Snapshots in memory: those used last, each with its own keys and values, so that several in turn do not disturb one another. */
 export class SnapshotCache {
-  private readonly snapshots = new Set<Snapshot>();
+  private readonly snapshots = new Set<PolicySnapshot>();
 
   constructor(
     /** Folder of values that make room in memory. */
@@ -96,20 +96,20 @@ export class SnapshotCache {
   }
 
   /** Copies a model's values. */
-  async take(form: ModelForm, model: CausalLM): Promise<Snapshot> {
+  async take(form: ModelForm, model: CausalLM): Promise<PolicySnapshot> {
     const copy = model.withOwnValues();
     const { values: target } = copy.parameters;
     await model.runtime.kernel({ name: "addScaled", target, source: model.parameters.values, scale: 1 });
-    return this.add(new Snapshot(form, fs.join(this.folder, crypto.randomUUID()), copy, true));
+    return this.add(new PolicySnapshot(form, fs.join(this.folder, crypto.randomUUID()), copy, true));
   }
 
   /** Returns the values of a checkpoint, which are loaded when they are needed. */
-  open(form: ModelForm, folder: string): Snapshot {
-    return this.add(new Snapshot(form, folder, undefined, false));
+  open(form: ModelForm, folder: string): PolicySnapshot {
+    return this.add(new PolicySnapshot(form, folder, undefined, false));
   }
 
   /** Does some work with a snapshot in memory. */
-  async use<Result>(snapshot: Snapshot, work: (policy: LoadedPolicy) => Promise<Result>): Promise<Result> {
+  async use<Result>(snapshot: PolicySnapshot, work: (policy: LoadedPolicy) => Promise<Result>): Promise<Result> {
     snapshot.users++;
     snapshot.lastUsed = Date.now();
     try {
@@ -120,11 +120,11 @@ export class SnapshotCache {
     }
   }
 
-  async remove(snapshot: Snapshot): Promise<void> {
+  async remove(snapshot: PolicySnapshot): Promise<void> {
     if (this.snapshots.delete(snapshot)) await snapshot.remove();
   }
 
-  private add(snapshot: Snapshot): Snapshot {
+  private add(snapshot: PolicySnapshot): PolicySnapshot {
     this.snapshots.add(snapshot);
     this.makeRoom();
     return snapshot;

@@ -28,8 +28,8 @@ import { ModelForm } from "./model-form.js";
 import { OrderedRequests } from "./ordered-requests.js";
 import { PromptScores } from "./prompt-scores.js";
 import { checkSample, runSample, type SampleRequestBody } from "./sample.js";
-import { Sessions, type ModelEntry, type SamplingEntry, type Session } from "./sessions.js";
-import { SnapshotCache, type LoadedPolicy, type Snapshot } from "./snapshots.js";
+import { Sessions, type TrainedModelEntry, type SamplingSession, type TinkerSession } from "./sessions.js";
+import { SnapshotCache, type LoadedPolicy, type PolicySnapshot } from "./snapshots.js";
 import { TrainedModel } from "./trained-model.js";
 
 /** LoRA's alpha at every rank, as on Thinking Machines' service: the scaling is 32 / rank. */
@@ -64,7 +64,7 @@ export class TinkerService {
   readonly snapshots: SnapshotCache;
   private readonly forms = new Map<string, Promise<ModelForm>>();
   /** Snapshots of checkpoints, by path. */
-  private readonly checkpoints = new Map<string, Promise<Snapshot>>();
+  private readonly checkpoints = new Map<string, Promise<PolicySnapshot>>();
   private readonly scores = new PromptScores();
   private readonly base: ModelForm;
 
@@ -240,7 +240,11 @@ export class TinkerService {
   }
 
   /** Creates a sampling session of the base model or of a checkpoint. @throws RequestError 404 for an unknown checkpoint. */
-  async createSampling(session: Session, seq: number, modelPath: string | null | undefined): Promise<SamplingEntry> {
+  async createSampling(
+    session: TinkerSession,
+    seq: number,
+    modelPath: string | null | undefined,
+  ): Promise<SamplingSession> {
     const existing = session.sampling.get(`${session.id}:sample:${seq}`);
     if (existing !== undefined) return existing;
     if (modelPath == null) return this.addSampling(session, seq, { snapshot: undefined, path: undefined });
@@ -287,7 +291,7 @@ export class TinkerService {
   private submit(
     modelId: string,
     seqId: number | null | undefined,
-    work: (entry: ModelEntry) => Promise<FutureResult>,
+    work: (entry: TrainedModelEntry) => Promise<FutureResult>,
   ): { request_id: string; model_id: string } {
     const entry = this.sessions.getModel(modelId);
     const { requests, session } = entry;
@@ -303,13 +307,13 @@ export class TinkerService {
   }
 
   private addModel(
-    session: Session,
+    session: TinkerSession,
     id: string,
     form: AdapterForm,
     seed: number,
     userMetadata: Readonly<Record<string, unknown>> | null | undefined,
     load?: (trained: TrainedModel) => Promise<unknown>,
-  ): ModelEntry {
+  ): TrainedModelEntry {
     if (this.sessions.modelCount >= MAX_MODELS)
       throw new RequestError(429, `The server trains ${MAX_MODELS} models already. Close a session first.`, {
         retryAfter: 5,
@@ -323,7 +327,7 @@ export class TinkerService {
       return model;
     })();
     trained.catch(() => undefined);
-    const entry: ModelEntry = {
+    const entry: TrainedModelEntry = {
       id,
       session,
       form,
@@ -355,7 +359,7 @@ export class TinkerService {
     );
   }
 
-  private openCheckpoint(path: string): Promise<Snapshot> {
+  private openCheckpoint(path: string): Promise<PolicySnapshot> {
     return getOrCreatePromise(this.checkpoints, path, async () => {
       const checkpoint = await this.store.get(parsePath(path));
       this.checkBaseModel(checkpoint.baseModel);
@@ -372,15 +376,19 @@ export class TinkerService {
     if (found !== undefined) await this.snapshots.remove(found);
   }
 
-  private addSampling(session: Session, seq: number, source: Pick<SamplingEntry, "snapshot" | "path">): SamplingEntry {
+  private addSampling(
+    session: TinkerSession,
+    seq: number,
+    source: Pick<SamplingSession, "snapshot" | "path">,
+  ): SamplingSession {
     const id = `${session.id}:sample:${seq}`;
-    const entry: SamplingEntry = { id, session, ...source, clients: 0 };
+    const entry: SamplingSession = { id, session, ...source, clients: 0 };
     session.sampling.set(id, entry);
     return entry;
   }
 
   /** Drops the snapshots of a session that were used longest ago. */
-  private limitSnapshots(session: Session): void {
+  private limitSnapshots(session: TinkerSession): void {
     const own = [...session.sampling.values()].filter(({ snapshot }) => snapshot?.isTemporary === true);
     if (own.length <= MAX_SNAPSHOTS) return;
     const oldest = own.reduce((a, b) => (a.snapshot!.lastUsed <= b.snapshot!.lastUsed ? a : b));
@@ -389,14 +397,14 @@ export class TinkerService {
   }
 
   private async usePolicy<Result>(
-    snapshot: Snapshot | undefined,
+    snapshot: PolicySnapshot | undefined,
     work: (policy: LoadedPolicy) => Promise<Result>,
   ): Promise<Result> {
     if (snapshot !== undefined) return this.snapshots.use(snapshot, work);
     return work({ form: this.base, model: this.model.causalLM, sampler: await this.model.sampler() });
   }
 
-  private async endSession(session: Session): Promise<void> {
+  private async endSession(session: TinkerSession): Promise<void> {
     this.futures.endSession(session.id, session.sampling.keys());
     for (const entry of session.models.values()) await freeModel(entry);
     for (const { snapshot } of session.sampling.values())
@@ -407,7 +415,7 @@ export class TinkerService {
 }
 
 /** Frees the memory of a model once the request that runs is done. */
-async function freeModel({ requests, trained, id }: ModelEntry): Promise<void> {
+async function freeModel({ requests, trained, id }: TrainedModelEntry): Promise<void> {
   await requests.close(new RequestError(410, `The model ${id} was freed, because its session has ended.`));
   const model = await trained.catch(() => undefined);
   model?.release();

@@ -108,7 +108,7 @@ export class DecodeSession {
     for (const binding of [this.inputs?.binding, this.outputs?.binding]) {
       if (binding !== undefined) runtime.unbind(binding);
     }
-    for (const model of [...this.parameters.keys()]) this.forget(model);
+    for (const model of this.parameters.keys()) this.forget(model);
     await (await this.pendingFromStates.peek())?.release();
     await this.session.release();
   }

@@ -117,7 +117,7 @@ async function serve(args: GivenSettings<typeof serveOptions>, reporter: Reporte
   }
 }
 
-/** Starts a server with the Tinker API beside the routes of `options`. */
+/** Starts a server with the Tinker API and the routes of `options`. */
 async function serveTinker(
   base: LanguageModel,
   modelName: string,
