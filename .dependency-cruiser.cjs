@@ -64,6 +64,19 @@ const orderRules = Object.entries(innerOrder).flatMap(([area, groups]) =>
   }),
 );
 
+/** Another area is imported by an index.ts; everything may import files of core. */
+const doorRules = Object.entries(areas).map(([area]) => ({
+  name: `doors-${area}`,
+  comment: "import src/AREA/index.ts or src/AREA/FOLDER/index.ts of another area, and add the name there",
+  severity: "error",
+  from: { path: `^src/${area}/`, pathNot: notTests },
+  to: {
+    path: "^src/[^/]+/",
+    pathNot: [`^src/(core|${area})/`, "^src/[^/]+/index\\.ts$", "^src/[^/]+/[^/]+/index\\.ts$"],
+    dynamic: false,
+  },
+}));
+
 module.exports = {
   forbidden: [
     {
@@ -75,6 +88,7 @@ module.exports = {
     },
     ...areaRules,
     ...orderRules,
+    ...doorRules,
     {
       name: "engines-only-in-runtime",
       severity: "error",

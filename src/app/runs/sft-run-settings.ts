@@ -1,4 +1,4 @@
-import { resolveSftConfig, sftSettings, type SftConfig } from "../../rl/algorithms/sft/settings.js";
+import { resolveSftConfig, sftSettings, type SftConfig } from "../../rl/algorithms/index.js";
 import {
   choice,
   defineSettings,
@@ -10,8 +10,8 @@ import {
   type SettingTable,
   text,
 } from "../../core/settings.js";
-import { checkTuning, modelSettings, tuningSettings } from "../../models/model-settings.js";
-import { loopSettings } from "../../rl/train/trainer-settings.js";
+import { checkTuning, modelSettings, tuningSettings } from "../../models/index.js";
+import { loopSettings } from "../../rl/train/index.js";
 import { trackingSettings } from "./tracking-settings.js";
 
 /** Settings of a fine-tuning run, without those of SFT itself. */

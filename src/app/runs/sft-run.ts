@@ -1,8 +1,7 @@
 import { stream } from "../../core/random/streams.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import { readExamples, type InvalidLine } from "../../rl/data/read-examples.js";
-import type { SftExample } from "../../rl/data/sft-example.js";
-import { SftTrainer, type SftTrainOptions } from "../../rl/train/sft-trainer.js";
+import type { LanguageModel } from "../../generation/index.js";
+import { readExamples, type InvalidLine, type SftExample } from "../../rl/data/index.js";
+import { SftTrainer, type SftTrainOptions } from "../../rl/train/index.js";
 import { hashData } from "./hash-files.js";
 import {
   resumeProgram,

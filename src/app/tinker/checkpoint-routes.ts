@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { fs } from "#platform";
-import { copyWeightsRequest, ttlRequest, weightsInfoRequest } from "../../tinker/wire/requests.js";
+import { requests } from "../../tinker/wire/index.js";
 import { RequestError } from "../server/request-error.js";
 import {
   CHECKPOINT_KINDS,
@@ -48,7 +48,7 @@ export function mountCheckpointRoutes(add: AddRoute, service: TinkerService): vo
     return {};
   });
   add("PUT", `${CHECKPOINT}/ttl`, async (context) => {
-    const { ttl_seconds: ttl } = await readRequest(context, ttlRequest);
+    const { ttl_seconds: ttl } = await readRequest(context, requests.ttlRequest);
     await store.setTtl(readPath(context), ttl ?? undefined);
     return {};
   });
@@ -73,13 +73,13 @@ export function mountCheckpointRoutes(add: AddRoute, service: TinkerService): vo
     return context.body(await fs.readBytes(fs.join(folder, file)), 200, { "content-type": type });
   });
   add("POST", "weights_info", async (context) => {
-    const { tinker_path: path } = await readRequest(context, weightsInfoRequest);
+    const { tinker_path: path } = await readRequest(context, requests.weightsInfoRequest);
     const { baseModel, form } = await store.get(parsePath(path));
     const { rank, ...flags } = form;
     return { base_model: baseModel, is_lora: true, lora_rank: rank, ...flags, optimizer_config: { type: "adamw" } };
   });
   add("POST", "copy_weights", async (context) => {
-    await readRequest(context, copyWeightsRequest);
+    await readRequest(context, requests.copyWeightsRequest);
     throw new RequestError(501, "Checkpoints are not copied here. Load the checkpoint into a new model and save it.");
   });
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { isAllFinite } from "../../core/finite.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import { type CausalLM, saveModel } from "../../models/index.js";
 import {
   addAllChecksums,
   FolderLock,
@@ -16,7 +16,6 @@ import {
   writeJson,
   writeSafetensors,
 } from "../../models/files/index.js";
-import { saveModel } from "../../models/save-model.js";
 import { RequestError } from "../server/request-error.js";
 
 /** What a checkpoint is for: to continue training, to sample, or to use elsewhere. */

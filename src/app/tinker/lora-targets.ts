@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
-import type { DecoderConfig, LayerNames } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig, LayerNames } from "../../engine/nn/index.js";
 import { HEAD_MODULE } from "../../models/architectures/index.js";
 
 /** Which parts of a model an adapter trains, in the fields of the Tinker API. */

@@ -10,7 +10,7 @@ import {
   type Dim,
   type Node,
 } from "../../engine/graph/index.js";
-import { sequenceNodes } from "../../rl/algorithms/shared/sequence-nodes.js";
+import { sequenceNodes } from "../../rl/algorithms/index.js";
 
 /** What a loss of the Tinker API is built from. */
 interface LossNodes {

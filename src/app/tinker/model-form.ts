@@ -1,10 +1,9 @@
 import { getOrCreatePromise } from "../../core/promise-cache.js";
 import { compile, dim, input, reduceSum } from "../../engine/graph/index.js";
-import type { Session } from "../../engine/runtime/session.js";
-import { Sampler } from "../../generation/sampling/sampler.js";
-import type { CausalLM } from "../../models/causal-lm.js";
-import type { TokenBatch } from "../../models/graphs/token-batch.js";
-import { ScoringGraph, TrainingGraph } from "../../models/graphs/training-graph.js";
+import type { Session } from "../../engine/runtime/index.js";
+import { Sampler } from "../../generation/index.js";
+import type { CausalLM } from "../../models/index.js";
+import { type TokenBatch, ScoringGraph, TrainingGraph } from "../../models/graphs/index.js";
 import { buildLoss, TINKER_LOSSES } from "./losses.js";
 import type { PassPart } from "./training-pass.js";
 

@@ -1,6 +1,5 @@
-import { packSharedPrefixes } from "../../models/graphs/prefix-packing.js";
-import type { SelectedToken } from "../../models/graphs/token-batch.js";
-import { defaultMicroBatchTokens } from "../../models/weights/micro-batch-memory.js";
+import { packSharedPrefixes, type SelectedToken } from "../../models/graphs/index.js";
+import { defaultMicroBatchTokens } from "../../models/weights/index.js";
 import type { LoadedPolicy } from "./snapshots.js";
 
 /** A token at a position of a prompt, or one in its place. */

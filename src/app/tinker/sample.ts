@@ -1,17 +1,21 @@
 import type * as z from "zod";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { Completer } from "../../generation/completer.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import { checkTokens } from "../../models/graphs/sequence-batch.js";
-import type { sampleRequest } from "../../tinker/wire/requests.js";
-import type { SampledSequence, SampleResponse, TokenLogprob } from "../../tinker/wire/sample-response.js";
-import { checkTensor, type WireTensor } from "../../tinker/wire/wire-tensor.js";
+import { Completer, type LanguageModel } from "../../generation/index.js";
+import { checkTokens } from "../../models/graphs/index.js";
+import {
+  type requests,
+  type SampledSequence,
+  type SampleResponse,
+  type TokenLogprob,
+  checkTensor,
+  type WireTensor,
+} from "../../tinker/wire/index.js";
 import { clientClosedError } from "../server/request-error.js";
 import type { PromptScores, PromptToken } from "./prompt-scores.js";
 import type { LoadedPolicy } from "./snapshots.js";
 
-export type SampleRequestBody = z.infer<typeof sampleRequest>;
+export type SampleRequestBody = z.infer<typeof requests.sampleRequest>;
 
 /** Largest numbers of samples of a request and of tokens per position. */
 const MAX_SAMPLES = 1024;

@@ -1,15 +1,14 @@
 import { fs } from "#platform";
-import type { Sampler } from "../../generation/sampling/sampler.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { TokenSampler } from "../../generation/index.js";
+import { type CausalLM, loadTrainedValues, saveModel } from "../../models/index.js";
 import { removeFolder } from "../../models/files/index.js";
-import { loadTrainedValues, saveModel } from "../../models/save-model.js";
 import type { ModelForm } from "./model-form.js";
 
 /** Values that can be sampled from and scored with. */
 export interface LoadedPolicy {
   readonly form: ModelForm;
   readonly model: CausalLM;
-  readonly sampler: Sampler;
+  readonly sampler: TokenSampler;
 }
 
 /** Values of an adapter at one time: training does not change them. */

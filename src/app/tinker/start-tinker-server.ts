@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { invalidArgument } from "../../core/errors.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { LanguageModel } from "../../generation/index.js";
 import { startHttpServer, type HttpServerOptions, type RunningServer } from "../server/http-server.js";
 import type { ServerMetrics } from "../server/server-metrics.js";
 import { CheckpointStore } from "./checkpoint-store.js";

@@ -1,6 +1,5 @@
 import type { Hono } from "hono";
-import { decodeForwardBackward } from "../../tinker/wire/forward-backward.js";
-import * as requests from "../../tinker/wire/requests.js";
+import { decodeForwardBackward, requests } from "../../tinker/wire/index.js";
 import { readBody } from "../server/read-json-body.js";
 import { RequestError, toRequestError } from "../server/request-error.js";
 import { RequestLifetime } from "../server/request-lifetime.js";

@@ -2,10 +2,9 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeForwardBackward } from "../../tinker/wire/forward-backward.js";
+import { encodeForwardBackward } from "../../tinker/wire/index.js";
 import { TinkerTestClient, TinkerTestModel, toDatum, toTensor } from "../../../test/support/tinker-client.js";
-import { AutoModelForCausalLM } from "../../generation/auto-model.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import { AutoModelForCausalLM, type LanguageModel } from "../../generation/index.js";
 import type { RunningServer } from "../server/http-server.js";
 import { startTinkerServer } from "./start-tinker-server.js";
 

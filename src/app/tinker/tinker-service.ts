@@ -1,19 +1,15 @@
 import type * as z from "zod";
 import { fs } from "#platform";
 import { getOrCreatePromise } from "../../core/promise-cache.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import { getPeftModel } from "../../models/adapters/get-peft-model.js";
-import { loadTrainedValues } from "../../models/save-model.js";
-import type { ForwardBackwardRequest } from "../../tinker/wire/forward-backward.js";
-import { encodeForwardBackwardOutput } from "../../tinker/wire/forward-backward.js";
-import type {
-  createModelRequest,
-  loadWeightsRequest,
-  optimStepRequest,
-  saveWeightsForSamplerRequest,
-  saveWeightsRequest,
-} from "../../tinker/wire/requests.js";
-import { encodeSampleResponse } from "../../tinker/wire/sample-response.js";
+import type { LanguageModel } from "../../generation/index.js";
+import { getPeftModel } from "../../models/adapters/index.js";
+import { loadTrainedValues } from "../../models/index.js";
+import {
+  type ForwardBackwardRequest,
+  encodeForwardBackwardOutput,
+  type requests,
+  encodeSampleResponse,
+} from "../../tinker/wire/index.js";
 import { RequestError } from "../server/request-error.js";
 import {
   checkName,
@@ -94,7 +90,7 @@ export class TinkerService {
   }
 
   /** Starts to create an adapter. Returns the id of the request, and of the model. */
-  createModel(body: z.infer<typeof createModelRequest>): { request_id: string; model_id: string } {
+  createModel(body: z.infer<typeof requests.createModelRequest>): { request_id: string; model_id: string } {
     this.checkBaseModel(body.base_model);
     checkOptimizer(body.optimizer_config?.type);
     const lora = body.lora_config;
@@ -122,7 +118,7 @@ export class TinkerService {
   }
 
   /** Starts an optimizer step. */
-  optimStep({ model_id: modelId, seq_id: seqId, ...body }: z.infer<typeof optimStepRequest>): object {
+  optimStep({ model_id: modelId, seq_id: seqId, ...body }: z.infer<typeof requests.optimStepRequest>): object {
     checkOptimizer(body.optimizer_params == null ? undefined : body.optimizer_params.type);
     const params = body.adam_params;
     if (params == null) throw new RequestError(400, "optim_step needs `adam_params`.");
@@ -142,7 +138,10 @@ export class TinkerService {
   }
 
   /** Starts to save a checkpoint for training, or the adapter alone for other programs. */
-  saveWeights(body: z.infer<typeof saveWeightsRequest>, kind: Exclude<CheckpointKind, "sampler_weights">): object {
+  saveWeights(
+    body: z.infer<typeof requests.saveWeightsRequest>,
+    kind: Exclude<CheckpointKind, "sampler_weights">,
+  ): object {
     const name = checkName(body.path ?? `step-${crypto.randomUUID().slice(0, 8)}`);
     return this.submit(body.model_id, body.seq_id, async (entry) => {
       const trained = await entry.trained;
@@ -164,7 +163,7 @@ export class TinkerService {
   }
 
   /** Starts to take a snapshot: with a name as a checkpoint, without one in memory. */
-  saveForSampler(body: z.infer<typeof saveWeightsForSamplerRequest>): object {
+  saveForSampler(body: z.infer<typeof requests.saveWeightsForSamplerRequest>): object {
     const { path: name, sampling_session_seq_id: samplerSeq } = body;
     if (name == null && samplerSeq == null)
       throw new RequestError(400, "save_weights_for_sampler needs `path` or `sampling_session_seq_id`.");
@@ -193,7 +192,7 @@ export class TinkerService {
   }
 
   /** Starts to load a checkpoint, into a new model or one that exists. */
-  async loadWeights(body: z.infer<typeof loadWeightsRequest>): Promise<object> {
+  async loadWeights(body: z.infer<typeof requests.loadWeightsRequest>): Promise<object> {
     this.checkBaseModel(body.base_model);
     checkOptimizer(body.optimizer_config?.type);
     const checkpoint = await this.store.get(parsePath(body.path));

@@ -1,8 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { Optimizer, type OptimizerState, type StepHyperparameters } from "../../engine/optim/index.js";
-import type { CausalLM } from "../../models/causal-lm.js";
-import type { ForwardBackwardOutput, ForwardBackwardRequest } from "../../tinker/wire/forward-backward.js";
-import type { WireTensor } from "../../tinker/wire/wire-tensor.js";
+import type { CausalLM } from "../../models/index.js";
+import type { ForwardBackwardOutput, ForwardBackwardRequest, WireTensor } from "../../tinker/wire/index.js";
 import type { ModelForm } from "./model-form.js";
 import { checkPass, splitPass } from "./training-pass.js";
 

@@ -1,12 +1,9 @@
 import { invalidArgument } from "../../core/errors.js";
-import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { packSharedPrefixes } from "../../models/graphs/prefix-packing.js";
-import { checkTokens } from "../../models/graphs/sequence-batch.js";
-import type { SelectedToken, TokenBatch } from "../../models/graphs/token-batch.js";
-import { defaultMicroBatchTokens } from "../../models/weights/micro-batch-memory.js";
-import type { ForwardBackwardRequest, TrainingDatum } from "../../tinker/wire/forward-backward.js";
-import { toDense } from "../../tinker/wire/wire-tensor.js";
+import { int32, tensor, type Tensor } from "../../engine/tensor/index.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
+import { packSharedPrefixes, checkTokens, type SelectedToken, type TokenBatch } from "../../models/graphs/index.js";
+import { defaultMicroBatchTokens } from "../../models/weights/index.js";
+import { type ForwardBackwardRequest, type TrainingDatum, toDense } from "../../tinker/wire/index.js";
 import { TINKER_LOSSES, type TinkerLoss } from "./losses.js";
 
 /** A datum with its inputs checked. */

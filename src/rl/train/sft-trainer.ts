@@ -1,6 +1,6 @@
 import { printWarning } from "../../core/terminal-text.js";
 import { LlamaGymError } from "../../core/errors.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { LanguageModel } from "../../generation/index.js";
 import { withFolderLock } from "../../models/files/index.js";
 import type { LearnerState, Metrics } from "../algorithms/learner.js";
 import { BatchSchedule } from "../algorithms/sft/batch-schedule.js";
@@ -61,7 +61,7 @@ export class SftTrainer {
     { train, evaluation = [], ...options }: SftTrainerOptions = {},
   ): Promise<SftTrainer> {
     const config = resolveSftConfig(options);
-    const { maxPositions, vocabSize } = model.causalLM.config;
+    const { maxPositions, vocabSize } = model.policy.config;
     const maxLength = Math.min(config.maxLength ?? Infinity, maxPositions);
     const encodingOptions = { ...config, maxLength, vocabSize };
     const encode = (examples: readonly SftExample[]) => encodeDataset(examples, () => model.tokenizer, encodingOptions);
@@ -219,7 +219,7 @@ function encodeExamples(
   model: LanguageModel,
   { assistantOnlyLoss }: SftConfig,
 ): TokenExample[] {
-  const options = { assistantOnlyLoss, vocabSize: model.causalLM.config.vocabSize };
+  const options = { assistantOnlyLoss, vocabSize: model.policy.config.vocabSize };
   return examples.map((example) => encodeExample(example, () => model.tokenizer, options));
 }
 

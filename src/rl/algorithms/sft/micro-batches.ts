@@ -1,5 +1,9 @@
-import { packSharedPrefixes, type PackingOptions } from "../../../models/graphs/prefix-packing.js";
-import type { SelectedToken, TokenBatch } from "../../../models/graphs/token-batch.js";
+import {
+  packSharedPrefixes,
+  type PackingOptions,
+  type SelectedToken,
+  type TokenBatch,
+} from "../../../models/graphs/index.js";
 import type { TokenExample } from "../../data/sft-example.js";
 
 /** Packs examples into batches of one forward and backward pass, in which the loss tokens are selected. */

@@ -1,4 +1,4 @@
-import { microBatchTokens } from "../../../models/model-settings.js";
+import { microBatchTokens } from "../../../models/index.js";
 import { LR_SCHEDULE } from "../shared/update-settings.js";
 import {
   boolean,

@@ -1,12 +1,10 @@
 import { getOrCreatePromise } from "../../../core/promise-cache.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
-import { defaultMicroBatchTokens } from "../../../models/weights/micro-batch-memory.js";
-import { ScoringGraph, TrainingGraph } from "../../../models/graphs/training-graph.js";
-import type { TokenBatch } from "../../../models/graphs/token-batch.js";
-import { Optimizer, warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
+import type { LanguageModel, PolicyOptimizer, PolicyScorer, PolicyTrainer } from "../../../generation/index.js";
+import type { TokenBatch } from "../../../models/graphs/index.js";
+import { warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
 import { stream } from "../../../core/random/streams.js";
-import { float32 } from "../../../engine/tensor/tensor.js";
+import { float32 } from "../../../engine/tensor/index.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js";
 import { checkSavedState } from "../check-saved-state.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
@@ -47,8 +45,8 @@ export interface SftState {
 
 /** Optimizes the likelihood of the completions in examples, one batch at a time. */
 export class SftLearner {
-  private readonly graphs = new Map<boolean, Promise<TrainingGraph>>();
-  private readonly scorers = new Map<boolean, Promise<ScoringGraph>>();
+  private readonly graphs = new Map<boolean, Promise<PolicyTrainer>>();
+  private readonly scorers = new Map<boolean, Promise<PolicyScorer>>();
   private updates = 0;
   private numTokens = 0;
   private readonly skippedSteps = new SkippedSteps();
@@ -58,7 +56,7 @@ export class SftLearner {
     private readonly config: SftConfig,
     /** Updates over which the learning rate decays; without it, the rate is constant. */
     readonly totalSteps: number | undefined,
-    private readonly optimizer: Optimizer,
+    private readonly optimizer: PolicyOptimizer,
   ) {}
 
   /** @throws INVALID_STATE for a model without trainable parameters, INVALID_ARGUMENT for invalid settings. */
@@ -69,15 +67,7 @@ export class SftLearner {
   ): Promise<SftLearner> {
     const config = resolveSftConfig(options);
     const { learningRate, weightDecay, beta1, beta2, maxGradNorm } = config;
-    const { parameters } = model.causalLM;
-    const optimizer = new Optimizer(parameters, {
-      learningRate,
-      weightDecay,
-      beta1,
-      beta2,
-      maxGradNorm,
-      groups: parameters.groupBy(weightDecay),
-    });
+    const optimizer = model.policy.createOptimizer({ learningRate, weightDecay, beta1, beta2, maxGradNorm });
     return new SftLearner(model, config, totalSteps, optimizer);
   }
 
@@ -107,7 +97,7 @@ export class SftLearner {
     const { gradNorm, learningRate, skipped } = await this.optimizer.update({
       learningRateFactor: this.learningRateFactor(),
     });
-    this.model.causalLM.markParametersChanged();
+    this.model.policy.markParametersChanged();
     this.updates++;
     this.skippedSteps.record(skipped);
     const tokens = examples.reduce((sum, example) => sum + example.tokens.length, 0);
@@ -165,22 +155,21 @@ export class SftLearner {
   }
 
   private toMicroBatches(examples: readonly TokenExample[]): readonly TokenBatch[] {
-    const { config } = this.model.causalLM;
-    const { sharePrefixes, microBatchTokens = defaultMicroBatchTokens(config) } = this.config;
+    const { config } = this.model.policy;
+    const { sharePrefixes, microBatchTokens = this.model.policy.microBatchTokens } = this.config;
     return packExamples(examples, { sharePrefixes, microBatchTokens, config });
   }
 
   /** Returns the graph for micro-batches with or without prefixes; the latter is shorter. */
-  private async graph(withPrefix: boolean): Promise<TrainingGraph> {
-    const { causalLM } = this.model;
+  private async graph(withPrefix: boolean): Promise<PolicyTrainer> {
     return getOrCreatePromise(this.graphs, withPrefix, async () =>
-      TrainingGraph.create(causalLM, crossEntropyLoss, { withPrefix }),
+      this.model.policy.createTrainer(crossEntropyLoss, { withPrefix }),
     );
   }
 
-  private async scorer(withPrefix: boolean): Promise<ScoringGraph> {
+  private async scorer(withPrefix: boolean): Promise<PolicyScorer> {
     return getOrCreatePromise(this.scorers, withPrefix, async () =>
-      ScoringGraph.create(this.model.causalLM, { withPrefix, withMaxLogProbs: true }),
+      this.model.policy.createScorer({ withPrefix, withMaxLogProbs: true }),
     );
   }
 }

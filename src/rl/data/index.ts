@@ -1,0 +1,3 @@
+export type { Demonstration, DemonstrationTurn } from "./read-demonstrations.js";
+export { type InvalidLine, readExamples } from "./read-examples.js";
+export type { SftExample } from "./sft-example.js";
