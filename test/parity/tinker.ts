@@ -64,7 +64,7 @@ export async function runTinkerParity(directory: string, report: ParityReport): 
     const folder = dirname(join(directory, name));
     const model = findModel(folder, directory);
     const label = `tinker ${relative(directory, folder) || "."}`;
-    if (model === undefined) report.skip(label, "there is no model/ beside it");
+    if (model === undefined) report.skip(label, "there is no model/ for it");
     else await compareFolder(label, folder, model, report);
   }
 }

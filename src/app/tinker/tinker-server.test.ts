@@ -241,7 +241,7 @@ describe("sampling over the Tinker API", () => {
     }
   });
 
-  it("keeps a snapshot while training goes on, and several in turn", async () => {
+  it("keeps a snapshot while training continues, and several in turn", async () => {
     const { session, trained } = await createModel();
     const greedy = { sampling_params: { max_tokens: 1, temperature: 0 }, prompt_logprobs: true, num_samples: 1 };
     const base = await client.post("create_sampling_session", {
