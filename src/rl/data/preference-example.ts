@@ -24,7 +24,7 @@ export interface UnpairedPreferenceExample extends CompletionExample {
   readonly label: boolean;
 }
 
-/** A tokenized pair; the loss tokens are those of the completions. */
+/** A tokenized pair; the loss is on the completions. */
 export interface TokenPair {
   readonly chosen: TokenExample;
   readonly rejected: TokenExample;

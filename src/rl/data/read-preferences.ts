@@ -221,7 +221,7 @@ function toForm<Parts extends { readonly prompt: TextOrMessages }>(
   if (prompts === "text" && isPlain && Object.values(parts).every((part) => typeof part === "string")) return parts;
   const entries = Object.entries(parts).map(([name, part]) => {
     const role = name === "prompt" ? "user" : "assistant";
-    const messages = typeof part === "string" ? [{ role, content: part }] : (part as readonly ChatMessage[]);
+    const messages = typeof part === "string" ? [{ role, content: part }] : part;
     return [name, name === "prompt" ? prependSystem(fields, messages) : messages];
   });
   return Object.fromEntries(entries) as Parts;

@@ -1,6 +1,4 @@
 export { evaluate, type EvaluateOptions, type EvalResult } from "./evaluate.js";
-export { DpoTrainer, type DpoTrainerOptions, type DpoTrainOptions } from "./dpo-trainer.js";
-export { KtoTrainer, type KtoTrainerOptions, type KtoTrainOptions } from "./kto-trainer.js";
 export {
   GrpoTrainer,
   RlooTrainer,

@@ -1,5 +1,5 @@
 import type { LanguageModel } from "../../generation/language-model.js";
-import { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
+import type { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
 import type { ExampleConfig } from "../algorithms/shared/example-settings.js";
 import type { ExampleLearner } from "../algorithms/shared/example-learner.js";
 import type { EncodedPreferences } from "../data/preference-example.js";

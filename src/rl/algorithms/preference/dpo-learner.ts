@@ -99,7 +99,7 @@ export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvalua
         chosenSum: float32(chosenSums),
         ...this.pairFeeds(batch, examples, reference),
       });
-      loss += outputs.loss.data[0] as number;
+      loss += outputs.loss.data[0];
     }
     const metrics = this.metrics(scores, loss, correct, examples);
     return Object.fromEntries(

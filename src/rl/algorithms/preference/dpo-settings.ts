@@ -5,7 +5,7 @@ import { exampleSettings } from "../shared/example-settings.js";
 const TRL = "TRL 1.16's DPOConfig";
 
 /** Losses of TRL's DPOTrainer that are sums over pairs. */
-export const DPO_LOSS_TYPES = [
+const DPO_LOSS_TYPES = [
   "sigmoid",
   "hinge",
   "ipo",

@@ -81,7 +81,7 @@ export class KtoLearner extends ExampleLearner<LabeledTokens, CompletionMetrics,
       const reference = await this.scoreReference(batch);
       const session = await this.lossSession.get();
       const feeds = { completion: float32(policy), ...this.completionFeeds(batch, examples, reference, kl) };
-      loss += (await session.run(feeds)).loss.data[0] as number;
+      loss += (await session.run(feeds)).loss.data[0];
       scores.push(...joinScores(batch, examples, policy, reference));
     }
     const metrics = this.metrics(scores, loss, kl);
