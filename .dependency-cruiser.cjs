@@ -6,8 +6,9 @@ const areas = {
   generation: ["core", "engine", "models"],
   envs: ["core"],
   "text-world": ["core", "envs"],
-  rl: ["core", "engine", "models", "generation", "envs"],
-  app: ["core", "engine", "models", "generation", "envs", "text-world", "rl"],
+  tinker: ["core", "engine", "models", "generation"],
+  rl: ["core", "engine", "models", "generation", "envs", "tinker"],
+  app: ["core", "engine", "models", "generation", "envs", "text-world", "tinker", "rl"],
 };
 
 /** Folders of an area in order: each may import those on its left only. */
@@ -24,8 +25,9 @@ const innerOrder = {
     ["reasoning", "baby-ai"],
     ["vector", "bridges"],
   ],
+  tinker: [["wire"]],
   app: [["tracking", "server", "judge"], ["gateway"], ["runs"], ["sweeps", "distributed"], ["dashboard"], ["cli"]],
-  rl: [["rollout"], ["tracking", "algorithms", "data"], ["agent"], ["train"]],
+  rl: [["rollout"], ["tracking", "algorithms", "data"], ["agent"], ["train"], ["preferences"]],
 };
 
 const notTests = "\\.test\\.ts$";
@@ -55,6 +57,19 @@ const orderRules = Object.entries(innerOrder).flatMap(([area, groups]) =>
   }),
 );
 
+/** Another area is imported by an index.ts; everything may import files of core. */
+const doorRules = Object.entries(areas).map(([area]) => ({
+  name: `doors-${area}`,
+  comment: "import src/AREA/index.ts or src/AREA/FOLDER/index.ts of another area, and add the name there",
+  severity: "error",
+  from: { path: `^src/${area}/`, pathNot: notTests },
+  to: {
+    path: "^src/[^/]+/",
+    pathNot: [`^src/(core|${area})/`, "^src/[^/]+/index\\.ts$", "^src/[^/]+/[^/]+/index\\.ts$"],
+    dynamic: false,
+  },
+}));
+
 module.exports = {
   forbidden: [
     {
@@ -66,6 +81,7 @@ module.exports = {
     },
     ...areaRules,
     ...orderRules,
+    ...doorRules,
     {
       name: "engines-only-in-runtime",
       severity: "error",

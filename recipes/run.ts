@@ -9,7 +9,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { findSpec } from "../src/envs/index.js";
+import { findSpec } from "../src/envs.js";
 import { LlamaGymError } from "../src/core/errors.js";
 import { TrainingReport } from "../src/app/cli/display/report-training.js";
 import { Reporter } from "../src/app/cli/reporter.js";

@@ -1,5 +1,73 @@
-export * from "./rl/agent/index.js";
-export * from "./rl/algorithms/index.js";
+export {
+  type ActionExtractorOptions,
+  actionExtractors,
+  Agent,
+  type AgentDemonstrationOptions,
+  type AgentGenerationOptions,
+  type AgentOptions,
+  type Demonstration,
+  type DemonstrationFile,
+  type DemonstrationTurn,
+  type EncodedDemonstrations,
+  exactChoice,
+  extractAction,
+  type ExtractedValue,
+  type Extraction,
+  ExtractionCounter,
+  type ExtractionFailure,
+  type ExtractionKind,
+  type Extractor,
+  firstMatch,
+  fromFunction,
+  jsonAction,
+  type JsonActionOptions,
+  mentionedChoice,
+  type MentionedChoiceOptions,
+  nearestChoice,
+  type NearestChoiceOptions,
+  numberedChoice,
+  type NumberedChoiceOptions,
+  type OnlineSftConfig,
+  type OnlineSftOptions,
+  randomAction,
+  readDemonstrations,
+  refine,
+  regexMatch,
+  ReplayBuffer,
+  type ReplayBufferOptions,
+  type ReplayBufferState,
+  type ReplayEpisode,
+  type ReplayTurn,
+  taggedAnswer,
+  type TaggedAnswerOptions,
+  type TerminateOptions,
+  TextAgent,
+  type TextAgentOptions,
+  type WarmStartCallbacks,
+} from "./rl/agent/index.js";
+export {
+  type Algorithm,
+  type AlgorithmDefinition,
+  type AlgorithmOptions,
+  type CustomAlgorithm,
+  defineAlgorithm,
+  grpo,
+  type GrpoConfig,
+  type GrpoOptions,
+  type Learner,
+  type LearnerState,
+  type LossNodes,
+  type Metrics,
+  ppo,
+  type PpoConfig,
+  type PpoOptions,
+  reinforce,
+  type ReinforceConfig,
+  type ReinforceOptions,
+  rloo,
+  type RlooConfig,
+  type RlooOptions,
+} from "./rl/algorithms/index.js";
 export * as settings from "./core/setting-builders.js";
 export type { Setting, Settings, SettingTable } from "./core/settings.js";
 export type { Trajectory, TrajectoryEnd, Turn } from "./rl/rollout/trajectory.js";
@@ -8,21 +76,112 @@ export { make, register } from "./envs/registry/make.js";
 export { openEnv } from "./envs/registry/open-env.js";
 import "./envs/bridges/register-openers.js";
 export { LlamaGymError, type ErrorCode } from "./core/errors.js";
-export * from "./rl/algorithms/sft/index.js";
+export {
+  type ChatExample,
+  type CompletionExample,
+  type InvalidLine,
+  readExamples,
+  type ReadExamples,
+  type ReadExamplesOptions,
+  type SftConfig,
+  type SftEvaluation,
+  type SftExample,
+  type SftMetrics,
+  type SftOptions,
+  type TokenExample,
+} from "./rl/algorithms/sft/index.js";
 export type { DatasetPrompt, PromptRow } from "./rl/data/prompt-dataset.js";
-export * from "./rl/train/index.js";
+export {
+  type EvalResult,
+  evaluate,
+  type EvaluateOptions,
+  GrpoTrainer,
+  type GrpoTrainerOptions,
+  type PromptTrainOptions,
+  type PromptTrainResult,
+  type RewardBatch,
+  type RewardFunction,
+  RlooTrainer,
+  type RlooTrainerOptions,
+  SftTrainer,
+  type SftTrainerOptions,
+  type SftTrainOptions,
+  type TrainCallbacks,
+  Trainer,
+  type TrainerOptions,
+  type TrainerState,
+  type TrainProgress,
+  type TrainResult,
+} from "./rl/train/index.js";
 export type { DownloadProgress } from "./models/files/index.js";
-export * from "./generation/index.js";
+export {
+  AutoModelForCausalLM,
+  AutoModelForCausalLMWithValueHead,
+  type BatchOptions,
+  type ChoiceResult,
+  type ChooseOptions,
+  type Completion,
+  type ContextOverflow,
+  type ContinuationScore,
+  type FinishReason,
+  type GenerationOptions,
+  getPeftModel,
+  type JsonSchema,
+  LanguageModel,
+  type LanguageModelOptions,
+  PeftModel,
+  type PretrainedOptions,
+  type PromptInput,
+  type ScoreOptions,
+  type TrainablePretrainedOptions,
+} from "./generation/index.js";
 export type { SamplingParams } from "./engine/runtime/kernels/sampling.js";
 export type { PeftOptions } from "./models/adapters/get-peft-model.js";
 export type { LoraConfig } from "./models/files/index.js";
-export * from "./models/registry/index.js";
+export {
+  countParameters,
+  estimateModelMemory,
+  findModel,
+  type MemoryUsage,
+  type ModelDefaults,
+  type ModelEntry,
+  modelFamily,
+  type RegisteredModel,
+  registeredModels,
+  registerModel,
+  type RegistryMatch,
+} from "./models/registry/index.js";
 export type { ExportDtype, ExportFormat, ExportOptions } from "./models/export/export-model.js";
 export type { SaveOptions } from "./models/save-model.js";
 export type { ValueHeadConfig } from "./engine/nn/value-head.js";
 export type { Device } from "./engine/runtime/device.js";
 export { RandomStream, type RandomState } from "./core/random/random-stream.js";
-export * from "./models/text/index.js";
+export {
+  type AssistantSpan,
+  AutoTokenizer,
+  type ChatMessage,
+  type ChatOptions,
+  ChatTemplate,
+  type ContentPart,
+  Conversation,
+  type ConversationOptions,
+  type ConversationState,
+  type DecodeOptions,
+  type EncodedChat,
+  type EncodeOptions,
+  type Offset,
+  type RenderedTemplate,
+  type RenderedText,
+  type RenderOptions,
+  RESERVED_VARIABLES,
+  sliceRendered,
+  type StreamDecoder,
+  supportsSystemRole,
+  type TemplateInput,
+  Tokenizer,
+  type TokenizerOptions,
+  type ToolDefinition,
+} from "./models/text/index.js";
 export { combineTrackers, type CombineTrackersOptions, type TrackerSource } from "./rl/tracking/combine-trackers.js";
 export { openJsonlTracker } from "./rl/tracking/jsonl/jsonl-tracker.js";
 export { readMetrics } from "./rl/tracking/jsonl/read-metrics.js";

@@ -1,8 +1,67 @@
 export { judge, type Judge, type JudgedConversation, type JudgeOptions } from "./app/judge/judge.js";
-export * from "./app/runs/index.js";
+export {
+  agentPolicy,
+  type EpisodePolicy,
+  expertPolicy,
+  type PolicyFactory,
+  randomPolicy,
+  recordDemonstrations,
+  type RecordDemonstrationsOptions,
+  type RecordedEpisode,
+  resolveTrainConfig,
+  resumeRun,
+  type Run,
+  type RunOptions,
+  startRun,
+  type TrainConfig,
+  type TrainOptions,
+} from "./app/runs/index.js";
 export { Caller, type CallerCompletion, type CallerGenerateOptions, type CallerOptions } from "./app/server/caller.js";
 export type { OutputFunction, OutputFunctions } from "./app/server/score-engine.js";
-export * from "./app/sweeps/index.js";
-export * from "./app/tracking/index.js";
+export {
+  type Dimension,
+  type Rung,
+  type RungResult,
+  runSweep,
+  type SearchRange,
+  type SearchSpace,
+  type SettingValue,
+  type SweepCallbacks,
+  type SweepConfig,
+  type SweepOptions,
+  type SweepPlan,
+  type SweepResult,
+  type SweepRun,
+  type Trial,
+  type TrialResult,
+  type TrialRun,
+  type TrialSettings,
+} from "./app/sweeps/index.js";
+export {
+  computeSeedBand,
+  type CurveReference,
+  type CurveSeries,
+  type Dot,
+  type DotChart,
+  type DotSeries,
+  isDrawable,
+  type LearningCurve,
+  LiveProgress,
+  type LiveProgressOptions,
+  MEAN_RETURN,
+  openWandbTracker,
+  type ProgressOutput,
+  type ProgressState,
+  readMetricCurve,
+  renderDotChart,
+  renderLearningCurve,
+  renderSparkline,
+  resolveWandbConfig,
+  type SeedCurve,
+  type WandbConfig,
+  type WandbMode,
+  type WandbOptions,
+  type WandbTrackerOptions,
+} from "./app/tracking/index.js";
 export { openRunTrackers, type RunTrackersOptions } from "./rl/tracking/open-run-trackers.js";
 export { openTensorBoardTracker, type TensorBoardOptions } from "./rl/tracking/tensorboard/tensorboard-tracker.js";

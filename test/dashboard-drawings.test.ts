@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseDrawing } from "../dashboard/src/parts/parse-drawing.js";
-import { make, type Env } from "../src/envs/index.js";
+import { make, type Env } from "../src/envs.js";
 
 /** Draws a state as the page does, from its rendering and its observation. */
 async function draw(env: Env, observation: unknown) {

@@ -107,7 +107,7 @@ describe("llamagym demos", () => {
 
   it.each(["NaN", "-Infinity", "[1, NaN]"])("writes no file with an info that is %s", async (value) => {
     const source = `
-      import { Discrete, Env } from ${JSON.stringify(new URL("../dist/envs/index.js", import.meta.url).href)};
+      import { Discrete, Env } from ${JSON.stringify(new URL("../dist/envs.js", import.meta.url).href)};
       export class Gauge extends Env {
         observationSpace = new Discrete(2);
         actionSpace = new Discrete(2);

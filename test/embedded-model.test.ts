@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { getChoices, make, registry, type Env } from "../src/envs/index.js";
+import { getChoices, make, registry, type Env } from "../src/envs.js";
 import { AutoModelForCausalLM, RandomStream, type LanguageModel } from "../src/index.js";
 
 const folder = fileURLToPath(new URL("../models/llamagym-1m", import.meta.url));

@@ -3,7 +3,7 @@ import { AgentEpisodePlayer } from "../src/app/cli/interactive/agent-episode-pla
 import { InteractiveEpisode } from "../src/app/cli/interactive/interactive-episode.js";
 import { PlaySession } from "../src/app/dashboard/play-session.js";
 import { randomPolicy, recordDemonstrations } from "../src/app/runs/record-demonstrations.js";
-import { Discrete, Env, type ResetResult, type StepResult } from "../src/envs/index.js";
+import { Discrete, Env, type ResetResult, type StepResult } from "../src/envs.js";
 import type { LanguageModel } from "../src/generation/index.js";
 import { TextAgent } from "../src/rl/agent/text-agent.js";
 import { evaluate } from "../src/rl/train/evaluate.js";

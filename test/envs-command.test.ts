@@ -2,7 +2,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterEach, describe, expect, it } from "vitest";
-import { openEnv, registry } from "../src/envs/index.js";
+import { openEnv, registry } from "../src/envs.js";
 import { type McpCall, OpenEnvClient } from "../src/envs/bridges/index.js";
 import "../src/text-world/index.js";
 import { COMMAND_PATH, runCommand, runInHost, startCommand } from "./support/command.js";

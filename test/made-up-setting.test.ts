@@ -13,7 +13,7 @@ import { makeTextAgent, readTextEnv } from "../src/app/runs/make-text-agent.js";
 import { resolveTrainConfig } from "../src/app/runs/run-settings.js";
 import type { SettingTable } from "../src/core/settings.js";
 import type * as Settings from "../src/core/settings.js";
-import { make } from "../src/envs/index.js";
+import { make } from "../src/envs.js";
 import { buildSettingsTables } from "./support/settings-table.js";
 import { TrainableModels } from "./support/trainable.js";
 

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(async () => rm(folder, { recursive: true }));
 
 const STUCK_ENV = `
-import { Discrete, Env } from ${JSON.stringify(new URL("../dist/envs/index.js", import.meta.url).href)};
+import { Discrete, Env } from ${JSON.stringify(new URL("../dist/envs.js", import.meta.url).href)};
 export class Stuck extends Env {
   observationSpace = new Discrete(2);
   actionSpace = new Discrete(2);

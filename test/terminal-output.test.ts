@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { InteractiveEpisode } from "../src/app/cli/interactive/interactive-episode.js";
 import { Reporter } from "../src/app/cli/reporter.js";
-import { Discrete, Env } from "../src/envs/index.js";
+import { Discrete, Env } from "../src/envs.js";
 import { serveEnv, type EnvServer } from "../src/envs/bridges/index.js";
 import { runCommand } from "./support/command.js";
 

@@ -1,6 +1,6 @@
 import { RandomStream } from "../../src/core/random/random-stream.js";
 import { sampleIndex } from "../../src/core/random/sample-index.js";
-import { make } from "../../src/envs/index.js";
+import { make } from "../../src/envs.js";
 import { generalizedAdvantages } from "../../src/rl/algorithms/shared/gae.js";
 import { whiten } from "../../src/rl/algorithms/shared/statistics.js";
 import { listActions } from "../../test/learning-worlds/world-env.js";

@@ -1,4 +1,4 @@
-import { make, type Env, type ResetResult, type StepResult } from "../../src/envs/index.js";
+import { make, type Env, type ResetResult, type StepResult } from "../../src/envs.js";
 import type { EnvsWork } from "../envs.js";
 import { serve, timeRuns } from "../serve.js";
 

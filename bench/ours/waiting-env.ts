@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { make, register } from "../../src/envs/index.js";
+import { make, register } from "../../src/envs.js";
 
 /** Registers Blackjack whose turns wait as long as LLAMAGYM_BENCH_WAIT_MS, as environments that call tools. */
 register({

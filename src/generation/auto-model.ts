@@ -1,12 +1,7 @@
-import { ignoreMissingFile } from "../models/files/file-errors.js";
-import {
-  getPeftModel as adapt,
-  makeTrainable,
-  replaceValueHead,
-  type PeftOptions,
-} from "../models/adapters/get-peft-model.js";
-import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/auto.js";
-import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
+import { ignoreMissingFile } from "../models/files/index.js";
+import { getPeftModel as adapt, makeTrainable, replaceValueHead, type PeftOptions } from "../models/adapters/index.js";
+import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/index.js";
+import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
 import { AutoTokenizer, type Tokenizer, type TokenizerOptions } from "../models/text/index.js";
 import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 
@@ -34,7 +29,7 @@ export const AutoModelForCausalLM = {
       const { revision: _, file: __, ...adapterOptions } = openOptions;
       const causalLM = adapter === undefined ? model : await openAdapter(model, adapter, adapterOptions);
       const resolvedTokenizer = tokenizer ?? (await loadTokenizer(adapterPath)) ?? (await loadTokenizer(path));
-      return new LanguageModel(causalLM, resolvedTokenizer, { maxNumSequences, name });
+      return LanguageModel.fromCausalLM(causalLM, resolvedTokenizer, { maxNumSequences, name });
     } catch (error) {
       await model.close();
       throw error;

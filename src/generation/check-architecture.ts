@@ -1,13 +1,16 @@
 import { LlamaGymError } from "../core/errors.js";
 import { RandomStream } from "../core/random/random-stream.js";
 import { compile, mul, neg, reduceSum } from "../engine/graph/index.js";
-import { getPeftModel } from "../models/adapters/get-peft-model.js";
-import { CausalLM } from "../models/causal-lm.js";
-import { vocabularyLogits } from "../models/graphs/policy-nodes.js";
-import { packSequences } from "../models/graphs/sequence-batch.js";
-import { sequenceGraph } from "../models/graphs/sequence-graph.js";
-import { ScoringGraph, TrainingGraph } from "../models/graphs/training-graph.js";
-import type { SelectedToken } from "../models/graphs/token-batch.js";
+import { getPeftModel } from "../models/adapters/index.js";
+import { CausalLM } from "../models/index.js";
+import {
+  vocabularyLogits,
+  packSequences,
+  sequenceGraph,
+  ScoringGraph,
+  TrainingGraph,
+  type SelectedToken,
+} from "../models/graphs/index.js";
 import { Sampler } from "./sampling/sampler.js";
 
 /** A small checkpoint of an architecture and its logits in Transformers. */

@@ -5,7 +5,7 @@ import type { Completion } from "./completion.js";
 import type { CompiledConstraint, TokenConstraint } from "./constraints/compiled-constraint.js";
 import { IncrementalDetokenizer } from "./incremental-detokenizer.js";
 import type { SampleRequest } from "./sampling/sample-request.js";
-import type { Sampler } from "./sampling/sampler.js";
+import type { TokenSampler } from "./policy-backend.js";
 
 export interface CompletionRequest extends Pick<
   SampleRequest,
@@ -42,7 +42,7 @@ const NO_TOKENS: ReadonlySet<number> = new Set();
 /** Samples completions and their texts, and scores continuations: the one path from prompts to text. */
 export class Completer {
   constructor(
-    private readonly sampler: Sampler,
+    private readonly sampler: TokenSampler,
     /** Undefined for a model without one; completions then have no text. */
     private readonly tokenizer: Tokenizer | undefined,
   ) {}

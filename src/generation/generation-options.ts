@@ -11,7 +11,7 @@ import {
   type OtherOptions,
   type Settings,
 } from "../core/settings.js";
-import type { SamplingParams } from "../engine/runtime/kernels/sampling.js";
+import type { SamplingParams } from "../engine/runtime/index.js";
 import type { ChatOptions } from "../models/text/index.js";
 import type { JsonSchema } from "./constraints/json-schema/keywords.js";
 

@@ -1,11 +1,8 @@
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
-import type { CausalLM } from "../models/causal-lm.js";
-import type { ExportOptions } from "../models/export/export-model.js";
-import { mergeAdapter } from "../models/adapters/merge-adapter.js";
-import { FrozenStates } from "../models/graphs/frozen-states.js";
+import type { CausalLM, SaveOptions } from "../models/index.js";
+import type { ExportOptions } from "../models/export/index.js";
+import { mergeAdapter } from "../models/adapters/index.js";
 import { addChecksums } from "../models/files/index.js";
-import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
-import { getOrCreatePromise } from "../core/promise-cache.js";
 import { RandomStream } from "../core/random/random-stream.js";
 import { runStepsWithPauses } from "../core/steps.js";
 import type { Tokenizer } from "../models/text/index.js";
@@ -13,6 +10,7 @@ import { Completer } from "./completer.js";
 import type { CompiledConstraint } from "./constraints/compiled-constraint.js";
 import type { PatternConstraint, PatternConstraintOptions } from "./constraints/pattern-constraint.js";
 import { ConstraintCompiler, type CompileOptions } from "./constraints/constraint-compiler.js";
+import { EnginePolicy } from "./engine-policy.js";
 import { readPattern, type OutputConstraint, type TextPattern } from "./constraints/output-constraint.js";
 import { resolveOptions, type GenerationOptions } from "./generation-options.js";
 import {
@@ -30,7 +28,7 @@ import type {
   Completion,
   ScoreOptions,
 } from "./completion.js";
-import { Sampler } from "./sampling/sampler.js";
+import type { PolicyBackend, TokenSampler } from "./policy-backend.js";
 import { TextStream } from "./text-stream.js";
 
 /** Maximum number of choices that `choose` scores; the embedded model takes a millisecond for each. */
@@ -49,24 +47,45 @@ export interface LanguageModelOptions {
  * are computed once, and keys and values are reused by later prompts until the parameters change.
  */
 export class LanguageModel {
-  private readonly samplers = new Map<boolean, Promise<Sampler>>();
   private readonly constraintCompiler: ConstraintCompiler;
   private closed = false;
 
   /** `AutoModelForCausalLM.fromPretrained` opens one from a path or hub id. */
   constructor(
-    /** Weights, parameters and runtime, for training. */
-    readonly causalLM: CausalLM,
+    /** What samples, scores and trains the model. */
+    readonly policy: PolicyBackend,
     private readonly textTokenizer: Tokenizer | undefined,
     private readonly options: LanguageModelOptions = {},
-    /** The states of frozen layers, which samplers and learners of this model share; undefined without frozen layers. */
-    readonly frozenStates = FrozenStates.create(causalLM),
   ) {
     this.constraintCompiler = new ConstraintCompiler({
       tokenizer: () => this.tokenizer,
-      vocabSize: causalLM.config.vocabSize,
+      vocabSize: policy.config.vocabSize,
       endTokens: () => this.endTokenIds,
     });
+  }
+
+  /** Creates a model that the engine in this process computes. */
+  static fromCausalLM(
+    causalLM: CausalLM,
+    tokenizer: Tokenizer | undefined,
+    options: LanguageModelOptions = {},
+  ): LanguageModel {
+    return new LanguageModel(new EnginePolicy(causalLM, options), tokenizer, options);
+  }
+
+  /** Weights, parameters and runtime. @throws INVALID_STATE for a model whose weights a service has. */
+  get causalLM(): CausalLM {
+    const { causalLM, name } = this.policy;
+    if (causalLM !== undefined) return causalLM;
+    throw new LlamaGymError(
+      "INVALID_STATE",
+      `The weights of ${name} are on a service, and this needs them in this process. Use a model that is opened here.`,
+    );
+  }
+
+  /** The states of frozen layers, which samplers and learners of this model share; undefined without frozen layers. */
+  get frozenStates() {
+    return this.policy.frozenStates;
   }
 
   /** @throws INVALID_STATE if the model was opened without tokenizer files. */
@@ -74,13 +93,13 @@ export class LanguageModel {
     if (this.textTokenizer !== undefined) return this.textTokenizer;
     throw new LlamaGymError(
       "INVALID_STATE",
-      `${this.causalLM.source.path} has no tokenizer.json, so prompts must be token ids. Pass fromPretrained a tokenizer to use text.`,
+      `${this.policy.name} has no tokenizer.json, so prompts must be token ids. Pass fromPretrained a tokenizer to use text.`,
     );
   }
 
   /** Path or hub id of the base model. */
   get name(): string {
-    return this.options.name ?? this.causalLM.source.path;
+    return this.options.name ?? this.policy.name;
   }
 
   get hasTokenizer(): boolean {
@@ -89,18 +108,17 @@ export class LanguageModel {
 
   /** The tokens that end a completion. */
   get endTokenIds(): readonly number[] {
-    return [...new Set([...this.causalLM.eosTokenIds, ...(this.textTokenizer?.eosTokenIds ?? [])])];
+    return [...new Set([...this.policy.eosTokenIds, ...(this.textTokenizer?.eosTokenIds ?? [])])];
   }
 
   /** Returns a model with the same tokenizer and options, for getPeftModel. */
   withCausalLM(causalLM: CausalLM): LanguageModel {
-    return new LanguageModel(causalLM, this.textTokenizer, this.options);
+    return LanguageModel.fromCausalLM(causalLM, this.textTokenizer, this.options);
   }
 
   /** Returns the same model with another tokenizer. */
   withTokenizer(tokenizer: Tokenizer): LanguageModel {
-    const { causalLM, options, frozenStates } = this;
-    return tokenizer === this.textTokenizer ? this : new LanguageModel(causalLM, tokenizer, options, frozenStates);
+    return tokenizer === this.textTokenizer ? this : new LanguageModel(this.policy, tokenizer, this.options);
   }
 
   /**
@@ -206,7 +224,7 @@ export class LanguageModel {
    * @throws FILE_WRITE_FAILED
    */
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
-    await saveModel(this.causalLM, folder, { baseModelName: this.options.name, ...options });
+    await this.policy.save(folder, { baseModelName: this.options.name, ...options });
     await addChecksums(folder, (await this.textTokenizer?.save(folder)) ?? []);
   }
 
@@ -222,7 +240,7 @@ export class LanguageModel {
 
   /** Loads the trained values that `savePretrained` wrote for a model of the same form. */
   async loadTrainedValues(folder: string): Promise<void> {
-    await loadTrainedValues(this.causalLM, folder);
+    await this.policy.loadTrainedValues(folder);
   }
 
   /** Returns the model with its adapter merged into its weights, in the same runtime. */
@@ -231,14 +249,9 @@ export class LanguageModel {
   }
 
   /** Returns the sampler behind all calls; with `adapter: false` that of the model without its adapter (the reference policy). */
-  async sampler({ adapter = true }: { adapter?: boolean } = {}): Promise<Sampler> {
+  async sampler(options: { adapter?: boolean } = {}): Promise<TokenSampler> {
     if (this.closed) throw new LlamaGymError("INVALID_STATE", "This model is closed.");
-    const usesAdapter = adapter || this.causalLM.adapter === undefined;
-    return getOrCreatePromise(this.samplers, usesAdapter, () => {
-      const options = { ...this.options, adapter: usesAdapter, frozenStates: this.frozenStates };
-      const other = this.samplers.get(!usesAdapter);
-      return other?.then((found) => found.withAdapter(options)) ?? Sampler.create(this.causalLM, options);
-    });
+    return this.policy.sampler(options);
   }
 
   /** Returns a completer over `sampler`. */
@@ -255,7 +268,7 @@ export class LanguageModel {
     try {
       return await work();
     } finally {
-      this.causalLM.clearCaches();
+      this.policy.clearCaches();
       if (stateCount !== undefined) this.frozenStates!.truncate(stateCount);
     }
   }
@@ -264,7 +277,7 @@ export class LanguageModel {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    await this.causalLM.close();
+    await this.policy.close();
   }
 
   private async complete(
@@ -273,12 +286,12 @@ export class LanguageModel {
     onText?: (piece: string) => void,
   ): Promise<Completion> {
     const { choices, contextOverflow, adapter, seed, signal } = options;
-    const { sampling, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
+    const { sampling, stop, ...length } = resolveOptions(options, this.policy.generationConfig);
     const tokenizer = stop.length > 0 ? this.tokenizer : this.textTokenizer;
     const prompt = await this.encodePrompt(input, options);
     const choiceConstraint =
       choices === undefined ? undefined : this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
-    const { maxPositions } = this.causalLM.config;
+    const { maxPositions } = this.policy.config;
     const requestedLength =
       choiceConstraint === undefined ? length : { maxNewTokens: choiceConstraint.maxLength, isLengthExplicit: true };
     const { tokens, maxNewTokens } = await runStepsWithPauses(
@@ -304,7 +317,7 @@ export class LanguageModel {
   }
 
   private encodePrompt(input: PromptInput, options: ScoreOptions): Promise<EncodedPrompt> {
-    const { vocabSize, maxPositions } = this.causalLM.config;
+    const { vocabSize, maxPositions } = this.policy.config;
     const bosTokenId = this.textTokenizer?.bosTokenId;
     const maxTokens = options.contextOverflow === "drop-oldest" ? undefined : maxPositions;
     const encoder = { vocabSize, tokenizer: () => this.tokenizer, bosTokenId };
@@ -317,7 +330,7 @@ export class LanguageModel {
     { adapter, contextOverflow }: ScoreOptions,
   ): Promise<(readonly number[])[]> {
     const maxNewTokens = continuations.reduce((max, { length }) => Math.max(max, length), 1);
-    const { maxPositions } = this.causalLM.config;
+    const { maxPositions } = this.policy.config;
     const { tokens } = await runStepsWithPauses(
       fitToContext(prompt, { contextOverflow, maxNewTokens, isLengthExplicit: true, maxPositions }),
     );

@@ -1,11 +1,14 @@
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import type { CompiledGraph, Node } from "../engine/graph/index.js";
-import type { DecoderConfig } from "../engine/nn/decoder-config.js";
-import { valueHead, type ValueHeadConfig } from "../engine/nn/value-head.js";
-import { resolveProviders, type Device } from "../engine/runtime/device.js";
-import { Runtime, type SessionOptions } from "../engine/runtime/runtime.js";
-import type { Session } from "../engine/runtime/session.js";
-import type { BufferView } from "../engine/runtime/buffer-view.js";
+import { type DecoderConfig, valueHead, type ValueHeadConfig } from "../engine/nn/index.js";
+import {
+  resolveProviders,
+  type Device,
+  Runtime,
+  type SessionOptions,
+  type Session,
+  type BufferView,
+} from "../engine/runtime/index.js";
 import { findLayer, HEAD_MODULE, linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
 import type { LoraConfig } from "./files/index.js";
 import { loraBName, type LoraModule } from "./adapters/lora-module.js";
@@ -168,6 +171,12 @@ export class CausalLM {
     return this.trainable?.parameters.has(name) === true
       ? this.trainable.parameters.read(name)
       : this.weights.read(name);
+  }
+
+  /** Reads the current values of a tensor in consecutive chunks of whole rows; a trainable one at once. */
+  async *readWeightChunks(name: string): AsyncGenerator<Float32Array> {
+    if (this.trainable?.parameters.has(name) === true) yield await this.trainable.parameters.read(name);
+    else yield* this.weights.readChunks(name);
   }
 
   /** Creates the parameter scope of a graph; see ModelParameterScope. */

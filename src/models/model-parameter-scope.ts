@@ -25,8 +25,8 @@ import {
   type Int8Weight,
   type Node,
 } from "../engine/graph/index.js";
-import type { DType } from "../engine/tensor/dtype.js";
-import type { ParameterScope } from "../engine/nn/parameter-scope.js";
+import type { DType } from "../engine/tensor/index.js";
+import type { ParameterScope } from "../engine/nn/index.js";
 import { loraAName, loraBName, type LoraModule } from "./adapters/lora-module.js";
 import { BLOCK_SIZE } from "./weights/quantize.js";
 

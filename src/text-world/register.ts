@@ -1,4 +1,4 @@
-import { register } from "../envs/registry/make.js";
+import { register } from "../envs/index.js";
 import { TextWorldEnv } from "./text-world-env.js";
 
 register({

@@ -1,12 +1,19 @@
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
-import { Env, type EnvMetadata, type RenderFrame, type RenderMode, type ResetOptions } from "../envs/env.js";
-import type { ResetResult, StepResult } from "../envs/env.js";
-import type { Info } from "../envs/info.js";
+import {
+  Env,
+  type EnvMetadata,
+  type RenderFrame,
+  type RenderMode,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+  type Info,
+  applyDefaults,
+  formatValue,
+  Text,
+  type TextInterface,
+} from "../envs/index.js";
 import type { JsonValue } from "../core/json.js";
-import { applyDefaults } from "../envs/env-options.js";
-import { formatValue } from "../envs/spaces/space.js";
-import { Text } from "../envs/spaces/text.js";
-import type { TextInterface } from "../envs/text-interface.js";
 import type { Game } from "./game.js";
 import { HOUSE_DEFAULTS, type HouseOptions, makeHouse } from "./house/make-house.js";
 import { HouseGame } from "./house/house-game.js";

@@ -1,5 +1,4 @@
-import type { Info } from "../envs/info.js";
-import type { TextInterface } from "../envs/text-interface.js";
+import type { Info, TextInterface } from "../envs/index.js";
 import type { InfoName } from "./text-game.js";
 
 const SYSTEM_PROMPT = `You are playing a text adventure. Each turn you read what happens and type one command. \

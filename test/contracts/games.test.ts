@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ConnectFour, KuhnPoker, Nim, Pig, TicTacToe } from "../../src/envs/index.js";
+import { ConnectFour, KuhnPoker, Nim, Pig, TicTacToe } from "../../src/envs.js";
 import { checkGame } from "../../src/testing.js";
 
 const games = [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../src/core/random/random-stream.js";
-import { make, openEnv, register } from "../../src/envs/index.js";
+import { make, openEnv, register } from "../../src/envs.js";
 import { readNewTextEnv } from "../../src/app/runs/make-text-agent.js";
 import { resolveWarmStart } from "../../src/app/runs/resolve-warm-start.js";
 import { RunEnv } from "../../src/app/runs/run-env.js";

@@ -9,7 +9,7 @@ import {
   type Space,
   type StepResult,
   type TextInterface,
-} from "../../src/envs/index.js";
+} from "../../src/envs.js";
 import type { World } from "./world.js";
 
 const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("");

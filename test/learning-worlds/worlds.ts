@@ -1,4 +1,4 @@
-import { register } from "../../src/envs/index.js";
+import { register } from "../../src/envs.js";
 import { hiddenWorlds } from "./hidden-worlds.js";
 import { manyStepWorlds } from "./many-step-worlds.js";
 import { oneStepWorlds } from "./one-step-worlds.js";

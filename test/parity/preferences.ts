@@ -7,10 +7,10 @@ import type { LanguageModel } from "../../src/generation/language-model.js";
 import { makeTrainable } from "../../src/models/adapters/get-peft-model.js";
 import { readJson, SafetensorsFile } from "../../src/models/files/index.js";
 import { AutoTokenizer, type Tokenizer } from "../../src/models/text/index.js";
-import { encodeLabeled, encodePairs } from "../../src/rl/data/preference-example.js";
-import { readPreferences, readUnpairedPreferences } from "../../src/rl/data/read-preferences.js";
-import { DpoTrainer } from "../../src/rl/train/dpo-trainer.js";
-import { KtoTrainer } from "../../src/rl/train/kto-trainer.js";
+import { encodeLabeled, encodePairs } from "../../src/rl/preferences/preference-example.js";
+import { readPreferences, readUnpairedPreferences } from "../../src/rl/preferences/read-preferences.js";
+import { DpoTrainer } from "../../src/rl/preferences/dpo-trainer.js";
+import { KtoTrainer } from "../../src/rl/preferences/kto-trainer.js";
 import { maxRelativeError, type ParityOptions, type ParityReport } from "./parity-report.js";
 
 const TOLERANCE = 1e-5;

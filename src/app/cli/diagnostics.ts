@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { system } from "#platform";
 import { resolveHubConfig, type HubConfig } from "../../models/files/index.js";
-import { listInstalledDevices, resolveProviders, getRuntimeVersion, type Device } from "../../engine/runtime/device.js";
+import { listInstalledDevices, resolveProviders, getRuntimeVersion, type Device } from "../../engine/runtime/index.js";
 import { formatBytes } from "../../core/format.js";
 
 /** A property of this machine: good, worth a note, missing for some uses, or broken for all. */

@@ -1,4 +1,4 @@
-import type { ExactEvaluation, ExactEvaluations } from "../../rl/train/evaluate-exact.js";
+import type { ExactEvaluation, ExactEvaluations } from "../../rl/train/index.js";
 import { formatTable } from "./display/format-table.js";
 
 /** Formats exact values of a policy in a game as tables: as it samples, and greedy. */

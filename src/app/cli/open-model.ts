@@ -1,8 +1,7 @@
-import { AutoModelForCausalLM } from "../../generation/auto-model.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import { AutoModelForCausalLM, type LanguageModel } from "../../generation/index.js";
 import type { modelOptions } from "./options/generation-options.js";
 import type { GivenSettings } from "../../core/settings.js";
-import { parseQuantizeBits } from "../../models/model-settings.js";
+import { parseQuantizeBits } from "../../models/index.js";
 import { reportDownloads } from "./display/report-downloads.js";
 import type { Reporter } from "./reporter.js";
 

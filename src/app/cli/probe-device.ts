@@ -1,7 +1,6 @@
 import { add, compile, input } from "../../engine/graph/index.js";
-import type { Device } from "../../engine/runtime/device.js";
-import { Runtime } from "../../engine/runtime/runtime.js";
-import { tensor } from "../../engine/tensor/tensor.js";
+import { type Device, Runtime } from "../../engine/runtime/index.js";
+import { tensor } from "../../engine/tensor/index.js";
 
 /**
  * Adds two tensors on a device and returns "ok" or the failure. Runs in its own process, because graphics drivers write to

@@ -1,4 +1,4 @@
-import { computeBlackjackReturn } from "../../envs/solvers/blackjack-solver.js";
+import { computeBlackjackReturn } from "../../envs/index.js";
 import { listReferences } from "../runs/run-curve.js";
 import type { RunEnv } from "../runs/run-env.js";
 import { formatTable } from "./display/format-table.js";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { boolean } from "../../core/settings.js";
-import type { TrainResult } from "../../rl/train/train-loop.js";
+import type { TrainResult } from "../../rl/train/index.js";
 import type { RunCommand } from "../runs/find-run-command.js";
 import type { RunHooks } from "../runs/open-run.js";
 import { formatCommandLine, quoteArg } from "./command-line.js";

@@ -1,6 +1,6 @@
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
 import { findNearestName } from "../../core/suggest.js";
-import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
+import { EMBEDDED_MODEL } from "../../models/index.js";
 import { registeredModels } from "../../models/registry/index.js";
 
 const NOT_FOUND_CODES: readonly ErrorCode[] = ["FILE_NOT_FOUND", "HUB_NOT_FOUND", "HUB_UNREACHABLE", "HUB_OFFLINE"];

@@ -1,8 +1,15 @@
 /** Recorded and played episodes, as JSON between the dashboard's server and page. */
 
-import type { EpisodeDetail, EpisodeRow, TurnDetail, Vocabulary } from "../../rl/tracking/rollouts/rollout-record.js";
+import type { EpisodeDetail, EpisodeRow, TurnDetail, Vocabulary } from "../../rl/tracking/index.js";
 
-export type * from "../../rl/tracking/rollouts/rollout-record.js";
+export type {
+  EpisodeDetail,
+  EpisodeRow,
+  RecordedAlternative,
+  RecordedEnd,
+  TurnDetail,
+  Vocabulary,
+} from "../../rl/tracking/index.js";
 
 /** `GET /api/runs/:run/episodes?before=ID&after=ID&limit=100&step=`: newest first. */
 export interface EpisodeList {

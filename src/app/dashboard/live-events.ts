@@ -1,12 +1,10 @@
-import { parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
+import { parseRecord, ROLLOUTS_FILE, METRICS_FILE } from "../../rl/tracking/index.js";
 import type { LiveEvent, RunRow } from "./api.js";
 import { parseEpisodeRows } from "./rollout-store.js";
-import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
 import { JOB_LOG_FILE } from "../distributed/job-log-line.js";
 import { parseLogLine, toLogEntry } from "./read-log.js";
 import { LOG_FILE } from "../runs/run-log-line.js";
 import { readLastLines, readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
-import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 import type { RunRows } from "./run-rows.js";
 
 /** Records of one event; after a longer pause the page loads the series again. */

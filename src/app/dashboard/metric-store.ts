@@ -1,4 +1,4 @@
-import { METRICS_FILE, parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
+import { METRICS_FILE, parseRecord } from "../../rl/tracking/index.js";
 import type { MetricSeries, Phases, SeriesResponse, XAxis } from "./api.js";
 import { readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
 import { yieldToEventLoop } from "#platform";

@@ -1,12 +1,11 @@
-import type { LanguageModel } from "../../generation/language-model.js";
+import { type LanguageModel, AutoModelForCausalLM } from "../../generation/index.js";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import { selectSettings } from "../../core/settings.js";
-import { baseModelSettings } from "../../models/model-settings.js";
+import { baseModelSettings } from "../../models/index.js";
 import { envSettings, RunEnv } from "../runs/run-env.js";
-import type { TextAgent } from "../../rl/agent/text-agent.js";
+import type { TextAgent } from "../../rl/agent/index.js";
 import { EnvSupply } from "../runs/env-supply.js";
 import { makeTextAgent, readTextEnv } from "../runs/make-text-agent.js";
 import { findNamedFile, isModelPath } from "../runs/find-named-file.js";

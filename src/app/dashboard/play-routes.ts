@@ -3,10 +3,8 @@ import { streamText } from "hono/streaming";
 import { z } from "zod";
 import { LlamaGymError } from "../../core/errors.js";
 import { stream } from "../../core/random/streams.js";
-import { CompletionSampler } from "../../rl/rollout/completion-sampler.js";
-import { EnvSlot } from "../../rl/rollout/env-slot.js";
-import type { Trajectory } from "../../rl/rollout/trajectory.js";
-import { recordRollout } from "../../rl/train/record-rollout.js";
+import { CompletionSampler, EnvSlot, type Trajectory } from "../../rl/rollout/index.js";
+import { recordRollout } from "../../rl/train/index.js";
 import type {
   PlayChatRequest,
   CompareRequest,
@@ -16,7 +14,7 @@ import type {
   PlayRequest,
   PlayStepRequest,
 } from "./api.js";
-import { generationSettings } from "../../generation/generation-options.js";
+import { generationSettings } from "../../generation/index.js";
 import { settingField } from "../server/setting-field.js";
 import { parseBody } from "./parse-body.js";
 import { PlayModels } from "./play-models.js";

@@ -3,11 +3,8 @@ import type { RandomStream } from "../../core/random/random-stream.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { printWarning } from "../../core/terminal-text.js";
 import { getChoices } from "../../envs/index.js";
-import { CompletionSampler } from "../../rl/rollout/completion-sampler.js";
-import type { Episode } from "../../rl/rollout/episode.js";
-import { EpisodeRunner } from "../../rl/rollout/episode-runner.js";
-import { closeEnvs, openEnvs } from "../../rl/rollout/open-envs.js";
-import { addReturnsToGo, describeTokens, toTurnDetail } from "../../rl/train/record-rollout.js";
+import { CompletionSampler, type Episode, EpisodeRunner, closeEnvs, openEnvs } from "../../rl/rollout/index.js";
+import { addReturnsToGo, describeTokens, toTurnDetail } from "../../rl/train/index.js";
 import type { PlayChatRequest, PlayState, PlayStepRequest, TurnDetail } from "./api.js";
 import type { PlayAgent } from "./play-models.js";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { isJsonObject } from "../../core/json.js";
-import { decodeChunk, parseRolloutLine, ROLLOUTS_FILE, type RolloutRecord } from "../../rl/tracking/rollouts/chunk.js";
+import { decodeChunk, parseRolloutLine, ROLLOUTS_FILE, type RolloutRecord } from "../../rl/tracking/index.js";
 import type {
   RecordedAlternative,
   EpisodeDetail,

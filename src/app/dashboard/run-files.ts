@@ -3,8 +3,7 @@ import { open, readdir, realpath, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join, relative, isAbsolute } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
 import { isJsonObject, parseBoundedJson } from "../../core/json.js";
-import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
-import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
+import { METRICS_FILE, ROLLOUTS_FILE } from "../../rl/tracking/index.js";
 
 /** Bytes of a JSON file that the dashboard reads: config.json and its like have a few kB, results of a large sweep a few MB. */
 const MAX_JSON_BYTES = 16 * 2 ** 20;

@@ -5,15 +5,13 @@ import { join } from "node:path";
 import { system } from "#platform";
 import { z } from "zod";
 import { errorMessage } from "../../core/errors.js";
-import { parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
+import { parseRecord, ROLLOUTS_FILE, METRICS_FILE } from "../../rl/tracking/index.js";
 import { JOB_LOG_FILE } from "../distributed/job-log-line.js";
 import { LOG_FILE, type RunLogLine } from "../runs/run-log-line.js";
-import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
 import type { RunRow, RunState } from "./api.js";
 import { NO_NOTES, NOTES_FILE, readNotes } from "./notes.js";
 import { parseLogLine } from "./read-log.js";
 import { readLastLines, type RunsFolder } from "./run-files.js";
-import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 
 /** Runs that are listed; more than a page can show. */
 const MAX_RUNS = 5_000;

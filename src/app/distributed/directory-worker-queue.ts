@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { removeAbandonedFiles } from "../../models/files/temporary-path.js";
+import { removeAbandonedFiles } from "../../models/files/index.js";
 import {
   FileObserver,
   LOST,

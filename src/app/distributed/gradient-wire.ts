@@ -2,11 +2,10 @@ import { z } from "zod";
 import { isAllFinite } from "../../core/finite.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { parseBoundedJson } from "../../core/json.js";
-import { tensor, type Tensor } from "../../engine/tensor/tensor.js";
-import { TEMPERATURE_LIMITS } from "../../generation/generation-options.js";
-import type { SelectedToken, TokenBatch } from "../../models/graphs/token-batch.js";
-import type { GradientLimits } from "../../rl/algorithms/update/gradient-transport.js";
-import { GRAPH_KINDS, type GradientJob, type GradientResult } from "../../rl/algorithms/update/micro-batch-graphs.js";
+import { tensor, type Tensor } from "../../engine/tensor/index.js";
+import { TEMPERATURE_LIMITS } from "../../generation/index.js";
+import type { SelectedToken, TokenBatch } from "../../models/graphs/index.js";
+import { type GradientLimits, GRAPH_KINDS, type GradientJob, type GradientResult } from "../../rl/algorithms/index.js";
 import { bytesOf, compress, decompress, fromBase64, sha256 } from "./encoding.js";
 
 /** None, but a checksum: gradients shrink by 7 %, which takes longer than sending the rest (docs/decisions/workers.md). */

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LlamaGymError, errorMessage, type ErrorCode } from "../../core/errors.js";
-import type { GradientLimits, GradientTransport } from "../../rl/algorithms/update/gradient-transport.js";
-import type { GradientJob, GradientResult } from "../../rl/algorithms/update/micro-batch-graphs.js";
-import type { RolloutJob, RolloutJobResult, RolloutTransport, TrainedWeights } from "../../rl/rollout/rollout-job.js";
+import type { GradientLimits, GradientTransport, GradientJob, GradientResult } from "../../rl/algorithms/index.js";
+import type { RolloutJob, RolloutJobResult, RolloutTransport, TrainedWeights } from "../../rl/rollout/index.js";
 import type { JobLog } from "./job-log.js";
 import { bytesOf, sha256 } from "./encoding.js";
 import { decodeGradients, describeGradientJob } from "./gradient-wire.js";

@@ -1,19 +1,18 @@
 import { z } from "zod";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectScope, selectSettings } from "../../core/settings.js";
-import { openTrainable } from "../../generation/auto-model.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import { openTrainable, type LanguageModel, type PolicyBackend } from "../../generation/index.js";
+import { type CausalLM, baseModelSettings, parseQuantizeBits } from "../../models/index.js";
 import { findNamedFile, isModelPath } from "../runs/find-named-file.js";
-import { baseModelSettings, parseQuantizeBits } from "../../models/model-settings.js";
-import { ALGORITHM_NAMES, type AlgorithmName } from "../../rl/algorithms/algorithms.js";
 import {
+  ALGORITHM_NAMES,
+  type AlgorithmName,
   MicroBatchGraphs,
   type GradientJob,
   type GradientResult,
-} from "../../rl/algorithms/update/micro-batch-graphs.js";
-import { JobRunner } from "../../rl/rollout/rollout-job.js";
-import { GamePlayers } from "../../rl/train/self-play.js";
+} from "../../rl/algorithms/index.js";
+import { JobRunner } from "../../rl/rollout/index.js";
+import { GamePlayers } from "../../rl/train/index.js";
 import { configureAlgorithm } from "../runs/algorithm-settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
 import { EnvSupply } from "../runs/env-supply.js";
@@ -127,7 +126,7 @@ export async function openSetup(
       settings,
       onWarning,
     });
-    const graphs = setup.algorithm === null ? undefined : openGradientGraphs(opened.causalLM, setup.algorithm);
+    const graphs = setup.algorithm === null ? undefined : openGradientGraphs(opened.policy, setup.algorithm);
     return {
       model: opened,
       runner,
@@ -173,10 +172,10 @@ function describeAlgorithm(config: TrainConfig): RunSetup["algorithm"] {
 }
 
 /** @throws INVALID_ARGUMENT for invalid settings. */
-function openGradientGraphs(model: CausalLM, settings: NonNullable<RunSetup["algorithm"]>): MicroBatchGraphs {
+function openGradientGraphs(policy: PolicyBackend, settings: NonNullable<RunSetup["algorithm"]>): MicroBatchGraphs {
   const { algorithm } = configureAlgorithm(settings);
   // Kept states of frozen layers would depend on the jobs before.
-  return new MicroBatchGraphs(model, algorithm.microBatchLoss!);
+  return new MicroBatchGraphs(policy, algorithm.microBatchLoss!);
 }
 
 function parseSetup(text: string): RunSetup {

@@ -11,7 +11,7 @@ import {
   useTransports,
   waitFor,
 } from "../../../test/support/transports.js";
-import { make, register } from "../../envs/index.js";
+import { make, register } from "../../envs.js";
 import { openTransport, openWorkerQueue, type WorkersAddress } from "./open-transport.js";
 import { runWorker } from "./rollout-worker.js";
 import { encodeMessage } from "./wire.js";

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { CausalLM } from "../../models/index.js";
 import { sha256 } from "./encoding.js";
 
 /** Versions of the weights that a worker keeps: the current and the next one, and past opponents. */

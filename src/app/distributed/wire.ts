@@ -1,11 +1,15 @@
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
-import { isReward, MAX_RETURN, REWARD_RULE } from "../../envs/reward-limit.js";
+import { isReward, MAX_RETURN, REWARD_RULE } from "../../envs/index.js";
 import { parseBoundedJson } from "../../core/json.js";
-import type { EpisodeSpec } from "../../rl/rollout/rollout-slot.js";
-import { GAME_OPPONENTS, type Turn } from "../../rl/rollout/trajectory.js";
-import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
-import type { GradientJob } from "../../rl/algorithms/update/micro-batch-graphs.js";
+import {
+  type EpisodeSpec,
+  GAME_OPPONENTS,
+  type Turn,
+  type RolloutJob,
+  type RolloutJobResult,
+} from "../../rl/rollout/index.js";
+import type { GradientJob } from "../../rl/algorithms/index.js";
 import { bytesOf, compress, decompress, fromBase64 } from "./encoding.js";
 import { gradientJobSchema } from "./gradient-wire.js";
 

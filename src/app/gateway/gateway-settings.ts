@@ -1,7 +1,7 @@
 import { defineSettings, integer, number } from "../../core/settings.js";
-import { policySamplingSettings } from "../../generation/generation-options.js";
-import { microBatchTokens } from "../../models/model-settings.js";
-import { loopSettings, recordingSettings, trainerSettings } from "../../rl/train/trainer-settings.js";
+import { policySamplingSettings } from "../../generation/index.js";
+import { microBatchTokens } from "../../models/index.js";
+import { loopSettings, recordingSettings, trainerSettings } from "../../rl/train/index.js";
 
 const { episodes, turns, seed, entropyFloor } = trainerSettings;
 

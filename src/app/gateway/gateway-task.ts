@@ -1,13 +1,19 @@
-import type { LanguageModel } from "../../generation/language-model.js";
-import { checkSavedState } from "../../rl/algorithms/check-saved-state.js";
-import type { Learner, Metrics } from "../../rl/algorithms/learner.js";
-import type { Trajectory } from "../../rl/rollout/trajectory.js";
+import type { LanguageModel } from "../../generation/index.js";
+import { checkSavedState, type Learner, type Metrics } from "../../rl/algorithms/index.js";
+import type { Trajectory } from "../../rl/rollout/index.js";
 import type { CompletionRow } from "../../rl/tracking/index.js";
-import { collectGroups } from "../../rl/train/collect-groups.js";
-import { LearnerTask } from "../../rl/train/learner-task.js";
-import { recordedGroups, SAMPLED_ENV_SLOTS, type RolloutMode } from "../../rl/train/record-rollout.js";
-import { countRollout, describeRollout, sampleCompletionRows } from "../../rl/train/rollout-metrics.js";
-import type { RolloutCounts, TrainerState } from "../../rl/train/train-task.js";
+import {
+  collectGroups,
+  LearnerTask,
+  recordedGroups,
+  SAMPLED_ENV_SLOTS,
+  type RolloutMode,
+  countRollout,
+  describeRollout,
+  sampleCompletionRows,
+  type RolloutCounts,
+  type TrainerState,
+} from "../../rl/train/index.js";
 import type { SessionRecord } from "./session.js";
 import type { SessionRollout, SessionSource } from "./session-source.js";
 import type { SessionStore } from "./session-store.js";

@@ -10,18 +10,24 @@ import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
 import { LruCache, sizeByKey } from "../../core/lru-cache.js";
-import { CompletionCache } from "../../generation/sampling/completion-cache.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import { algorithms, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
-import { createLearner } from "../../rl/algorithms/create-learner.js";
-import type { Learner } from "../../rl/algorithms/learner.js";
-import { checkNoCheckpoints, findLatestCheckpoint, restoreLatestCheckpoint } from "../../rl/train/checkpoints.js";
-import { runTrainLoop, type TrainProgress, type TrainResult } from "../../rl/train/train-loop.js";
-import { computeMeanAndError, type EvalResult } from "../../rl/train/evaluate.js";
-import { INITIAL_STATE, type ResumedRun } from "../../rl/train/train-task.js";
-import { progressFraction, type TrainCallbacks } from "../../rl/train/trainer.js";
-import type { loopSettings } from "../../rl/train/trainer-settings.js";
-import { TrainingMonitor } from "../../rl/train/training-monitor.js";
+import { CompletionCache, type LanguageModel } from "../../generation/index.js";
+import { algorithms, type AlgorithmOptions, createLearner, type Learner } from "../../rl/algorithms/index.js";
+import {
+  checkNoCheckpoints,
+  findLatestCheckpoint,
+  restoreLatestCheckpoint,
+  runTrainLoop,
+  type TrainProgress,
+  type TrainResult,
+  computeMeanAndError,
+  type EvalResult,
+  INITIAL_STATE,
+  type ResumedRun,
+  progressFraction,
+  type TrainCallbacks,
+  type loopSettings,
+  TrainingMonitor,
+} from "../../rl/train/index.js";
 import type { JudgedConversation } from "../judge/judge.js";
 import { startHttpServer, type HttpServerOptions, type RunningServer } from "../server/http-server.js";
 import { ModelChatEngine } from "../server/model-chat-engine.js";

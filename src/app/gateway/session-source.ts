@@ -1,7 +1,6 @@
-import type { EpisodeSpec } from "../../rl/rollout/rollout-slot.js";
+import type { EpisodeSpec, CollectOptions, Rollout } from "../../rl/rollout/index.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import type { CollectOptions, Rollout } from "../../rl/rollout/rollout-collector.js";
 import type { GatewaySession, SessionRecord } from "./session.js";
 import type { SessionStore } from "./session-store.js";
 

@@ -1,8 +1,8 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { runStepsWithPauses } from "../../core/steps.js";
 import { sliceRendered, type ChatMessage, type ContentPart, type RenderedText } from "../../models/text/index.js";
-import type { Turn } from "../../rl/rollout/trajectory.js";
-import { describePrompt } from "../../rl/train/record-rollout.js";
+import type { Turn } from "../../rl/rollout/index.js";
+import { describePrompt } from "../../rl/train/index.js";
 import type { ChatChoice, ChatRequest, ChatResult } from "../server/chat-engine.js";
 import type { ModelChatEngine } from "../server/model-chat-engine.js";
 

@@ -1,14 +1,13 @@
 import { getOrCreatePromise } from "../../core/promise-cache.js";
-import type { CompletionCache } from "../../generation/sampling/completion-cache.js";
+import { type CompletionCache, UNFILTERED_SAMPLING } from "../../generation/index.js";
 import type { LruCache } from "../../core/lru-cache.js";
-import { UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
-import { isReward, REWARD_RULE } from "../../envs/reward-limit.js";
+import { isReward, REWARD_RULE } from "../../envs/index.js";
 import type { ChatMessage } from "../../models/text/index.js";
-import type { EpisodeSummary, Trajectory } from "../../rl/rollout/trajectory.js";
-import { describePrompt } from "../../rl/train/record-rollout.js";
+import type { EpisodeSummary, Trajectory } from "../../rl/rollout/index.js";
+import { describePrompt } from "../../rl/train/index.js";
 import type { JudgedConversation } from "../judge/judge.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult } from "../server/chat-engine.js";
 import type { ModelChatEngine } from "../server/model-chat-engine.js";
@@ -114,7 +113,7 @@ export class GatewaySession implements ChatEngine {
     this.pending++;
     try {
       return await gate.run(async () => {
-        cache.keepVersion(engine.model.causalLM.cacheVersion);
+        cache.keepVersion(engine.model.policy.cacheVersion);
         const promptTokens = await this.tree.promptTokens(request);
         const completion: ChatRequest = {
           ...request,

@@ -127,7 +127,7 @@ describe.each([
     expect([turns.length, segments, updatesAtTurns]).toEqual([3, 1, [3, 3, 3]]);
     for (const [i, { prompt, tokens }] of turns.slice(0, -1).entries())
       expect(turns[i + 1].prompt.slice(0, prompt.length + tokens.length)).toEqual([...prompt, ...tokens]);
-    const scorer = new LogProbScorer(model.causalLM, { microBatchTokens: 2048 });
+    const scorer = new LogProbScorer(model.policy, { microBatchTokens: 2048 });
     const { logProbs } = await scorer.score(turns, { temperature: 1.2 });
     await scorer.release();
     const ratios = turns.flatMap((turn, t) =>

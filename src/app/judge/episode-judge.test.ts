@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { listen } from "../../../test/support/http-server.js";
-import { make } from "../../envs/index.js";
+import { make } from "../../envs.js";
 import { startGatewayRun } from "../runs/gateway-run.js";
 import { startRun } from "../runs/run.js";
 import { EpisodeJudge } from "./episode-judge.js";

@@ -1,6 +1,5 @@
 import { LazyPromise } from "../../core/promise-cache.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import { type LanguageModel, AutoModelForCausalLM } from "../../generation/index.js";
 import { judge, type Judge, type JudgedConversation } from "./judge.js";
 import { checkJudge, type JudgeConfig } from "./judge-settings.js";
 

@@ -4,9 +4,9 @@ import { appendFile, readFile } from "node:fs/promises";
 import { z } from "zod";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { sleep } from "../../core/sleep.js";
-import { isReward, MAX_REWARD } from "../../envs/reward-limit.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { RewardBatch, RewardFunction } from "../../rl/train/prompts/reward-scorer.js";
+import { isReward, MAX_REWARD } from "../../envs/index.js";
+import type { LanguageModel } from "../../generation/index.js";
+import type { RewardBatch, RewardFunction } from "../../rl/train/index.js";
 
 /** Options of `judge`. */
 export interface JudgeOptions {
@@ -115,7 +115,7 @@ export function judge(options: JudgeOptions): Judge {
       { role: "system", content: system },
       { role: "user", content: `The conversation to judge:\n${JSON.stringify(shown)}` },
     ];
-    const version = typeof options.model === "string" ? options.model : options.model.causalLM.parametersVersion;
+    const version = typeof options.model === "string" ? options.model : options.model.policy.parametersVersion;
     const key = createHash("sha256")
       .update(JSON.stringify([options.baseURL, version, min, max, prompt]))
       .digest("hex");

@@ -1,5 +1,10 @@
-import type { Env, ResetOptions, ResetResult, StepResult } from "../../envs/env.js";
-import { PassThroughWrapper } from "../../envs/wrapper.js";
+import {
+  type Env,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+  PassThroughWrapper,
+} from "../../envs/index.js";
 import type { JsonValue } from "../../core/json.js";
 import type { EpisodeJudge } from "./episode-judge.js";
 

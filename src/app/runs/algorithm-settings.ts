@@ -1,9 +1,4 @@
-import {
-  ALGORITHM_NAMES,
-  algorithms,
-  type AlgorithmName,
-  type AlgorithmOptions,
-} from "../../rl/algorithms/algorithms.js";
+import { ALGORITHM_NAMES, algorithms, type AlgorithmName, type AlgorithmOptions } from "../../rl/algorithms/index.js";
 import { invalidArgument } from "../../core/errors.js";
 import { findAlgorithm } from "./load-algorithm.js";
 import type { Setting, SettingTable, Settings } from "../../core/settings.js";

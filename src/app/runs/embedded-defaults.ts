@@ -1,5 +1,5 @@
-import type { AlgorithmName } from "../../rl/algorithms/algorithms.js";
-import { trainerSettings } from "../../rl/train/trainer-settings.js";
+import type { AlgorithmName } from "../../rl/algorithms/index.js";
+import { trainerSettings } from "../../rl/train/index.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
 /** Turns of a run without a given length: a minute or a few. */
@@ -59,6 +59,7 @@ export const getEmbeddedPpoDefaults = ({
     adaptiveKl: false,
     advantageLevel: "turn",
     rewardScaling: true,
+    minAdvantageStd: 0.03,
     vfCoef: 0.5,
     ...decayingEntropyBonus(0.3, isListed),
   }) as const satisfies AlgorithmSettings;

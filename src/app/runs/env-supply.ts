@@ -1,4 +1,4 @@
-import type { Env } from "../../envs/env.js";
+import type { Env } from "../../envs/index.js";
 import type { RunEnv } from "./run-env.js";
 
 /** Opens the environments of a run. The first one is opened to read its text interface and is handed out first. */

@@ -2,10 +2,9 @@ import { readFile } from "node:fs/promises";
 import { freemem } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../models/files/index.js";
-import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
+import { EMBEDDED_MODEL, parseQuantizeBits } from "../../models/index.js";
 import { parseModelConfig } from "../../models/architectures/index.js";
 import { estimateModelMemory, findModel, type MemoryUsage } from "../../models/registry/index.js";
-import { parseQuantizeBits } from "../../models/model-settings.js";
 import type { TrainConfig } from "./run-settings.js";
 
 /** The memory that a run needs and the available memory, in bytes. */

@@ -1,6 +1,6 @@
 import { choice, defineSettings, integer, number, text } from "../../core/settings.js";
-import { modelSettings, tuningSettings } from "../../models/model-settings.js";
-import { loopSettings } from "../../rl/train/trainer-settings.js";
+import { modelSettings, tuningSettings } from "../../models/index.js";
+import { loopSettings } from "../../rl/train/index.js";
 import { trackingSettings } from "./tracking-settings.js";
 
 /** Settings of runs on files of examples, without those of the training itself. */

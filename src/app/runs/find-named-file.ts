@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { findSpec } from "../../envs/index.js";
-import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
+import { EMBEDDED_MODEL } from "../../models/index.js";
 
 /** A setting of an environment that names, or may name, a file, module or command. */
 export interface NamedFile {

@@ -1,11 +1,9 @@
-import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
+import { METRICS_FILE, readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { formatNumber } from "../../core/format.js";
 import { escapeControls } from "../../core/terminal-text.js";
-import { formatAdapterReadme } from "../../models/adapter-readme.js";
-import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
-import type { ExportFormat } from "../../models/export/export-model.js";
-import { readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
+import { formatAdapterReadme, EMBEDDED_MODEL } from "../../models/index.js";
+import type { ExportFormat } from "../../models/export/index.js";
 import { listReferences } from "./run-curve.js";
 import { findRunEnv } from "./run-env.js";
 import { findRun } from "./run-folder.js";

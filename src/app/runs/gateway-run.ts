@@ -1,5 +1,5 @@
 import { filterSettings, selectScope, selectSettings, type SettingTable } from "../../core/settings.js";
-import type { TrainCallbacks } from "../../rl/train/trainer.js";
+import type { TrainCallbacks } from "../../rl/train/index.js";
 import { gatewaySettings } from "../gateway/gateway-settings.js";
 import { GatewayTrainer, type GatewayTrainerOptions } from "../gateway/gateway-trainer.js";
 import { configureAlgorithm } from "./algorithm-settings.js";

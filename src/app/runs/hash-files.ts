@@ -1,6 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import { hashFile as hashContent } from "../../models/files/checksums.js";
-import { toReadError } from "../../models/files/file-errors.js";
+import { hashFile as hashContent, toReadError } from "../../models/files/index.js";
 
 /** Returns the hash of a file; `advice` follows the error message. @throws FILE_NOT_FOUND, FILE_READ_FAILED */
 export async function hashFile(path: string, advice = ""): Promise<string> {

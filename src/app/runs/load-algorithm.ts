@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { invalidArgument } from "../../core/errors.js";
-import { ALGORITHM_NAMES, algorithms, type AlgorithmName } from "../../rl/algorithms/algorithms.js";
-import type { Algorithm } from "../../rl/algorithms/define-algorithm.js";
+import { ALGORITHM_NAMES, algorithms, type AlgorithmName, type Algorithm } from "../../rl/algorithms/index.js";
 import { importModule } from "./import-module.js";
 
 /** Algorithms loaded from modules, by absolute path. */

@@ -1,17 +1,16 @@
-import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/demonstration-trainer.js";
-import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
-import { agentSettings, textAgentSettings } from "../../rl/agent/agent-settings.js";
-import { randomAction } from "../../envs/random-action.js";
-import { TextAgent, type ActionMode } from "../../rl/agent/text-agent.js";
-import { promptSettings } from "../../rl/rollout/rollout-settings.js";
-import type { Env } from "../../envs/env.js";
-import { getChoices, type TextInterface } from "../../envs/text-interface.js";
+import {
+  type AgentDemonstrationOptions,
+  onlineSftSettings,
+  agentSettings,
+  textAgentSettings,
+  TextAgent,
+  type ActionMode,
+} from "../../rl/agent/index.js";
+import { randomAction, type Env, getChoices, type TextInterface, findHiddenState } from "../../envs/index.js";
+import { promptSettings, EpisodeRunner } from "../../rl/rollout/index.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
-import { policySamplingSettings } from "../../generation/generation-options.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import { findHiddenState } from "../../envs/check/hidden-state.js";
-import { EpisodeRunner } from "../../rl/rollout/episode-runner.js";
+import { policySamplingSettings, type LanguageModel } from "../../generation/index.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
 import type { EnvTraits, TrainConfig } from "./run-settings.js";
 
@@ -99,7 +98,7 @@ export function makeTextAgent(
   config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentDemonstrationOptions, "sftWarmStart">,
 ): TextAgent {
   const { maxCompletionLength, maxContextLength, actionMode, actionScoring } = config;
-  const context = Math.min(maxContextLength ?? Infinity, model.causalLM.config.maxPositions);
+  const context = Math.min(maxContextLength ?? Infinity, model.policy.config.maxPositions);
   if (maxCompletionLength >= context)
     throw invalidArgument(
       `\`maxCompletionLength\` is ${maxCompletionLength}, which leaves no room for a prompt in a context of ${context} tokens. Lower it.`,

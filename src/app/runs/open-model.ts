@@ -1,12 +1,6 @@
-import { openTrainable } from "../../generation/auto-model.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import { openTrainable, type LanguageModel } from "../../generation/index.js";
 import type { DownloadProgress } from "../../models/files/index.js";
-import {
-  parseLoraOptions,
-  parseQuantizeBits,
-  modelSettings,
-  type tuningSettings,
-} from "../../models/model-settings.js";
+import { parseLoraOptions, parseQuantizeBits, modelSettings, type tuningSettings } from "../../models/index.js";
 import { selectSettings, type Settings } from "../../core/settings.js";
 import type { TrainConfig } from "./run-settings.js";
 

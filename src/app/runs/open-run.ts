@@ -2,14 +2,19 @@ import { join } from "node:path";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { filterSettings, selectSettings, type SettingTable, type Settings } from "../../core/settings.js";
-import type { openTrainable } from "../../generation/auto-model.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { openTrainable, LanguageModel } from "../../generation/index.js";
 import type { DownloadProgress, FolderLock } from "../../models/files/index.js";
-import type { modelSettings, tuningSettings } from "../../models/model-settings.js";
+import type { modelSettings, tuningSettings } from "../../models/index.js";
 import type { TrackerSource } from "../../rl/tracking/index.js";
-import { getCheckpointDir, requireRunConfig, writeRunConfig } from "../../rl/train/run-config.js";
-import type { TrainLoopOptions, TrainResult } from "../../rl/train/train-loop.js";
-import { loopSettings, type recordingSettings } from "../../rl/train/trainer-settings.js";
+import {
+  getCheckpointDir,
+  requireRunConfig,
+  writeRunConfig,
+  type TrainLoopOptions,
+  type TrainResult,
+  loopSettings,
+  type recordingSettings,
+} from "../../rl/train/index.js";
 import { EpisodeJudge } from "../judge/episode-judge.js";
 import type { JudgeConfig } from "../judge/judge-settings.js";
 import { resolveWandbConfig } from "../tracking/index.js";

@@ -1,7 +1,7 @@
 import { openRunTrackers, type ResumePoint, type Tracker, type TrackerSource } from "../../rl/tracking/index.js";
 import type { EpisodeJudge } from "../judge/episode-judge.js";
 import { openWandbTracker, type WandbConfig } from "../tracking/index.js";
-import { maxRolloutBytes } from "../../rl/train/trainer-settings.js";
+import { maxRolloutBytes } from "../../rl/train/index.js";
 import { openCurveTracker } from "./run-curve.js";
 import type { TrainConfig } from "./run-settings.js";
 import { loadTracker } from "./load-tracker.js";

@@ -1,8 +1,13 @@
 import { resolveSettings, selectSettings, type Settings, type SettingTable } from "../../core/settings.js";
-import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
-import { checkTuning } from "../../models/model-settings.js";
-import { dpoSettings, resolveDpoConfig, type DpoConfig } from "../../rl/algorithms/preference/dpo-settings.js";
-import { ktoSettings, resolveKtoConfig, type KtoConfig } from "../../rl/algorithms/preference/kto-settings.js";
+import { EMBEDDED_MODEL, checkTuning } from "../../models/index.js";
+import {
+  dpoSettings,
+  resolveDpoConfig,
+  type DpoConfig,
+  ktoSettings,
+  resolveKtoConfig,
+  type KtoConfig,
+} from "../../rl/preferences/index.js";
 import { exampleRunSettings } from "./example-run-settings.js";
 import { dataSettings } from "./sft-run-settings.js";
 

@@ -1,11 +1,16 @@
-import type { DpoEvaluation, DpoMetrics } from "../../rl/algorithms/preference/dpo-learner.js";
-import type { KtoEvaluation, KtoMetrics } from "../../rl/algorithms/preference/kto-learner.js";
-import type { InvalidLine } from "../../rl/data/read-examples.js";
-import { readPreferences, readUnpairedPreferences } from "../../rl/data/read-preferences.js";
-import { DpoTrainer } from "../../rl/train/dpo-trainer.js";
-import type { ExampleTrainOptions } from "../../rl/train/example-trainer.js";
-import { KtoTrainer } from "../../rl/train/kto-trainer.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import {
+  type DpoEvaluation,
+  type DpoMetrics,
+  type KtoEvaluation,
+  type KtoMetrics,
+  readPreferences,
+  readUnpairedPreferences,
+  DpoTrainer,
+  KtoTrainer,
+} from "../../rl/preferences/index.js";
+import type { InvalidLine } from "../../rl/data/index.js";
+import type { ExampleTrainOptions } from "../../rl/train/index.js";
+import type { LanguageModel } from "../../generation/index.js";
 import { hashExamples, loadExamples } from "./load-examples.js";
 import {
   OpenRun,

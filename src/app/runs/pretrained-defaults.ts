@@ -1,4 +1,4 @@
-import type { ActionMode } from "../../rl/agent/text-agent.js";
+import type { ActionMode } from "../../rl/agent/index.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
 /** Turns of a run without a given length. */

@@ -9,15 +9,14 @@ import {
   type Settings,
 } from "../../core/settings.js";
 import { invalidArgument } from "../../core/errors.js";
-import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
-import { checkTuning, modelSettings, tuningSettings } from "../../models/model-settings.js";
-import { algorithms } from "../../rl/algorithms/algorithms.js";
+import { EMBEDDED_MODEL, checkTuning, modelSettings, tuningSettings } from "../../models/index.js";
+import { algorithms } from "../../rl/algorithms/index.js";
 import {
   checkTruncation,
   promptSettings,
   type PromptAlgorithm,
   type ResolvedPromptConfig,
-} from "../../rl/train/prompts/prompt-trainer-options.js";
+} from "../../rl/train/index.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 import { getEmbeddedGroupDefaults } from "./embedded-defaults.js";
 import { trackingSettings } from "./tracking-settings.js";

@@ -1,8 +1,11 @@
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { PromptAlgorithm } from "../../rl/train/prompts/prompt-trainer-options.js";
-import { PromptTraining, type PromptTrainingRun } from "../../rl/train/prompts/prompt-training.js";
-import { RewardScorer } from "../../rl/train/prompts/reward-scorer.js";
-import type { TrainResult } from "../../rl/train/train-loop.js";
+import type { LanguageModel } from "../../generation/index.js";
+import {
+  type PromptAlgorithm,
+  PromptTraining,
+  type PromptTrainingRun,
+  RewardScorer,
+  type TrainResult,
+} from "../../rl/train/index.js";
 import { hashData, hashFile } from "./hash-files.js";
 import { loadRewardFunctions, parseRewardReference } from "./load-reward-functions.js";
 import {

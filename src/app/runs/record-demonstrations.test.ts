@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { make } from "../../envs/index.js";
+import { make } from "../../envs.js";
 import { TransformReward } from "../../envs/wrappers/reward.js";
 import { expertPolicy, recordDemonstrations } from "./record-demonstrations.js";
 

@@ -1,19 +1,20 @@
-import type { Demonstration, DemonstrationTurn } from "../../rl/data/read-demonstrations.js";
-import type { Env } from "../../envs/env.js";
-import { registry } from "../../envs/index.js";
-import type { Info } from "../../envs/info.js";
+import type { Demonstration, DemonstrationTurn } from "../../rl/data/index.js";
+import { type Env, registry, type Info, getChoices, type TextInterface } from "../../envs/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { checkSettings } from "../../core/settings.js";
-import { trainerSettings } from "../../rl/train/trainer-settings.js";
-import type { TextAgent } from "../../rl/agent/text-agent.js";
+import { trainerSettings } from "../../rl/train/index.js";
+import type { TextAgent } from "../../rl/agent/index.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
 import { printWarning } from "../../core/terminal-text.js";
-import { EpisodeRunner, type EpisodeRunnerOptions } from "../../rl/rollout/episode-runner.js";
-import { closeEnvs, openEnvs } from "../../rl/rollout/open-envs.js";
-import { DEFAULT_CALL_LIMIT } from "../../rl/rollout/with-timeout.js";
+import {
+  EpisodeRunner,
+  type EpisodeRunnerOptions,
+  closeEnvs,
+  openEnvs,
+  DEFAULT_CALL_LIMIT,
+} from "../../rl/rollout/index.js";
 
 /** An action and the completion that expresses it. */
 export interface PolicyAction {

@@ -1,4 +1,4 @@
-import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/demonstration-trainer.js";
+import type { AgentDemonstrationOptions } from "../../rl/agent/index.js";
 import { RANDOM_WARM_START, RANDOM_WARM_START_TURNS } from "./embedded-defaults.js";
 import { expertPolicy, randomPolicy, recordDemonstrations } from "./record-demonstrations.js";
 import type { RunEnv } from "./run-env.js";

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { filterSettings } from "../../core/settings.js";
 import { writeJson } from "../../models/files/index.js";
-import type { TrainRequests } from "../../rl/train/train-loop.js";
+import type { TrainRequests } from "../../rl/train/index.js";
 import type { RunLog } from "./run-log.js";
 import { runSettings } from "./run-settings.js";
 

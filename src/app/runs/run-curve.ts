@@ -1,10 +1,14 @@
-import { ignoreMissingFile } from "../../models/files/file-errors.js";
-import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
+import { ignoreMissingFile, writeFileAtomic } from "../../models/files/index.js";
+import {
+  METRICS_FILE,
+  readMetrics,
+  type MetricRecord,
+  type ResumePoint,
+  type Tracker,
+} from "../../rl/tracking/index.js";
 import { basename, join, resolve } from "node:path";
 import { invalidArgument, type LlamaGymError } from "../../core/errors.js";
 import { suggestNames } from "../../core/suggest.js";
-import { writeFileAtomic } from "../../models/files/index.js";
-import { readMetrics, type MetricRecord, type ResumePoint, type Tracker } from "../../rl/tracking/index.js";
 import {
   isDrawable,
   MEAN_RETURN,
@@ -13,7 +17,7 @@ import {
   type CurveSeries,
   type LearningCurve,
 } from "../tracking/index.js";
-import { requireRunConfig } from "../../rl/train/run-config.js";
+import { requireRunConfig } from "../../rl/train/index.js";
 import { findRunEnv, type EnvConfig, type RunEnv } from "./run-env.js";
 import type { TrainConfig } from "./run-settings.js";
 

@@ -1,6 +1,5 @@
 import { defineSettings, integer, selectSettings, type Settings } from "../../core/settings.js";
-import { findSpec, FrameStackText, openEnv, type Env } from "../../envs/index.js";
-import type { KnownReturns } from "../../envs/env.js";
+import { findSpec, FrameStackText, openEnv, type Env, type KnownReturns } from "../../envs/index.js";
 import "../../text-world/index.js";
 
 /** Settings of the environment of a run; those in `wrappers` add a wrapper. */

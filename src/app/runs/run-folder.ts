@@ -2,7 +2,7 @@ import { access, constants, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
 import { FolderLock } from "../../models/files/index.js";
-import { readRunConfig } from "../../rl/train/run-config.js";
+import { readRunConfig } from "../../rl/train/index.js";
 import type { TrainOptions } from "./run-settings.js";
 
 /** Checks that a new run can be stored in a folder. @throws INVALID_STATE if it contains a run, FILE_WRITE_FAILED. */

@@ -2,8 +2,7 @@ import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { errorMessage } from "../../core/errors.js";
-import { AppendFile } from "../../rl/tracking/append-file.js";
-import type { Tracker } from "../../rl/tracking/index.js";
+import { AppendFile, type Tracker } from "../../rl/tracking/index.js";
 import { LOG_FILE, type RunLogLine } from "./run-log-line.js";
 
 /** Seconds between records of the memory. */

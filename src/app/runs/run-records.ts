@@ -1,7 +1,7 @@
 import type { Tracker } from "../../rl/tracking/index.js";
 import { openTrackers, type OpenTrackersOptions } from "./open-trackers.js";
 import { clearControl } from "./run-control.js";
-import { writeRunConfig } from "../../rl/train/run-config.js";
+import { writeRunConfig } from "../../rl/train/index.js";
 import { RunLog } from "./run-log.js";
 
 interface RunRecordsOptions extends Omit<OpenTrackersOptions, "resumeFromStep"> {

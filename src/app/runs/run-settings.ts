@@ -12,22 +12,19 @@ import {
   type SettingTable,
   type Settings,
 } from "../../core/settings.js";
-import { policySamplingSettings } from "../../generation/generation-options.js";
-import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
-import { checkTuning, microBatchTokens, modelSettings, tuningSettings } from "../../models/model-settings.js";
+import { policySamplingSettings } from "../../generation/index.js";
+import { EMBEDDED_MODEL, checkTuning, microBatchTokens, modelSettings, tuningSettings } from "../../models/index.js";
 import { findModel } from "../../models/registry/index.js";
-import { textAgentSettings } from "../../rl/agent/agent-settings.js";
-import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
-import { checkActionRegex, type ActionMode } from "../../rl/agent/text-agent.js";
-import type { ppoSettings } from "../../rl/algorithms/ppo/settings.js";
+import { textAgentSettings, onlineSftSettings, checkActionRegex, type ActionMode } from "../../rl/agent/index.js";
+import type { ppoSettings } from "../../rl/algorithms/index.js";
 import {
   callSettings,
   completionSettings,
   invalidActionSettings,
   promptSettings,
   rewardSettings,
-} from "../../rl/rollout/rollout-settings.js";
-import { checkEvaluationSettings, recordingSettings, trainerSettings } from "../../rl/train/trainer-settings.js";
+} from "../../rl/rollout/index.js";
+import { checkEvaluationSettings, recordingSettings, trainerSettings } from "../../rl/train/index.js";
 import { checkJudge, judgeSettings } from "../judge/judge-settings.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import {

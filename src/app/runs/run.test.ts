@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { make, register } from "../../envs/index.js";
+import { make, register } from "../../envs.js";
 import { resumeRun, startRun } from "./run.js";
 
 let folder: string;

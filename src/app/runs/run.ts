@@ -1,12 +1,11 @@
 import { invalidArgument } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
-import type { Env } from "../../envs/env.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { TextAgent } from "../../rl/agent/text-agent.js";
-import { Trainer, type TrainCallbacks } from "../../rl/train/trainer.js";
-import { trainerSettings } from "../../rl/train/trainer-settings.js";
-import type { GradientTransport } from "../../rl/algorithms/update/gradient-transport.js";
-import type { RolloutTransport } from "../../rl/rollout/rollout-job.js";
+import type { Env } from "../../envs/index.js";
+import type { LanguageModel } from "../../generation/index.js";
+import type { TextAgent } from "../../rl/agent/index.js";
+import { Trainer, type TrainCallbacks, trainerSettings } from "../../rl/train/index.js";
+import type { GradientTransport } from "../../rl/algorithms/index.js";
+import type { RolloutTransport } from "../../rl/rollout/index.js";
 import { withJudge } from "../judge/judged-env.js";
 import { checkRunSize } from "./check-run-size.js";
 import { EnvSupply } from "./env-supply.js";

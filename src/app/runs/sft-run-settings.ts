@@ -1,4 +1,4 @@
-import { resolveSftConfig, sftSettings, type SftConfig } from "../../rl/algorithms/sft/settings.js";
+import { resolveSftConfig, sftSettings, type SftConfig } from "../../rl/algorithms/index.js";
 import {
   defineSettings,
   resolveSettings,
@@ -7,7 +7,7 @@ import {
   type Settings,
   type SettingTable,
 } from "../../core/settings.js";
-import { checkTuning } from "../../models/model-settings.js";
+import { checkTuning } from "../../models/index.js";
 import { exampleRunSettings } from "./example-run-settings.js";
 
 /** The file of the examples. */

@@ -1,5 +1,5 @@
-import { readExamples, type InvalidLine } from "../../rl/data/read-examples.js";
-import { SftTrainer, type SftTrainOptions } from "../../rl/train/sft-trainer.js";
+import { readExamples, type InvalidLine } from "../../rl/data/index.js";
+import { SftTrainer, type SftTrainOptions } from "../../rl/train/index.js";
 import { hashExamples, loadExamples } from "./load-examples.js";
 import {
   resumeProgram,

@@ -10,8 +10,7 @@ import type {
   SharedV3Warning,
 } from "@ai-sdk/provider";
 import { invalidArgument } from "../../core/errors.js";
-import type { JsonSchema } from "../../generation/index.js";
-import { LanguageModel } from "../../generation/language-model.js";
+import { type JsonSchema, LanguageModel } from "../../generation/index.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type { ChatChoice, ChatEngine, ChatRequest, ChatResult, FunctionTool, ToolCall } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";

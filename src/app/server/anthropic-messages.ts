@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { generationSettings } from "../../generation/generation-options.js";
+import { generationSettings } from "../../generation/index.js";
 import { settingField } from "./setting-field.js";
 import { asJsonObject } from "../../core/json.js";
 import { parseLosslessJson } from "../../core/lossless-json.js";

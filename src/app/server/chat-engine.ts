@@ -1,9 +1,6 @@
 import type { JsonObject } from "../../core/json.js";
-import type { CompletionCache } from "../../generation/sampling/completion-cache.js";
-import type { JsonSchema } from "../../generation/index.js";
-import type { PromptInput } from "../../generation/prompt/encode-prompt.js";
-import type { TokenLogProb, ScoredTokens } from "../../generation/sampling/sample-request.js";
-import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
+import type { CompletionCache, JsonSchema, PromptInput, TokenLogProb, ScoredTokens } from "../../generation/index.js";
+import type { SamplingParams } from "../../engine/runtime/index.js";
 
 /** A function that a completion may call. */
 export interface FunctionTool {

@@ -1,15 +1,19 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
-import { MAX_SMALL_VOCABULARY, type CompletionCache } from "../../generation/sampling/completion-cache.js";
-import type { Completer } from "../../generation/completer.js";
-import type { Completion } from "../../generation/completion.js";
-import type { CompiledConstraint, TokenConstraint } from "../../generation/constraints/compiled-constraint.js";
-import type { JsonSchema } from "../../generation/index.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { TokenLogProb } from "../../generation/sampling/sample-request.js";
+import type { SamplingParams } from "../../engine/runtime/index.js";
+import {
+  MAX_SMALL_VOCABULARY,
+  type CompletionCache,
+  type Completer,
+  type Completion,
+  type CompiledConstraint,
+  type TokenConstraint,
+  type JsonSchema,
+  type LanguageModel,
+  type TokenLogProb,
+} from "../../generation/index.js";
 import type { ChatChoice, ChatDelta, ChatFinishReason, FunctionTool, ToolCall } from "./chat-engine.js";
-import { unionSchema } from "../../envs/spaces/tool-call-schema.js";
+import { unionSchema } from "../../envs/index.js";
 import { SchemaOrMarker } from "./schema-or-marker.js";
 import { parseToolCalls, type ToolCallFormat } from "./tool-calls.js";
 
@@ -209,7 +213,7 @@ export class ChoiceSampler {
     const { model, completer, promptTokens, topLogProbs, signal, isContinuation } = this.plan;
     const sampling = constraint === undefined ? this.plan.sampling : this.plan.constrainedSampling;
     const isCacheable =
-      topLogProbs === undefined && sampling.temperature > 0 && model.causalLM.config.vocabSize <= MAX_SMALL_VOCABULARY;
+      topLogProbs === undefined && sampling.temperature > 0 && model.policy.config.vocabSize <= MAX_SMALL_VOCABULARY;
     const isFirst = this.tokens.length === 0;
     const completion = await completer.complete({
       prompt: isFirst ? promptTokens : [...promptTokens, ...this.tokens],

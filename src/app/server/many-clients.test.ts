@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { make, openEnv } from "../../envs/index.js";
+import { make, openEnv } from "../../envs.js";
 import { serveEnv } from "../../envs/bridges/index.js";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";

@@ -3,15 +3,20 @@ import { stringifyJson } from "../../core/lossless-json.js";
 import { getOrCreatePromise } from "../../core/promise-cache.js";
 import { runStepsWithPauses, type Steps } from "../../core/steps.js";
 import { LruCache } from "../../core/lru-cache.js";
-import { readConfigNumber, resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
-import type { ScoredTokens } from "../../generation/sampling/sample-request.js";
-import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
-import type { ChatMessage, RenderedText } from "../../models/text/index.js";
-import { FALLBACK_CHAT_TEMPLATE } from "../../models/text/fallback-chat-template.js";
+import {
+  readConfigNumber,
+  resolveOptions,
+  UNFILTERED_SAMPLING,
+  type LanguageModel,
+  type ScoredTokens,
+  encodePrompt,
+  fitToContext,
+  type EncodedPrompt,
+} from "../../generation/index.js";
+import type { SamplingParams } from "../../engine/runtime/index.js";
+import { type ChatMessage, type RenderedText, FALLBACK_CHAT_TEMPLATE } from "../../models/text/index.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
-import { toolCallSchema } from "../../envs/spaces/tool-call-schema.js";
+import { toolCallSchema } from "../../envs/index.js";
 import { ChoiceSampler, type ChoicePlan } from "./choice-sampler.js";
 import {
   describeTools,
@@ -39,7 +44,7 @@ export class ModelChatEngine implements ChatEngine {
   }
 
   get defaultSampling(): Pick<SamplingParams, "temperature" | "topP"> {
-    const { generationConfig } = this.model.causalLM.source;
+    const { generationConfig } = this.model.policy;
     return {
       temperature: readConfigNumber("temperature", generationConfig) ?? 1,
       topP: readConfigNumber("topP", generationConfig) ?? 1,
@@ -105,7 +110,7 @@ export class ModelChatEngine implements ChatEngine {
     const { model } = this;
     const { sampling: given = {}, parallelToolCalls = true } = request;
     const mustCall = isCallRequired(request);
-    const { generationConfig } = model.causalLM.source;
+    const { generationConfig } = model.policy;
     const options = {
       ...given,
       temperature: given.temperature ?? this.defaultSampling.temperature,
@@ -115,7 +120,7 @@ export class ModelChatEngine implements ChatEngine {
     };
     const { sampling } = resolveOptions(options, generationConfig);
     const constrainedSampling = { ...sampling, ...UNFILTERED_SAMPLING, ...given };
-    const { maxPositions } = model.causalLM.config;
+    const { maxPositions } = model.policy.config;
     const maxNewTokens = request.maxNewTokens ?? maxPositions;
     const prompt = await this.encode(request);
     const budget = { maxNewTokens, isLengthExplicit: false, maxPositions, contextOverflow: undefined };
@@ -177,7 +182,7 @@ export class ModelChatEngine implements ChatEngine {
   /** Encodes a prompt with pauses, in which other requests are served. */
   private async encode(request: ChatRequest): Promise<EncodedPrompt> {
     const { input, promptTokens, tools = [], variables, continueFinalMessage, addGenerationPrompt } = request;
-    const { tokenizer, causalLM } = this.model;
+    const { tokenizer, policy } = this.model;
     const isChat = Array.isArray(input) && typeof input[0] === "object";
     if (promptTokens !== undefined)
       return {
@@ -186,11 +191,11 @@ export class ModelChatEngine implements ChatEngine {
         truncatedTo: constantSteps(promptTokens),
       };
     const encoder = {
-      vocabSize: causalLM.config.vocabSize,
+      vocabSize: policy.config.vocabSize,
       tokenizer: () => tokenizer,
       bosTokenId: tokenizer.bosTokenId,
     };
-    const { maxPositions } = causalLM.config;
+    const { maxPositions } = policy.config;
     if (!isChat) return runStepsWithPauses(encodePrompt(input, encoder, {}, maxPositions));
     const key = [input, tools, isCallRequired(request), variables, continueFinalMessage, addGenerationPrompt];
     return getOrCreatePromise(this.prompts, stringifyJson(key), async () => {

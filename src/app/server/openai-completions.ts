@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { decodeUtf8 } from "../../core/bytes.js";
 import type { ChatChoice, ChatDelta, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
-import { generationSettings } from "../../generation/generation-options.js";
-import type { TokenLogProb } from "../../generation/sampling/sample-request.js";
+import { generationSettings, type TokenLogProb } from "../../generation/index.js";
 import { formatUsage } from "./openai-chat.js";
 import { settingField } from "./setting-field.js";
 import { formatOpenAiError, openAiErrorEvent } from "./openai-error.js";

@@ -1,5 +1,5 @@
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
-import { DROP_OLDEST_ADVICE } from "../../generation/prompt/encode-prompt.js";
+import { DROP_OLDEST_ADVICE } from "../../generation/index.js";
 import { HttpError } from "../../core/platform/node/http/http-error.js";
 
 /** Details of a `RequestError`. */

@@ -1,4 +1,4 @@
-import type { ConstraintCursor, TokenConstraint } from "../../generation/constraints/compiled-constraint.js";
+import type { ConstraintCursor, TokenConstraint } from "../../generation/index.js";
 
 /** Constrains a text to a schema, or to the first token of a marker. */
 export class SchemaOrMarker implements TokenConstraint {

@@ -1,9 +1,8 @@
 import { getOrCreatePromise } from "../../core/promise-cache.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { Node } from "../../engine/graph/index.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { SelectedToken } from "../../models/graphs/token-batch.js";
-import { ScoringGraph, type ScoringNodes } from "../../models/graphs/training-graph.js";
+import type { LanguageModel } from "../../generation/index.js";
+import { type SelectedToken, ScoringGraph, type ScoringNodes } from "../../models/graphs/index.js";
 
 /** A custom output: a function of a model's hidden states or logits, with one row for each token of a candidate. */
 export type OutputFunction = (nodes: ScoringNodes) => Node;

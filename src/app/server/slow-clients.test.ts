@@ -7,7 +7,7 @@ import { afterEach, beforeAll, afterAll, describe, expect, it } from "vitest";
 import { Hono } from "hono";
 import { WebSocket } from "ws";
 import { OpenEnvClient } from "../../envs/bridges/open-env/open-env-client.js";
-import { make } from "../../envs/index.js";
+import { make } from "../../envs.js";
 import { serveEnv } from "../../envs/bridges/index.js";
 import { startDashboard } from "../dashboard/server.js";
 import { startHttpServer } from "./http-server.js";

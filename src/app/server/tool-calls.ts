@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import { keepWrittenForm, parseLosslessJson, stringifyJson } from "../../core/lossless-json.js";
-import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
-import type { ToolCallLayout } from "../../envs/spaces/tool-call-schema.js";
+import { isSchema } from "../../generation/index.js";
+import type { ToolCallLayout } from "../../envs/index.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
 import type { FunctionTool, ToolCall } from "./chat-engine.js";
 

@@ -1,11 +1,10 @@
 import * as z from "zod";
 import { settingField } from "./setting-field.js";
-import { generationSettings } from "../../generation/generation-options.js";
+import { generationSettings, isSchema } from "../../generation/index.js";
 import { findNearestName, suggestNames } from "../../core/suggest.js";
 import { asJsonObject, isJsonObject, type JsonObject } from "../../core/json.js";
 import { parseLosslessJson } from "../../core/lossless-json.js";
 import { findIssue } from "../../core/schema-issue.js";
-import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
 import { RequestError } from "./request-error.js";

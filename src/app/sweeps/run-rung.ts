@@ -1,15 +1,11 @@
-import { ignoreMissingFile } from "../../models/files/file-errors.js";
-import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
+import { ignoreMissingFile } from "../../models/files/index.js";
+import { METRICS_FILE, readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
 import { join } from "node:path";
 import { suggestNames } from "../../core/suggest.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
-import { readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
-import { evaluate } from "../../rl/train/evaluate.js";
-import { readRunConfig } from "../../rl/train/run-config.js";
+import { evaluate, readRunConfig, type TrainProgress, progressFraction } from "../../rl/train/index.js";
 import { resumeRun, startRun, type Run, type RunOptions } from "../runs/run.js";
 import { resumePromptRun, startPromptRun, type PromptRun } from "../runs/prompt-run.js";
-import type { TrainProgress } from "../../rl/train/train-loop.js";
-import { progressFraction } from "../../rl/train/trainer.js";
 import { isPromptRun, type TrialOptions } from "./sweep-plan.js";
 import type { RungResult } from "./trial-result.js";
 import { EVAL_MEAN_RETURN, type SweepConfig } from "./sweep-settings.js";

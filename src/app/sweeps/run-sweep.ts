@@ -9,7 +9,7 @@ import { RunEnv } from "../runs/run-env.js";
 import { checkWritable, openLocked } from "../runs/run-folder.js";
 import type { TrainConfig } from "../runs/run-settings.js";
 import type { RunOptions } from "../runs/run.js";
-import type { TrainProgress } from "../../rl/train/train-loop.js";
+import type { TrainProgress } from "../../rl/train/index.js";
 import { isPromptRun, planSweep, type SweepPlan, type Trial } from "./sweep-plan.js";
 import { writeCharts } from "./charts.js";
 import { selectPromoted, rankTrials, type RungResult, type TrialResult } from "./trial-result.js";

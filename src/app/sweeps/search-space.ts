@@ -15,7 +15,7 @@ import {
 import { findAlgorithm } from "../runs/load-algorithm.js";
 import { PROMPT_ALGORITHMS, promptRunSettingsOf } from "../runs/prompt-run-settings.js";
 import { trainSettings, trainSettingsOf } from "../runs/run-settings.js";
-import type { PromptAlgorithm } from "../../rl/train/prompts/prompt-trainer-options.js";
+import type { PromptAlgorithm } from "../../rl/train/index.js";
 
 /** Value of a setting. */
 export type SettingValue = number | string | boolean;

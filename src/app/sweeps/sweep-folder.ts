@@ -11,8 +11,7 @@ import {
   type FolderLock,
   type JsonObject,
 } from "../../models/files/index.js";
-import { checkFormatVersion } from "../../rl/train/check-format-version.js";
-import { readRunConfig } from "../../rl/train/run-config.js";
+import { checkFormatVersion, readRunConfig } from "../../rl/train/index.js";
 import type { SweepPlan } from "./sweep-plan.js";
 import { rankTrials, summarizeTrial, type RungResult, type TrialResult, type TrialRun } from "./trial-result.js";
 import type { SweepConfig, SweepOptions } from "./sweep-settings.js";

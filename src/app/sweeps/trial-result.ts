@@ -1,4 +1,4 @@
-import { computeMeanAndError } from "../../rl/train/evaluate.js";
+import { computeMeanAndError } from "../../rl/train/index.js";
 import type { Trial } from "./sweep-plan.js";
 import type { TrialSettings } from "./trial-settings.js";
 

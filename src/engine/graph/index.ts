@@ -14,3 +14,4 @@ export { layerNorm, logSoftmax, rmsNorm, softmax } from "./ops/norm.js";
 export { dequantize, quantizedMatmul, type QuantizedWeight } from "./ops/quantized.js";
 export { argMax, reduceMax, reduceMean, reduceSum } from "./ops/reduce.js";
 export { rotary } from "./ops/rotary.js";
+export { output } from "./ops/output.js";

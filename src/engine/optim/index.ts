@@ -1,2 +1,8 @@
 export * from "./optimizer.js";
-export { warmupScheduleFactor, type ScheduleOptions } from "./schedule.js";
+export {
+  warmupScheduleFactor,
+  type ScheduleOptions,
+  SCHEDULES,
+  type ScheduleName,
+  scheduleFactor,
+} from "./schedule.js";

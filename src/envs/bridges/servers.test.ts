@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { answer, listen } from "../../../test/support/http-server.js";
-import { make, makeVector } from "../index.js";
+import { make, makeVector } from "../../envs.js";
 import { TransformReward } from "../wrappers/reward.js";
 import { HttpEnv } from "./http/http-env.js";
 import { JsonSpace } from "./json-space.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Env, make, type StepResult } from "../index.js";
+import { Env, make, type StepResult } from "../../envs.js";
 import { Discrete } from "../spaces/index.js";
 import { FrameStackText } from "./frame-stack-text.js";
 

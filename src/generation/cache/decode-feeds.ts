@@ -1,7 +1,6 @@
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
-import { headIndices, padIndexFeeds, positionFeeds } from "../../models/graphs/attention-feeds.js";
-import { PADDING_POSITION } from "../../models/graphs/sequence-batch.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
+import { int32, tensor, type Tensor } from "../../engine/tensor/index.js";
+import { headIndices, padIndexFeeds, positionFeeds, PADDING_POSITION } from "../../models/graphs/index.js";
 import type { KvCache } from "./kv-cache.js";
 
 /** New tokens of one row, after its cached ones. */

@@ -1,12 +1,14 @@
 import { LazyPromise } from "../../core/promise-cache.js";
 import { compile, type Node } from "../../engine/graph/index.js";
-import { decodeGraph } from "../../models/graphs/decode-graph.js";
-import type { FrozenStates } from "../../models/graphs/frozen-states.js";
-import { FROZEN_STATES } from "../../models/graphs/sequence-graph.js";
-import type { CausalLM } from "../../models/causal-lm.js";
-import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
-import type { Session } from "../../engine/runtime/session.js";
-import { subview, type IoBinding, type BufferView } from "../../engine/runtime/buffer-view.js";
+import { decodeGraph, type FrozenStates, FROZEN_STATES } from "../../models/graphs/index.js";
+import type { CausalLM } from "../../models/index.js";
+import {
+  type WorkerRequest,
+  type Session,
+  subview,
+  type IoBinding,
+  type BufferView,
+} from "../../engine/runtime/index.js";
 import { paddedPrefixLength, rowFeeds, type DecodeInputs } from "./decode-feeds.js";
 import { cacheShape, type NewKeyValues } from "./kv-cache.js";
 

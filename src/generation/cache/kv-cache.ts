@@ -1,8 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { Runtime } from "../../engine/runtime/runtime.js";
-import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
-import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import { type Runtime, type WorkerRequest, subview, type BufferView } from "../../engine/runtime/index.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
 
 /** Capacity grows by this many tokens at a time; unused capacity costs attention time. */
 const CAPACITY_INCREMENT = 32;

@@ -1,5 +1,5 @@
-import { sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import { sharedPrefixLength } from "../../models/graphs/index.js";
+import type { CausalLM } from "../../models/index.js";
 import type { DecodeSession } from "./decode-session.js";
 import { cacheShape, KvCache, copyCacheRows, writeCache } from "./kv-cache.js";
 

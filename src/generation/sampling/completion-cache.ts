@@ -1,4 +1,4 @@
-import { listTokens, sampleFromDistribution, type TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import { listTokens, sampleFromDistribution, type TokenDistribution } from "../../engine/runtime/index.js";
 import type { TokenConstraint } from "../constraints/compiled-constraint.js";
 import { RunningSequence } from "./running-sequence.js";
 import type { SampleOutput, SampleRequest } from "./sample-request.js";
@@ -104,7 +104,7 @@ export class CompletionCache {
    * Samples a completion at a temperature above 0, from cached distributions as far as they are known and with the sampler from
    * there on. Requests for a distribution that is being computed wait for it.
    */
-  async sample(request: SampleRequest, sampler: Sampler): Promise<SampleOutput> {
+  async sample(request: SampleRequest, sampler: Pick<Sampler, "resume">): Promise<SampleOutput> {
     const promptKey = `${this.constraintId(request.constraint)};${request.prompt.join()}`;
     const { version } = this;
     const sequence = RunningSequence.forSampling({

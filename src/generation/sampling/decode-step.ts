@@ -1,7 +1,5 @@
-import type { BufferView } from "../../engine/runtime/buffer-view.js";
-import type { SampleResult, ScoreResult } from "../../engine/runtime/kernels/run-kernel.js";
-import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { BufferView, SampleResult, ScoreResult, WorkerRequest } from "../../engine/runtime/index.js";
+import type { CausalLM } from "../../models/index.js";
 import type { DecodeOutputs, DecodeSession } from "../cache/decode-session.js";
 import { cacheShape, KvCache, copyCacheRows, writeCache, type CacheWrite } from "../cache/kv-cache.js";
 import type { PrefixCache } from "../cache/prefix-cache.js";

@@ -1,6 +1,6 @@
-import { sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
-import type { CausalLM } from "../../models/causal-lm.js";
-import { getRopeRegime } from "../../engine/nn/rope.js";
+import { sharedPrefixLength } from "../../models/graphs/index.js";
+import type { CausalLM } from "../../models/index.js";
+import { getRopeRegime } from "../../engine/nn/index.js";
 import type { RunningSequence } from "./running-sequence.js";
 import { cacheShape, KvCache, copyCacheRows, roundedCapacity } from "../cache/kv-cache.js";
 import type { PrefixCache } from "../cache/prefix-cache.js";

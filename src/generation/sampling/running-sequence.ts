@@ -1,4 +1,4 @@
-import type { SampledToken, TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import type { SampledToken, TokenDistribution } from "../../engine/runtime/index.js";
 import type { ConstraintCursor } from "../constraints/compiled-constraint.js";
 import type { FinishReason, SampleOutput, SampleRequest, TokenLogProb } from "./sample-request.js";
 

@@ -1,4 +1,4 @@
-import type { SamplingParams, TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import type { SamplingParams, TokenDistribution } from "../../engine/runtime/index.js";
 import type { TokenConstraint } from "../constraints/compiled-constraint.js";
 
 /** Scores of the tokens of a continuation. */

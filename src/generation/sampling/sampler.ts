@@ -1,9 +1,8 @@
 import { yieldToEventLoop } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
-import type { FrozenStates } from "../../models/graphs/frozen-states.js";
-import { checkTokens, sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
-import type { CausalLM } from "../../models/causal-lm.js";
-import { fixedFrequencyLength } from "../../engine/nn/rope.js";
+import { type FrozenStates, checkTokens, sharedPrefixLength } from "../../models/graphs/index.js";
+import type { CausalLM } from "../../models/index.js";
+import { fixedFrequencyLength } from "../../engine/nn/index.js";
 import { DecodeSession } from "../cache/decode-session.js";
 import { RunningSequence } from "./running-sequence.js";
 import { PrefixCache } from "../cache/prefix-cache.js";

@@ -1,5 +1,5 @@
-import type { SamplingRow } from "../../engine/runtime/kernels/run-kernel.js";
-import { paysOffAsHead } from "../../models/graphs/token-batch.js";
+import type { SamplingRow } from "../../engine/runtime/index.js";
+import { paysOffAsHead } from "../../models/graphs/index.js";
 import type { RunningSequence } from "./running-sequence.js";
 import type { RowPlan } from "./step-plan.js";
 

@@ -1,6 +1,5 @@
-import { getRopeRegime } from "../../engine/nn/rope.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import type { FrozenStates } from "../../models/graphs/frozen-states.js";
+import { getRopeRegime, type DecoderConfig } from "../../engine/nn/index.js";
+import type { FrozenStates } from "../../models/graphs/index.js";
 import type { CacheRow } from "./kv-cache-rows.js";
 import type { RunningSequence } from "./running-sequence.js";
 

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import { getValueHeadLayers, isValueHeadParameter, type ValueHeadConfig } from "../../engine/nn/value-head.js";
+import { getValueHeadLayers, isValueHeadParameter, type ValueHeadConfig } from "../../engine/nn/index.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { countElements } from "../../core/count-elements.js";
 import type { CausalLM } from "../causal-lm.js";

@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
 import { targetModules, type TargetModule } from "../architectures/index.js";
 import { formatJson } from "../files/json-file.js";
 import type { LoraConfig } from "../files/index.js";

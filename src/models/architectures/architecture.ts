@@ -1,4 +1,4 @@
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
 import type { GgufArchitecture } from "../files/gguf/gguf-config.js";
 import type { JsonFields } from "../files/json-fields.js";
 

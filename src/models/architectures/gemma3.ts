@@ -1,7 +1,7 @@
 import { buildDecoderFields, buildRope, getRmsNormEpsilon, mapLayers } from "../files/gguf/gguf-config.js";
 import type { GgufFields } from "../files/gguf/gguf-fields.js";
 import { decoderTensors, attentionTensors, mlpTensors, headNormTensors } from "./llama-gguf.js";
-import type { LayerNames, RopeConfig } from "../../engine/nn/decoder-config.js";
+import type { LayerNames, RopeConfig } from "../../engine/nn/index.js";
 import { readActivation } from "./read-activation.js";
 import { defineArchitecture } from "./architecture.js";
 import { JsonFields } from "../files/json-fields.js";

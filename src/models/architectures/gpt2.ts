@@ -1,5 +1,5 @@
 import { getFeedForwardSize } from "../files/gguf/gguf-config.js";
-import type { LayerNames } from "../../engine/nn/decoder-config.js";
+import type { LayerNames } from "../../engine/nn/index.js";
 import { readActivation } from "./read-activation.js";
 import { defineArchitecture } from "./architecture.js";
 import { getHeadName } from "./llama-network.js";

@@ -1,7 +1,7 @@
 import type { GgufArchitecture } from "../files/gguf/gguf-config.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { JsonObject } from "../../core/json.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
 import type { Architecture } from "./architecture.js";
 import { gemma3 } from "./gemma3.js";
 import { gpt2 } from "./gpt2.js";

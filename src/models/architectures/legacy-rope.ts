@@ -1,4 +1,4 @@
-import type { DecoderConfig, RopeConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig, RopeConfig } from "../../engine/nn/index.js";
 import { type JsonObject, isJsonObject } from "../../core/json.js";
 import { inferLongRopeAttentionFactor } from "./rope-config.js";
 

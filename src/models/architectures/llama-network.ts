@@ -1,10 +1,4 @@
-import type {
-  DecoderConfig,
-  LayerConfig,
-  LayerNames,
-  LinearBiases,
-  RopeConfig,
-} from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig, LayerConfig, LayerNames, LinearBiases, RopeConfig } from "../../engine/nn/index.js";
 import { readActivation } from "./read-activation.js";
 import type { JsonFields } from "../files/json-fields.js";
 import { readDimensions, readPaddingToken, type DimensionDefaults } from "./model-dimensions.js";

@@ -1,7 +1,7 @@
 import { compareBytes } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { WeightEntry, WeightFile } from "../files/weight-file.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
 import { parameterShapes } from "./parameter-shapes.js";
 
 /** Output matrix of architectures that do not tie it to the embedding. */
@@ -118,6 +118,10 @@ class RenamedWeights implements WeightFile {
 
   async readFloat32(name: string, target?: Float32Array): Promise<Float32Array> {
     return this.file.readFloat32(this.names.get(name) ?? name, target);
+  }
+
+  readChunks(name: string): AsyncIterable<Float32Array<ArrayBuffer>> {
+    return this.file.readChunks(this.names.get(name) ?? name);
   }
 
   async readBytes(name: string): Promise<Uint8Array<ArrayBuffer>> {

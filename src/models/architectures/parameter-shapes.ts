@@ -1,4 +1,4 @@
-import type { DecoderConfig, LayerConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig, LayerConfig } from "../../engine/nn/index.js";
 
 /** A linear module, by its full path as in PEFT. */
 export interface LinearModule {

@@ -1,6 +1,6 @@
 import { buildDecoderFields, buildPartialRope } from "../files/gguf/gguf-config.js";
 import { decoderTensors, attentionTensors } from "./llama-gguf.js";
-import type { LayerNames } from "../../engine/nn/decoder-config.js";
+import type { LayerNames } from "../../engine/nn/index.js";
 import { readActivation } from "./read-activation.js";
 import { defineArchitecture } from "./architecture.js";
 import { getHeadName } from "./llama-network.js";

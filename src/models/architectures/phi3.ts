@@ -1,6 +1,6 @@
 import { buildDecoderFields, buildPartialRope, getRmsNormEpsilon } from "../files/gguf/gguf-config.js";
 import { decoderTensors } from "./llama-gguf.js";
-import type { LayerNames } from "../../engine/nn/decoder-config.js";
+import type { LayerNames } from "../../engine/nn/index.js";
 import { readRope } from "./rope-config.js";
 import { defineArchitecture } from "./architecture.js";
 import { llamaNetwork, NO_BIASES } from "./llama-network.js";

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { RopeConfig, RopeScaling } from "../../engine/nn/decoder-config.js";
+import type { RopeConfig, RopeScaling } from "../../engine/nn/index.js";
 import type { JsonFields } from "../files/json-fields.js";
 
 /** Architecture-specific context of the rotary embedding. */

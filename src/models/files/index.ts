@@ -6,6 +6,7 @@ export {
   verifyChecksum,
   verifyChecksums,
   writeChecksums,
+  hashFile,
 } from "./checksums.js";
 export { replaceFolder, writeFileAtomic } from "./write-file-atomic.js";
 export { FolderLock, withFolderLock } from "./folder-lock.js";
@@ -17,3 +18,5 @@ export * from "./peft/index.js";
 export { removeFolder } from "./remove-folder.js";
 export * from "./safetensors/index.js";
 export { type WeightEntry, type WeightFile } from "./weight-file.js";
+export { getSystemErrorCode, ignoreMissingFile, toReadError, toWriteError } from "./file-errors.js";
+export { getTemporaryPath, removeAbandonedFiles } from "./temporary-path.js";

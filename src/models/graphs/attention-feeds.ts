@@ -1,6 +1,5 @@
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { computeRopeTables } from "../../engine/nn/rope.js";
-import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
+import { type DecoderConfig, computeRopeTables } from "../../engine/nn/index.js";
+import { int32, tensor, type Tensor } from "../../engine/tensor/index.js";
 
 /** Returns the head vector of each slot [groups, keyValueHeads, rows, heads per key-value head, tokens]. */
 export function headIndices(

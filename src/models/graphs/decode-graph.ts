@@ -11,10 +11,17 @@ import {
   type Dim,
   type Node,
 } from "../../engine/graph/index.js";
-import { attend, attentionBias, getAttentionShape, padHeads, unpadHeads } from "../../engine/nn/attention.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { decoder, type AttentionFunction } from "../../engine/nn/decoder.js";
-import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
+import {
+  attend,
+  attentionBias,
+  getAttentionShape,
+  padHeads,
+  unpadHeads,
+  type DecoderConfig,
+  decoder,
+  type AttentionFunction,
+  type ParameterScope,
+} from "../../engine/nn/index.js";
 import { vocabularyLogits } from "./policy-nodes.js";
 import { FROZEN_STATES, positionInputs } from "./sequence-graph.js";
 

@@ -1,10 +1,8 @@
 import { invalidArgument } from "../../core/errors.js";
 import { LazyPromise } from "../../core/promise-cache.js";
 import { compile } from "../../engine/graph/index.js";
-import { getRopeRegime } from "../../engine/nn/rope.js";
-import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
-import type { Session } from "../../engine/runtime/session.js";
-import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
+import { getRopeRegime } from "../../engine/nn/index.js";
+import { subview, type BufferView, type Session, type WorkerRequest } from "../../engine/runtime/index.js";
 import type { CausalLM } from "../causal-lm.js";
 import { chooseAdapterMode } from "../weights/micro-batch-memory.js";
 import { FIRST_TOKEN, packSequences, PADDING_TOKEN, type PackedBatch, type PrefixGroup } from "./sequence-batch.js";

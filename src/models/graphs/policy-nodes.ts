@@ -21,8 +21,7 @@ import {
   type Node,
   type AllowedTokenSets,
 } from "../../engine/graph/index.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
+import type { DecoderConfig, ParameterScope } from "../../engine/nn/index.js";
 
 /** Inputs of a loss, with one entry per selected token of the batch. */
 export interface PolicyNodes {

@@ -1,4 +1,4 @@
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
 import { tokensThatFit } from "../weights/micro-batch-memory.js";
 import { sharedPrefixLength } from "./sequence-batch.js";
 import {

@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { getRopeRegime } from "../../engine/nn/rope.js";
-import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
+import { type DecoderConfig, getRopeRegime } from "../../engine/nn/index.js";
+import { int32, tensor, type Tensor } from "../../engine/tensor/index.js";
 import { headIndices, padIndexFeeds, positionFeeds } from "./attention-feeds.js";
 
 /** Sequences with a shared prefix, which is computed once. */

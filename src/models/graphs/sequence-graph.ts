@@ -21,10 +21,13 @@ import {
   type PadIndex,
   type KeyValueBlock,
   type PaddedShape,
-} from "../../engine/nn/attention.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { decoder, type AttentionFunction, type PositionInputs, type TokenSelection } from "../../engine/nn/decoder.js";
-import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
+  type DecoderConfig,
+  decoder,
+  type AttentionFunction,
+  type PositionInputs,
+  type TokenSelection,
+  type ParameterScope,
+} from "../../engine/nn/index.js";
 
 /** Returns the position inputs, which are the same for all graphs of a model. */
 export function positionInputs(config: DecoderConfig, tokens: Dim): PositionInputs {

@@ -1,6 +1,4 @@
-import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
-import type { Runtime } from "../../engine/runtime/runtime.js";
-import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
+import { subview, type BufferView, type Runtime, type WorkerRequest } from "../../engine/runtime/index.js";
 
 /** Rows are kept in buffers of this many, which are allocated as they fill. */
 const ROWS_PER_BUFFER = 4096;

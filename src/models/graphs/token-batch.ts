@@ -1,4 +1,4 @@
-import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
+import { int32, tensor, type Tensor } from "../../engine/tensor/index.js";
 import type { PrefixGroup } from "./sequence-batch.js";
 
 /** A token whose log-probability is computed; `index` counts from the end of the prefix and is negative within it. */

@@ -1,9 +1,8 @@
 import { invalidArgument } from "../../core/errors.js";
 import { compile, gradient, type Node } from "../../engine/graph/index.js";
-import type { BufferView } from "../../engine/runtime/buffer-view.js";
-import type { Feeds, Session } from "../../engine/runtime/session.js";
+import type { BufferView, Feeds, Session } from "../../engine/runtime/index.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
-import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
+import { int32, tensor, type Tensor } from "../../engine/tensor/index.js";
 import { checkTokens, packSequences } from "./sequence-batch.js";
 import type { CausalLM } from "../causal-lm.js";
 import { usesPackedWeights } from "../weights/estimate-model-memory.js";

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
 import { parseModelConfig } from "../architectures/index.js";
 import type { ModelDefaults, ModelEntry } from "./model-entry.js";
 import { findFamily, findNearestInFamily, parseParameterCount } from "./model-families.js";

@@ -1,5 +1,5 @@
 import { system } from "#platform";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
 import { linearModules, parameterShapes } from "../architectures/index.js";
 import { defaultMicroBatchTokens } from "./micro-batch-memory.js";
 

@@ -2,7 +2,7 @@ import { fs, system } from "#platform";
 import { getSystemErrorCode } from "../files/file-errors.js";
 import { getOwnerName, isLeftover } from "../files/temporary-path.js";
 import type { WeightLocation } from "../../engine/graph/index.js";
-import { releaseMemory } from "../../engine/runtime/release-memory.js";
+import { releaseMemory } from "../../engine/runtime/index.js";
 
 const FOLDER_PREFIX = "llamagym-weights-";
 const FILE_NAME = "weights.bin";

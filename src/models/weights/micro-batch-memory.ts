@@ -1,4 +1,4 @@
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { DecoderConfig } from "../../engine/nn/index.js";
 
 /** Values in float32 that a forward and backward pass may keep for its gradients: about 2 GB. */
 const MAX_ACTIVATIONS = 2 ** 29;

@@ -1,5 +1,4 @@
-import type { Runtime } from "../../engine/runtime/runtime.js";
-import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
+import { type Runtime, subview, type BufferView } from "../../engine/runtime/index.js";
 import type { ParameterGroup } from "../../engine/optim/index.js";
 import { countElements } from "../../core/count-elements.js";
 import { invalidArgument } from "../../core/errors.js";

@@ -1,4 +1,4 @@
-import type { Opponent } from "../../envs/games/opponents.js";
+import type { Opponent } from "../../envs/index.js";
 import type { Agent } from "./agent.js";
 
 /**

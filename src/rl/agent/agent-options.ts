@@ -1,8 +1,7 @@
-import type { Info } from "../../envs/info.js";
+import type { Info, ValueSchema } from "../../envs/index.js";
 import type { Settings } from "../../core/settings.js";
-import type { ValueSchema } from "../../envs/spaces/index.js";
 import type { AlgorithmOptions } from "../algorithms/algorithms.js";
-import type { GenerationOptions, policySamplingSettings } from "../../generation/generation-options.js";
+import type { GenerationOptions, policySamplingSettings } from "../../generation/index.js";
 import type { AgentDemonstrationOptions } from "./demonstrations/demonstration-trainer.js";
 import type { InvalidActionPolicy, rolloutSettings } from "../rollout/rollout-settings.js";
 import type { ownAgentSettings } from "./agent-settings.js";

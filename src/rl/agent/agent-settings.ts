@@ -1,6 +1,6 @@
 import { choice, defineSettings, integer, number, text } from "../../core/settings.js";
-import { policySamplingSettings } from "../../generation/generation-options.js";
-import { microBatchTokens } from "../../models/model-settings.js";
+import { policySamplingSettings } from "../../generation/index.js";
+import { microBatchTokens } from "../../models/index.js";
 import { rolloutSettings } from "../rollout/rollout-settings.js";
 
 /** Options of an agent that are plain values, in addition to those of its rollouts. */

@@ -6,7 +6,7 @@ import type { TextInterface } from "../../envs/text-interface.js";
 import type { JsonSchema, LanguageModel } from "../../generation/index.js";
 import type { Turn } from "../rollout/trajectory.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { createSchemaText, SchemaSpace } from "../../envs/index.js";
+import { createSchemaText, SchemaSpace } from "../../envs.js";
 import { Agent } from "./agent.js";
 import type { AgentOptions } from "./agent-options.js";
 import type { Demonstration } from "../data/read-demonstrations.js";

@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import { resolveSettings, selectSettings } from "../../core/settings.js";
-import { resolveOptions, UNFILTERED_SAMPLING } from "../../generation/generation-options.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import { resolveOptions, UNFILTERED_SAMPLING, type LanguageModel } from "../../generation/index.js";
 import {
   callSettings,
   completionSettings,
@@ -28,7 +27,7 @@ export function resolveRolloutSettings<Observation, Action>(
   checkAgentOptions(options);
   const resolved = resolveSettings("An Agent", rolloutSettings, selectSettings(rolloutSettings, options));
   const { sampling, maxNewTokens, stop } = resolveOptions({ ...GENERATION_DEFAULTS, ...options.generation });
-  const { maxPositions } = model.causalLM.config;
+  const { maxPositions } = model.policy.config;
   const maxContextLength = Math.min(resolved.maxContextLength ?? maxPositions, maxPositions);
   if (options.generation?.maxNewTokens !== undefined && maxNewTokens >= maxContextLength)
     throw invalidArgument(

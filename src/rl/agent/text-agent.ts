@@ -1,11 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { Settings } from "../../core/settings.js";
-import { getChoices, type TextInterface } from "../../envs/text-interface.js";
-import type { GameText } from "../../envs/games/game.js";
-import type { Info } from "../../envs/info.js";
-import type { JsonSchema } from "../../generation/constraints/json-schema/keywords.js";
-import { compileToByteAutomaton } from "../../generation/constraints/output-constraint.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import { getChoices, type TextInterface, type GameText, type Info } from "../../envs/index.js";
+import { type JsonSchema, compileToByteAutomaton, type LanguageModel } from "../../generation/index.js";
 import { extractionFailure, fromWholeCompletion, type Extraction } from "../rollout/extraction.js";
 import { Agent } from "./agent.js";
 import { fromFunction, extractAction, refine } from "./extraction/extract-action.js";

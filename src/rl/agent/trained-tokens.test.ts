@@ -166,7 +166,7 @@ describe.each(cases)("%s", (name, options, held) => {
   });
 
   it("have the same in the scoring graph, and the values of the sampler", async () => {
-    const scorer = new LogProbScorer(played.model.causalLM, { microBatchTokens: 200 });
+    const scorer = new LogProbScorer(played.model.policy, { microBatchTokens: 200 });
     const { logProbs, values } = await scorer.score(turns, { temperature });
     turns.forEach((turn, i) =>
       decisionIndices(turn).forEach((token, j) => {

@@ -1,8 +1,7 @@
 import type { SettingTable } from "../../core/settings.js";
-import type { ScheduleName } from "../../engine/optim/schedule.js";
-import type { Tensor } from "../../engine/tensor/tensor.js";
-import type { EntropyMode } from "../../models/graphs/policy-nodes.js";
-import type { LossResult } from "../../models/graphs/training-graph.js";
+import type { ScheduleName } from "../../engine/optim/index.js";
+import type { Tensor } from "../../engine/tensor/index.js";
+import type { EntropyMode, LossResult } from "../../models/graphs/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { GroupSpec, Metrics } from "./learner.js";
 import type { LossNodes } from "./shared/loss-nodes.js";

@@ -1,8 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { AutoModelForCausalLM, getPeftModel } from "../../generation/auto-model.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
+import { AutoModelForCausalLM, getPeftModel, type LanguageModel } from "../../generation/index.js";
+import { EMBEDDED_MODEL } from "../../models/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { TurnSample } from "./algorithm-definition.js";
 import type { Algorithm } from "./define-algorithm.js";
@@ -80,7 +79,7 @@ class Subject {
   }
 
   async createLearner(microBatchTokens = WHOLE_BATCH, options: object = {}): Promise<Learner> {
-    const learner = await this.algorithm({ ...this.options, ...options } as never).create(this.model.causalLM, {
+    const learner = await this.algorithm({ ...this.options, ...options } as never).create(this.model, {
       temperature: 1,
       isTruncatedSampling: false,
       microBatchTokens,
@@ -133,7 +132,7 @@ class Subject {
       };
     });
     const turns = drafts.flatMap((draft) => draft.turns.map((turn) => ({ ...turn, allowedTokens: undefined })));
-    const scorer = new LogProbScorer(causalLM, { microBatchTokens: WHOLE_BATCH });
+    const scorer = new LogProbScorer(this.model.policy, { microBatchTokens: WHOLE_BATCH });
     const { logProbs } = await scorer.score(turns);
     await scorer.release();
     const sampled = turns.map((turn, i): Turn => ({

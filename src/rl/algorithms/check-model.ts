@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { PolicyBackend } from "../../generation/index.js";
 
 interface AlgorithmTraits<Config> {
   readonly name: string;
@@ -14,7 +14,7 @@ export function usesReference<Config>({ klSetting }: { readonly klSetting?: keyo
 }
 
 /** @throws INVALID_STATE for a model that the algorithm cannot train. */
-export function checkModel<Config>(model: CausalLM, algorithm: AlgorithmTraits<Config>, config: Config): void {
+export function checkModel<Config>(model: PolicyBackend, algorithm: AlgorithmTraits<Config>, config: Config): void {
   const { name, title = name, critic = false, klSetting } = algorithm;
   const openHint = critic
     ? "Open it with AutoModelForCausalLMWithValueHead.fromPretrained"
@@ -25,7 +25,7 @@ export function checkModel<Config>(model: CausalLM, algorithm: AlgorithmTraits<C
       ? `it has no value head. ${openHint}`
       : !critic && model.valueHead !== undefined
         ? `it has a value head, which the algorithm would not train. ${openHint}`
-        : usesReference(algorithm, config) && model.adapter === undefined
+        : usesReference(algorithm, config) && !model.hasAdapter
           ? `${klSetting} weighs the KL to the model without its adapter, but it has no adapter. Set ${klSetting} to 0, or train an adapter`
           : undefined;
   if (problem !== undefined) throw new LlamaGymError("INVALID_STATE", `${title} cannot train the model: ${problem}.`);

@@ -1,6 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import { defaultMicroBatchTokens } from "../../models/weights/micro-batch-memory.js";
+import type { LanguageModel } from "../../generation/index.js";
 import { selectAlgorithm, type AlgorithmOptions } from "./algorithms.js";
 import type { Learner, LearnerContext } from "./learner.js";
 
@@ -15,20 +14,19 @@ export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "
  * @throws INVALID_STATE for a model that the algorithm cannot train.
  */
 export async function createLearner(model: LanguageModel, options: LearnerOptions): Promise<Learner> {
-  const { causalLM, frozenStates } = model;
   const { temperature, isTruncatedSampling, maxCompletionLength, random } = options;
-  const { microBatchTokens = defaultMicroBatchTokens(causalLM.config) } = options;
+  const { microBatchTokens = model.policy.microBatchTokens } = options;
   if (!(temperature > 0))
     throw invalidArgument(
       `Training needs completions sampled at a temperature above 0, got ${temperature}: greedy completions do not explore.`,
     );
   const algorithm = selectAlgorithm(options);
-  return algorithm.create(causalLM, {
+  return algorithm.create(model, {
     temperature,
     isTruncatedSampling,
     microBatchTokens,
     maxCompletionLength,
     random,
-    frozenStates,
+    frozenStates: model.frozenStates,
   });
 }

@@ -1,5 +1,6 @@
 import { resolveSettings, type SettingTable, type Settings } from "../../core/settings.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { LanguageModel } from "../../generation/index.js";
+import type { CausalLM } from "../../models/index.js";
 import type { AlgorithmDefinition, UpdateConfig } from "./algorithm-definition.js";
 import type { Learner, LearnerContext } from "./learner.js";
 import { createMicroBatchLoss, PolicyLearner } from "./policy-learner.js";
@@ -10,7 +11,7 @@ export interface ConfiguredAlgorithm {
   readonly name: string;
   readonly hasCritic: boolean;
   /** @throws INVALID_STATE for a model that the algorithm cannot train. */
-  create(model: CausalLM, context: LearnerContext): Promise<Learner>;
+  create(model: LanguageModel, context: LearnerContext): Promise<Learner>;
   /** The loss, with which workers compute gradients; undefined for an algorithm with its own update. */
   readonly microBatchLoss: MicroBatchLoss | undefined;
 }
@@ -65,10 +66,10 @@ export function defineAlgorithm<Table extends SettingTable, Options extends obje
   const klSetting = "klSetting" in definition ? definition.klSetting : undefined;
   const resolveDefaults = (options: Options) => resolveSettings(title, settings, options) as unknown as Config;
   const resolve = (options = {} as Options) => (definition.resolve ?? resolveDefaults)(options);
-  const create = async (model: CausalLM, config: Config, context: LearnerContext): Promise<Learner> =>
+  const create = async (model: LanguageModel, config: Config, context: LearnerContext): Promise<Learner> =>
     "create" in definition
-      ? definition.create(model, config, context)
-      : PolicyLearner.create(model, definition, config, context);
+      ? definition.create(model.causalLM, config, context)
+      : PolicyLearner.create(model.policy, definition, config, context);
   const configure = (options = {} as Options): ConfiguredAlgorithm => {
     const config = resolve(options);
     return {

@@ -1,5 +1,5 @@
 import type { OptimizerState } from "../../engine/optim/index.js";
-import type { FrozenStates, SavedFrozenStates } from "../../models/graphs/frozen-states.js";
+import type { FrozenStates, SavedFrozenStates } from "../../models/graphs/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { GradientTransport } from "./update/gradient-transport.js";

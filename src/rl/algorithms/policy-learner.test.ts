@@ -89,7 +89,7 @@ describe("GRPO over 200 updates", () => {
 async function makeSegments(model: LanguageModel, rewards: readonly number[]): Promise<Trajectory[]> {
   const replies = [[20], [21, 22], [23, 24, 25], [20, 26], [27], [28, 29, 30]];
   const turns = replies.map((tokens, i) => makeTurn({ prompt: [5, 6, 7, 8 + Math.floor(i / 3)], tokens }));
-  const scorer = new LogProbScorer(model.causalLM, { microBatchTokens: 1000 });
+  const scorer = new LogProbScorer(model.policy, { microBatchTokens: 1000 });
   const { logProbs } = await scorer.score(turns);
   await scorer.release();
   return turns.map((turn, i) => ({

@@ -1,9 +1,8 @@
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
-import { isValueHeadParameter } from "../../engine/nn/value-head.js";
-import { scheduleFactor, warmupScheduleFactor } from "../../engine/optim/schedule.js";
-import type { Tensor } from "../../engine/tensor/tensor.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import { scheduleFactor, warmupScheduleFactor } from "../../engine/optim/index.js";
+import type { Tensor } from "../../engine/tensor/index.js";
+import type { PolicyBackend, TrainingNeeds } from "../../generation/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type {
   AdvantageResult,
@@ -67,6 +66,23 @@ export function createMicroBatchLoss<Options extends object, Config extends Upda
   };
 }
 
+function trainingNeeds<Options extends object, Config extends UpdateConfig, State>(
+  algorithm: Definition<Options, Config, State>,
+  config: Config,
+  { temperature, isTruncatedSampling }: LearnerContext,
+): TrainingNeeds {
+  const { name, title = name, critic = false, stepping } = algorithm;
+  return {
+    title,
+    critic,
+    entropy: createMicroBatchLoss(algorithm, config).entropy,
+    scoresEntropy: algorithm.scoresEntropy?.(config) ?? false,
+    filtersParameters: stepping?.trainableFilter !== undefined,
+    temperature,
+    isTruncatedSampling,
+  };
+}
+
 /** The part of a learner's state that is not the optimizer's; JSON. */
 interface PolicyLearnerState<State> {
   readonly algorithm: State | null;
@@ -96,32 +112,25 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
 
   /** @throws INVALID_STATE for a model that the algorithm cannot train. */
   static async create<Options extends object, Config extends UpdateConfig, State>(
-    model: CausalLM,
+    policy: PolicyBackend,
     algorithm: Definition<Options, Config, State>,
     config: Config,
     context: LearnerContext,
   ): Promise<PolicyLearner<Options, Config, State>> {
-    checkModel(model, algorithm, config);
+    policy.checkTraining?.(trainingNeeds(algorithm, config, context));
+    checkModel(policy, algorithm, config);
     const { learningRate, maxGradNorm = Infinity, valueHeadLearningRate = learningRate } = config;
     const { weightDecay = 0, adamBeta1: beta1 = 0.9, adamBeta2: beta2 = 0.999, adamEpsilon: epsilon = 1e-8 } = config;
-    const headFactor = learningRate === 0 ? 1 : valueHeadLearningRate / learningRate;
+    const valueHeadFactor = learningRate === 0 ? 1 : valueHeadLearningRate / learningRate;
     const { microBatchTokens, frozenStates } = context;
-    const updater = new PolicyUpdater(model, {
+    const updater = new PolicyUpdater(policy, {
       ...createMicroBatchLoss(algorithm, config),
-      optimizer: {
-        learningRate,
-        weightDecay,
-        beta1,
-        beta2,
-        epsilon,
-        maxGradNorm,
-        groups: model.parameters.groupBy(weightDecay, (name) => (isValueHeadParameter(name) ? headFactor : 1)),
-      },
+      optimizer: { learningRate, weightDecay, beta1, beta2, epsilon, maxGradNorm, valueHeadFactor },
       microBatchTokens,
       frozenStates,
     });
     const entropies = algorithm.scoresEntropy?.(config) ?? false;
-    const scorer = new LogProbScorer(model, { microBatchTokens, frozenStates, entropies });
+    const scorer = new LogProbScorer(policy, { microBatchTokens, frozenStates, entropies });
     await frozenStates?.open();
     return new PolicyLearner(algorithm, config, context, updater, scorer);
   }

@@ -1,9 +1,9 @@
 import { createHash } from "#platform";
 import { readRows } from "./read-rows.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { LanguageModel } from "../../generation/index.js";
 import { PromptRenderer } from "../rollout/prompt-renderer.js";
-import { toTemplateMessages, type ChatMessage } from "../../models/text/chat-messages.js";
+import { toTemplateMessages, type ChatMessage } from "../../models/text/index.js";
 
 /** A text to continue, or messages to answer. */
 export type DatasetPrompt = string | readonly ChatMessage[];
@@ -57,7 +57,7 @@ export async function loadPromptDataset(
     throw invalidArgument(`${name} has no rows. Each update needs prompts: add a row with a prompt.`);
   const renderer = new PromptRenderer(model.tokenizer, "", chatTemplateKwargs);
   const encoded = rows.map(({ row, name }) => ({ row, name, tokens: encodePrompt(renderer, row.prompt, name) }));
-  const { maxPositions } = model.causalLM.config;
+  const { maxPositions } = model.policy.config;
   const tooLong = encoded.filter(({ tokens }) => tokens.length + maxCompletionLength > maxPositions);
   if (tooLong.length > 0) {
     const listed = tooLong.slice(0, MAX_LISTED).map(({ name, tokens }) => `${name} (${tokens.length} tokens)`);

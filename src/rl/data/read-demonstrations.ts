@@ -1,7 +1,7 @@
 import { readExample } from "./read-examples.js";
 import { readRows, type InvalidLine } from "./read-rows.js";
 import type { SftExample } from "./sft-example.js";
-import type { Info } from "../../envs/info.js";
+import type { Info } from "../../envs/index.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { ChatMessage } from "../../models/text/index.js";
 

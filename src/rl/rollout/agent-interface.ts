@@ -1,6 +1,6 @@
-import type { Info } from "../../envs/info.js";
+import type { Info } from "../../envs/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import type { JsonSchema } from "../../generation/constraints/json-schema/keywords.js";
+import type { JsonSchema } from "../../generation/index.js";
 import type { Extraction } from "./extraction.js";
 
 /** The methods that connect an environment to a language model. Users implement them by extending `Agent`. */

@@ -1,7 +1,7 @@
-import type { Info } from "../../envs/info.js";
+import type { Info } from "../../envs/index.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
+import type { OutputConstraint } from "../../generation/index.js";
 import type { AgentInterface } from "./agent-interface.js";
 import { limitCall, type CallLimit } from "./with-timeout.js";
 

@@ -1,12 +1,16 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { sampleIndex } from "../../core/random/sample-index.js";
-import { CompletionCache, MAX_SMALL_VOCABULARY } from "../../generation/sampling/completion-cache.js";
-import type { Completion } from "../../generation/completion.js";
-import type { ChoiceConstraint } from "../../generation/constraints/choice-constraint.js";
-import type { CompiledConstraint } from "../../generation/constraints/compiled-constraint.js";
-import { constraintKey, type OutputConstraint } from "../../generation/constraints/output-constraint.js";
-import type { LanguageModel } from "../../generation/language-model.js";
-import type { SampleRequest } from "../../generation/sampling/sample-request.js";
+import {
+  CompletionCache,
+  MAX_SMALL_VOCABULARY,
+  type Completion,
+  type ChoiceConstraint,
+  type CompiledConstraint,
+  constraintKey,
+  type OutputConstraint,
+  type LanguageModel,
+  type SampleRequest,
+} from "../../generation/index.js";
 import { recordsKeptTokens, type CompletionSettings } from "./rollout-settings.js";
 import type { ActionCandidates } from "./trajectory.js";
 
@@ -74,7 +78,7 @@ export class CompletionSampler {
    * @throws CONTEXT_OVERFLOW for a prompt that leaves no room for a completion.
    */
   async sample(request: TurnRequest): Promise<TurnCompletion> {
-    this.cache.keepVersion(this.model.causalLM.cacheVersion);
+    this.cache.keepVersion(this.model.policy.cacheVersion);
     const { prompt, constraint } = request;
     if (this.settings.actionScoring !== undefined && constraint !== undefined && "choices" in constraint)
       return this.sampleCandidate(request, constraint.choices);
@@ -116,7 +120,8 @@ export class CompletionSampler {
     const isPattern = constraint !== undefined && !("choices" in constraint);
     const isSmall = this.hasSmallDistributions(constraint);
     const isSampled = sampling.temperature > 0;
-    const isCached = isSampled && (isSmall || this.cache.isRecurring(prompt));
+    const { hasDistributions } = this.model.policy;
+    const isCached = isSampled && hasDistributions && (isSmall || this.cache.isRecurring(prompt));
     const completer = await this.model.completer();
     const hasKeptTokens = recordsKeptTokens(this.settings);
     const completion = await completer.complete({
@@ -141,7 +146,7 @@ export class CompletionSampler {
 
   /** Returns the probabilities with which choices are sampled after a prompt, at temperature 0 those at temperature 1. */
   async choiceProbabilities(prompt: readonly number[], choices: readonly string[]): Promise<readonly number[]> {
-    this.cache.keepVersion(this.model.causalLM.cacheVersion);
+    this.cache.keepVersion(this.model.policy.cacheVersion);
     const temperature = this.settings.sampling.temperature || 1;
     if (this.settings.actionScoring !== undefined) {
       const { expScores, total } = await this.scoreChoices(prompt, choices, temperature);
@@ -207,7 +212,7 @@ export class CompletionSampler {
 
   private hasSmallDistributions(constraint: OutputConstraint | undefined): boolean {
     const hasChoices = constraint !== undefined && "choices" in constraint;
-    return hasChoices || this.model.causalLM.config.vocabSize <= MAX_SMALL_VOCABULARY;
+    return hasChoices || this.model.policy.config.vocabSize <= MAX_SMALL_VOCABULARY;
   }
 
   private compile(constraint: OutputConstraint, prompt: readonly number[]): CompiledConstraint {

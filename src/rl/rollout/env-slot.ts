@@ -1,5 +1,4 @@
-import { MAX_STATE_DEPTH, saveEnvState, type Env, type EnvState } from "../../envs/env.js";
-import type { Info } from "../../envs/info.js";
+import { MAX_STATE_DEPTH, saveEnvState, type Env, type EnvState, type Info } from "../../envs/index.js";
 import { invalidEnv, LlamaGymError } from "../../core/errors.js";
 import { describeUnsavable } from "../../core/describe-unsavable.js";
 import type { RandomStream } from "../../core/random/random-stream.js";

@@ -1,7 +1,6 @@
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import type { Env, StepResult } from "../../envs/env.js";
-import type { Info } from "../../envs/info.js";
+import type { Env, StepResult, Info } from "../../envs/index.js";
 import { checkObservation, checkResetResult, checkStepResult } from "./validate-env-output.js";
 import { DEFAULT_CALL_LIMIT, limitCall, type CallLimit } from "./with-timeout.js";
 

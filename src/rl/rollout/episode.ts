@@ -1,12 +1,12 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import type { Info } from "../../envs/info.js";
+import type { Info } from "../../envs/index.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { PromptBuilder, type PromptBuilderState } from "./prompt-builder.js";
 import { toExtraction, type Extraction } from "./extraction.js";
 import type { PromptRenderer } from "./prompt-renderer.js";
-import type { TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import type { TokenDistribution } from "../../engine/runtime/index.js";
 import type { CompletionSampler, TurnCompletion, TurnRequest } from "./completion-sampler.js";
-import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
+import type { OutputConstraint } from "../../generation/index.js";
 import type { AgentInterface } from "./agent-interface.js";
 import { awaitAgent, constraintFor, callAgent } from "./call-agent.js";
 import type { RolloutSettings } from "./rollout-settings.js";

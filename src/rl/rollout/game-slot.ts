@@ -1,10 +1,14 @@
 import { invalidArgument, invalidEnv } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
-import type { Env } from "../../envs/env.js";
-import { GameEnv } from "../../envs/games/as-env.js";
-import type { Game } from "../../envs/games/game.js";
-import { createNamedOpponent, type Opponent } from "../../envs/games/opponents.js";
-import { SeatsEnv, type SeatsInfo } from "../../envs/games/seats-env.js";
+import {
+  type Env,
+  GameEnv,
+  type Game,
+  createNamedOpponent,
+  type Opponent,
+  SeatsEnv,
+  type SeatsInfo,
+} from "../../envs/index.js";
 import type { Episode } from "./episode.js";
 import { EpisodeRunner } from "./episode-runner.js";
 import type { EndedEpisode, EnvSlotState, EpisodeSpec, Matchup, RolloutSlot } from "./rollout-slot.js";

@@ -1,6 +1,6 @@
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import type { Env } from "../../envs/env.js";
+import type { Env } from "../../envs/index.js";
 import { describeTimeout, limitCall, withTimeout, type CallLimit } from "./with-timeout.js";
 
 /** Limit of `close`: an environment that does not answer any more must not delay the end of a run for long. */

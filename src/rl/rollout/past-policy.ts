@@ -1,4 +1,4 @@
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { LanguageModel } from "../../generation/index.js";
 import { CompletionSampler } from "./completion-sampler.js";
 import type { CompletionSettings } from "./rollout-settings.js";
 

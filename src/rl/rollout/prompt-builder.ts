@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { Conversation, ConversationState } from "../../models/text/index.js";
 import type { PromptRenderer } from "./prompt-renderer.js";
-import type { ContextOverflow } from "../../generation/generation-options.js";
+import type { ContextOverflow } from "../../generation/index.js";
 import type { PromptSettings } from "./rollout-settings.js";
 
 /** State of a PromptBuilder as JSON. */

@@ -1,6 +1,11 @@
-import { Conversation, supportsSystemRole, type ChatMessage, type Tokenizer } from "../../models/text/index.js";
+import {
+  Conversation,
+  supportsSystemRole,
+  type ChatMessage,
+  type Tokenizer,
+  FALLBACK_CHAT_TEMPLATE,
+} from "../../models/text/index.js";
 import { LruCache, sizeByKey } from "../../core/lru-cache.js";
-import { FALLBACK_CHAT_TEMPLATE } from "../../models/text/fallback-chat-template.js";
 
 /** Maximum number of cached single-turn prompts; observations recur often in small tasks. */
 const MAX_CACHED_PROMPTS = 4096;

@@ -1,6 +1,6 @@
 import type { EnvSlotState, EpisodeSpec, RolloutSlot } from "./rollout-slot.js";
-import type { Env } from "../../envs/env.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { Env } from "../../envs/index.js";
+import type { CausalLM } from "../../models/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { EnvSlot, type EnvSlotOptions } from "./env-slot.js";

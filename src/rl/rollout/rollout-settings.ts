@@ -1,9 +1,8 @@
 import { boolean, choice, defineSettings, integer, number, text, type Settings } from "../../core/settings.js";
-import type { Info } from "../../envs/info.js";
+import { type Info, MAX_REWARD } from "../../envs/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import { MAX_REWARD } from "../../envs/reward-limit.js";
-import { generationSettings } from "../../generation/generation-options.js";
-import { filtersTokens, type SamplingParams } from "../../engine/runtime/kernels/sampling.js";
+import { generationSettings } from "../../generation/index.js";
+import { filtersTokens, type SamplingParams } from "../../engine/runtime/index.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 
 /** Settings of sampling, in addition to those of generation. */

@@ -1,7 +1,6 @@
 import type { JsonValue } from "../../core/json.js";
 import type { RandomState } from "../../core/random/random-stream.js";
-import type { EnvState } from "../../envs/env.js";
-import type { Info } from "../../envs/info.js";
+import type { EnvState, Info } from "../../envs/index.js";
 import type { PromptBuilderState } from "./prompt-builder.js";
 import type { EpisodeSummary, GameOpponent, Trajectory } from "./trajectory.js";
 

@@ -1,5 +1,5 @@
-import type { TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
-import type { FinishReason } from "../../generation/sampling/sample-request.js";
+import type { TokenDistribution } from "../../engine/runtime/index.js";
+import type { FinishReason } from "../../generation/index.js";
 import type { Extraction } from "./extraction.js";
 
 /** The actions among which one was sampled by its score, the softmax of weight * (sum of its text's log-probabilities). */

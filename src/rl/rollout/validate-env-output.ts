@@ -1,7 +1,6 @@
 import { excerpt } from "../../core/format.js";
 import { LlamaGymError } from "../../core/errors.js";
-import type { ResetResult, StepResult } from "../../envs/env.js";
-import { isReward, REWARD_RULE } from "../../envs/reward-limit.js";
+import { type ResetResult, type StepResult, isReward, REWARD_RULE } from "../../envs/index.js";
 
 /** @throws ENV_FAILED for an observation that contains NaN; `source` is the environment's name. */
 export function checkObservation(observation: unknown, source: string): void {

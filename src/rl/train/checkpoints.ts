@@ -17,7 +17,7 @@ import {
   writeJson,
   writeSafetensors,
 } from "../../models/files/index.js";
-import type { SavedFrozenStates } from "../../models/graphs/frozen-states.js";
+import type { SavedFrozenStates } from "../../models/graphs/index.js";
 import { checkFormatVersion } from "./check-format-version.js";
 import type { LearnerState } from "../algorithms/learner.js";
 import type { ResumedRun, TrainerState, TrainTask } from "./train-task.js";

@@ -1,4 +1,4 @@
-import { findHiddenStateLag } from "../../envs/check/hidden-state.js";
+import { findHiddenStateLag } from "../../envs/index.js";
 import type { Rollout } from "../rollout/rollout-collector.js";
 import type { Turn } from "../rollout/trajectory.js";
 

@@ -1,4 +1,4 @@
-import type { TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import type { TokenDistribution } from "../../engine/runtime/index.js";
 import type { RecordedAlternative } from "../tracking/rollouts/rollout-record.js";
 
 /** Allowed tokens of which the most probable are recorded. */

@@ -1,8 +1,8 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import type { Env } from "../../envs/env.js";
 import {
+  type Env,
   computeGameValue,
   computeNashConv,
   createMinimaxPolicy,
@@ -11,8 +11,8 @@ import {
   uniformPolicy,
   type BehaviorPolicy,
   type Outcomes,
-} from "../../envs/games/exact.js";
-import { RulesGame } from "../../envs/games/rules-game.js";
+  RulesGame,
+} from "../../envs/index.js";
 import type { Agent } from "../agent/agent.js";
 import type { Metrics } from "../algorithms/learner.js";
 import { requireGame } from "../rollout/game-slot.js";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { CountingEnv, EvenOddAgent, type CountingOptions } from "../../../test/support/counting.js";
 import { TrainableModels, readTrainedValues } from "../../../test/support/trainable.js";
-import { BlackjackEnv } from "../../envs/index.js";
+import { BlackjackEnv } from "../../envs.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { evaluate } from "./evaluate.js";
 

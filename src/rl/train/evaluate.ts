@@ -2,7 +2,7 @@ import { mean } from "../../core/mean.js";
 import { printWarning } from "../../core/terminal-text.js";
 import type { Agent } from "../agent/agent.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
-import type { Env } from "../../envs/env.js";
+import type { Env } from "../../envs/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { checkSettings } from "../../core/settings.js";
 import { MAX_EVAL_EPISODES, trainerSettings } from "./trainer-settings.js";

@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { printWarning } from "../../core/terminal-text.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { LanguageModel } from "../../generation/index.js";
 import { withFolderLock } from "../../models/files/index.js";
 import type { LearnerState, Metrics } from "../algorithms/learner.js";
 import type { ExampleLearner, ExampleState, StepMetrics } from "../algorithms/shared/example-learner.js";

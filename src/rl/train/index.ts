@@ -1,4 +1,4 @@
-export { evaluate, type EvaluateOptions, type EvalResult } from "./evaluate.js";
+export { evaluate, type EvaluateOptions, type EvalResult, computeMeanAndError } from "./evaluate.js";
 export {
   GrpoTrainer,
   RlooTrainer,
@@ -7,8 +7,49 @@ export {
   type PromptTrainResult,
   type RlooTrainerOptions,
 } from "./prompts/grpo-trainer.js";
-export type { RewardBatch, RewardFunction } from "./prompts/reward-scorer.js";
+export { type RewardBatch, type RewardFunction, RewardScorer } from "./prompts/reward-scorer.js";
 export { SftTrainer, type SftTrainerOptions, type SftTrainOptions } from "./sft-trainer.js";
-export type { TrainProgress, TrainResult } from "./train-loop.js";
-export type { TrainerState } from "./train-task.js";
-export { Trainer, type TrainerOptions, type TrainCallbacks } from "./trainer.js";
+export {
+  type TrainProgress,
+  type TrainResult,
+  type TrainLoopOptions,
+  type TrainRequests,
+  runTrainLoop,
+} from "./train-loop.js";
+export { type TrainerState, INITIAL_STATE, type ResumedRun, type RolloutCounts } from "./train-task.js";
+export { Trainer, type TrainerOptions, type TrainCallbacks, progressFraction } from "./trainer.js";
+export { checkFormatVersion } from "./check-format-version.js";
+export { checkNoCheckpoints, findLatestCheckpoint, restoreLatestCheckpoint } from "./checkpoints.js";
+export { collectGroups } from "./collect-groups.js";
+export { type ExactEvaluation, type ExactEvaluations, evaluateExact } from "./evaluate-exact.js";
+export { LearnerTask } from "./learner-task.js";
+export {
+  type PromptAlgorithm,
+  type ResolvedPromptConfig,
+  checkTruncation,
+  promptSettings,
+} from "./prompts/prompt-trainer-options.js";
+export { PromptTraining, type PromptTrainingRun } from "./prompts/prompt-training.js";
+export {
+  type RolloutMode,
+  SAMPLED_ENV_SLOTS,
+  addReturnsToGo,
+  describePrompt,
+  describeTokens,
+  recordRollout,
+  recordedGroups,
+  toTurnDetail,
+} from "./record-rollout.js";
+export { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
+export { getCheckpointDir, readRunConfig, requireRunConfig, writeRunConfig } from "./run-config.js";
+export { GamePlayers } from "./self-play.js";
+export {
+  MAX_EVAL_EPISODES,
+  checkEvaluationSettings,
+  loopSettings,
+  maxRolloutBytes,
+  recordingSettings,
+  trainerSettings,
+} from "./trainer-settings.js";
+export { TrainingMonitor } from "./training-monitor.js";
+export type { ExampleTrainOptions } from "./example-trainer.js";

@@ -4,7 +4,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { Settings } from "../../core/settings.js";
 import { SafetensorsFile, writeSafetensors } from "../../models/files/index.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { CausalLM } from "../../models/index.js";
 import type { EpisodeSummary, GameOpponent, GameSummary } from "../rollout/trajectory.js";
 import { parseOpponents, type OpponentWeights } from "./parse-opponents.js";
 import type { selfPlaySettings } from "./trainer-settings.js";

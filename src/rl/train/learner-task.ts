@@ -1,4 +1,4 @@
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { LanguageModel } from "../../generation/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Learner, LearnerState, Metrics } from "../algorithms/learner.js";
 import type { Trajectory } from "../rollout/trajectory.js";

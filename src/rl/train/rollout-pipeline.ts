@@ -1,6 +1,6 @@
 import type { EnvSlotState } from "../rollout/rollout-slot.js";
 import type { RandomState, RandomStream } from "../../core/random/random-stream.js";
-import type { CausalLM } from "../../models/causal-lm.js";
+import type { CausalLM } from "../../models/index.js";
 import type { JobSlot, RolloutTransport } from "../rollout/rollout-job.js";
 import { JobCollector } from "../rollout/job-collector.js";
 import type { Rollout, RolloutSource } from "../rollout/rollout-collector.js";

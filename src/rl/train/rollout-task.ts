@@ -2,7 +2,7 @@ import { stream } from "../../core/random/streams.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import type { Env } from "../../envs/env.js";
+import type { Env } from "../../envs/index.js";
 import type { Agent } from "../agent/agent.js";
 import type { GroupSpec, Metrics } from "../algorithms/learner.js";
 import { EnvSlot } from "../rollout/env-slot.js";

@@ -1,8 +1,7 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { Settings } from "../../core/settings.js";
-import type { Env } from "../../envs/env.js";
+import { type Env, createNamedOpponent } from "../../envs/index.js";
 import type { Agent } from "../agent/agent.js";
-import { createNamedOpponent } from "../../envs/games/opponents.js";
 import { GameSlot, requireGame, type GameSlotOptions } from "../rollout/game-slot.js";
 import { PastPolicy } from "../rollout/past-policy.js";
 import { League } from "./league.js";

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { LanguageModel } from "../../generation/index.js";
 import { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "../algorithms/sft/settings.js";
 import { SftLearner, type SftEvaluation, type SftLossMetrics, type SftMetrics } from "../algorithms/sft/sft-learner.js";
@@ -43,7 +43,7 @@ export class SftTrainer extends ExampleTrainer<TokenExample, SftLossMetrics, Sft
     { train, evaluation = [], ...options }: SftTrainerOptions = {},
   ): Promise<SftTrainer> {
     const config = resolveSftConfig(options);
-    const { maxPositions, vocabSize } = model.causalLM.config;
+    const { maxPositions, vocabSize } = model.policy.config;
     const maxLength = Math.min(config.maxLength ?? Infinity, maxPositions);
     const encodingOptions = { ...config, maxLength, vocabSize };
     const encode = (examples: readonly SftExample[]) => encodeDataset(examples, () => model.tokenizer, encodingOptions);
@@ -79,6 +79,6 @@ function encodeExamples(
   model: LanguageModel,
   { assistantOnlyLoss }: SftConfig,
 ): TokenExample[] {
-  const options = { assistantOnlyLoss, vocabSize: model.causalLM.config.vocabSize };
+  const options = { assistantOnlyLoss, vocabSize: model.policy.config.vocabSize };
   return examples.map((example) => encodeExample(example, () => model.tokenizer, options));
 }

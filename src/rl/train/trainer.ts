@@ -2,8 +2,7 @@ import { resolveSettings, selectSettings, type Settings } from "../../core/setti
 import { printWarning } from "../../core/terminal-text.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import type { Env } from "../../envs/env.js";
-import { openEnv } from "../../envs/registry/open-env.js";
+import { type Env, openEnv } from "../../envs/index.js";
 import { withFolderLock, type FolderLock } from "../../models/files/index.js";
 import type { Agent } from "../agent/agent.js";
 import { toSftMetrics } from "../agent/demonstrations/warm-start.js";

@@ -1,4 +1,4 @@
-import { make } from "../../../../src/envs/index.js";
+import { make } from "../../../../src/envs.js";
 import { roundToStyle, drawSpread, formatNumber } from "../number-text.js";
 import { makeQuantity } from "../quantities.js";
 import { paraphrase, type ScenarioSampler } from "./game.js";

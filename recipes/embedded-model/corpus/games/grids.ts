@@ -1,4 +1,4 @@
-import { FROZEN_LAKE_MAPS, generateRandomMap, make } from "../../../../src/envs/index.js";
+import { FROZEN_LAKE_MAPS, generateRandomMap, make } from "../../../../src/envs.js";
 import { createFrozenLakeText } from "../../../../src/envs/toy-text/frozen-lake.js";
 import { INTEGER_STYLE } from "../number-text.js";
 import { makeQuantity } from "../quantities.js";

@@ -1,4 +1,4 @@
-import { getChoices, type Env, type ResetResult, type StepResult } from "../../../../src/envs/index.js";
+import { getChoices, type Env, type ResetResult, type StepResult } from "../../../../src/envs.js";
 import { RandomStream } from "../../../../src/core/random/random-stream.js";
 
 /** A moment of an environment that was played at random. */

@@ -1,4 +1,4 @@
-import { BanditEnv, make } from "../../../../src/envs/index.js";
+import { BanditEnv, make } from "../../../../src/envs.js";
 import type { RandomStream } from "../../../../src/core/random/random-stream.js";
 import { INTEGER_STYLE } from "../number-text.js";
 import { makeQuantity } from "../quantities.js";

@@ -1,5 +1,5 @@
 import "../../../../src/text-world/index.js";
-import { make } from "../../../../src/envs/index.js";
+import { make } from "../../../../src/envs.js";
 import type { RandomStream } from "../../../../src/core/random/random-stream.js";
 import { yesOrNo, type ScenarioSampler, type Fact } from "./game.js";
 import { recordObservations, type RecordedObservation } from "./played.js";

@@ -1,10 +1,9 @@
 import { describeUnsavable } from "../../../core/describe-unsavable.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { choice, defineSettings, integer, number, text, type GivenSettings } from "../../../core/settings.js";
-import type { Env } from "../../../envs/index.js";
-import type { Info } from "../../../envs/info.js";
+import type { Env, Info } from "../../../envs/index.js";
 import { writeFileAtomic } from "../../../models/files/index.js";
-import { MAX_EVAL_EPISODES } from "../../../rl/train/trainer-settings.js";
+import { MAX_EVAL_EPISODES } from "../../../rl/train/index.js";
 import {
   agentPolicy,
   expertPolicy,
@@ -20,7 +19,7 @@ import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent
 import { toFileName } from "../options/default-output.js";
 import { defineCommand } from "../options/define-command.js";
 import { envOptions, resolveRunEnv } from "../options/env-options.js";
-import { generationSettings } from "../../../generation/generation-options.js";
+import { generationSettings } from "../../../generation/index.js";
 import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";

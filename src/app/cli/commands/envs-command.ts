@@ -1,4 +1,4 @@
-import { EpisodeRunner } from "../../../rl/rollout/episode-runner.js";
+import { EpisodeRunner } from "../../../rl/rollout/index.js";
 import { boolean, integer, list, text, type GivenSettings } from "../../../core/settings.js";
 import { Console } from "node:console";
 import { once } from "node:events";

@@ -1,10 +1,6 @@
 import { boolean, defineSettings, integer, type GivenSettings } from "../../../core/settings.js";
-import { EXTRACTION_KINDS } from "../../../rl/rollout/extraction.js";
-import { requireGame } from "../../../rl/rollout/game-slot.js";
-import { closeEnvs } from "../../../rl/rollout/open-envs.js";
-import { evaluate, type EvalResult } from "../../../rl/train/evaluate.js";
-import { evaluateExact } from "../../../rl/train/evaluate-exact.js";
-import { MAX_EVAL_EPISODES } from "../../../rl/train/trainer-settings.js";
+import { EXTRACTION_KINDS, requireGame, closeEnvs } from "../../../rl/rollout/index.js";
+import { evaluate, type EvalResult, evaluateExact, MAX_EVAL_EPISODES } from "../../../rl/train/index.js";
 import { EpisodeJudge } from "../../judge/episode-judge.js";
 import { withJudge } from "../../judge/judged-env.js";
 import { judgeSettings } from "../../judge/judge-settings.js";

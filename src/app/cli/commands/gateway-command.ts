@@ -8,7 +8,7 @@ import {
   type GatewayRunOptions,
 } from "../../runs/gateway-run.js";
 import type { RunHooks } from "../../runs/open-run.js";
-import { readRunConfig } from "../../../rl/train/run-config.js";
+import { readRunConfig } from "../../../rl/train/index.js";
 import type { TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { describeStart } from "../display/describe-start.js";

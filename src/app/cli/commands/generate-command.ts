@@ -1,8 +1,12 @@
 import { text } from "node:stream/consumers";
-import { compileToByteAutomaton, readPattern } from "../../../generation/constraints/output-constraint.js";
-import { resolveOptions, type GenerationOptions } from "../../../generation/generation-options.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
-import type { PromptInput } from "../../../generation/prompt/encode-prompt.js";
+import {
+  compileToByteAutomaton,
+  readPattern,
+  resolveOptions,
+  type GenerationOptions,
+  type LanguageModel,
+  type PromptInput,
+} from "../../../generation/index.js";
 import { CompletionPrinter } from "../display/completion-printer.js";
 import { chat } from "../interactive/chat.js";
 import { hasChatTemplate, openModel } from "../open-model.js";

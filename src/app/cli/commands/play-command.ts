@@ -3,18 +3,17 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { boolean, defineSettings, integer, number, text, type GivenSettings } from "../../../core/settings.js";
 import { asEnv, TimeLimit, type Env, type GameEnv } from "../../../envs/index.js";
-import { createAgentOpponent } from "../../../rl/agent/agent-opponent.js";
-import { requireGame } from "../../../rl/rollout/game-slot.js";
+import { createAgentOpponent } from "../../../rl/agent/index.js";
+import { requireGame, closeEnvs } from "../../../rl/rollout/index.js";
 import { readTextEnv } from "../../runs/make-text-agent.js";
 import { AgentEpisodePlayer } from "../interactive/agent-episode-player.js";
 import { InteractiveEpisode } from "../interactive/interactive-episode.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { defineCommand } from "../options/define-command.js";
 import { envOptions, resolveRunEnv } from "../options/env-options.js";
-import { generationSettings } from "../../../generation/generation-options.js";
+import { generationSettings } from "../../../generation/index.js";
 import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
-import { closeEnvs } from "../../../rl/rollout/open-envs.js";
 import type { Reporter } from "../reporter.js";
 
 /** Step limit of an agent's episode in an environment without one. */

@@ -1,8 +1,8 @@
 import { describeFolder } from "../display/describe-start.js";
 import { defineSettings, selectSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { readJson } from "../../../models/files/index.js";
-import { algorithms } from "../../../rl/algorithms/algorithms.js";
-import type { PromptAlgorithm } from "../../../rl/train/prompts/prompt-trainer-options.js";
+import { algorithms } from "../../../rl/algorithms/index.js";
+import type { PromptAlgorithm } from "../../../rl/train/index.js";
 import { listChangeable, type RunHooks } from "../../runs/open-run.js";
 import { resumePromptRun, startPromptRun, type PromptRun } from "../../runs/prompt-run.js";
 import {

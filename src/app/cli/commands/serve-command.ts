@@ -2,7 +2,7 @@ import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { invalidArgument } from "../../../core/errors.js";
 import { defineSettings, integer, list, text, type GivenSettings } from "../../../core/settings.js";
-import { PeftModel } from "../../../generation/auto-model.js";
+import { PeftModel } from "../../../generation/index.js";
 import type { OutputFunctions } from "../../server/score-engine.js";
 import { openModel } from "../open-model.js";
 import { defineCommand } from "../options/define-command.js";

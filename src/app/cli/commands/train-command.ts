@@ -1,13 +1,12 @@
 import { defineSettings, selectSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { formatNumber } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
-import { evaluate } from "../../../rl/train/evaluate.js";
+import { evaluate, readRunConfig } from "../../../rl/train/index.js";
 import { openTransport, resolveWorkers } from "../../distributed/open-transport.js";
 import { listChangeable } from "../../runs/open-run.js";
 import { resumeRun, startRun, type OpenTransport, type Run, type RunOptions } from "../../runs/run.js";
 import { findAlgorithm } from "../../runs/load-algorithm.js";
 import { RunEnv } from "../../runs/run-env.js";
-import { readRunConfig } from "../../../rl/train/run-config.js";
 import { runSettings, trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { describeStart } from "../display/describe-start.js";

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { defineSettings, text } from "../../../core/settings.js";
 import { loadEnvModule, resolveReference } from "../../../envs/bridges/index.js";
-import { modelSettings } from "../../../models/model-settings.js";
+import { modelSettings } from "../../../models/index.js";
 import { openWorkerQueue, requireWorkers } from "../../distributed/open-transport.js";
 import { defineCommand } from "../options/define-command.js";
 import { resolveEnvId } from "../options/env-options.js";

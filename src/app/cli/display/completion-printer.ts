@@ -1,4 +1,4 @@
-import type { Completion } from "../../../generation/completion.js";
+import type { Completion } from "../../../generation/index.js";
 import type { Reporter } from "../reporter.js";
 
 export interface CompletionPrinterOptions {

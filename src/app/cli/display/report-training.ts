@@ -1,8 +1,7 @@
 import { formatNumber } from "../../../core/format.js";
-import type { SftMetrics } from "../../../rl/algorithms/sft/sft-learner.js";
-import type { StepMetrics } from "../../../rl/algorithms/shared/example-learner.js";
+import type { SftMetrics, StepMetrics } from "../../../rl/algorithms/index.js";
 import type { CompletionRow, Tracker } from "../../../rl/tracking/index.js";
-import type { TrainProgress } from "../../../rl/train/train-loop.js";
+import type { TrainProgress } from "../../../rl/train/index.js";
 import { fractionFields, type ProgressField } from "../../tracking/progress/progress-fields.js";
 import type { ProgressHandle } from "../../tracking/progress/progress-line.js";
 import { TrainingProgress } from "../../tracking/progress/training-progress.js";

@@ -1,9 +1,9 @@
-import type { TextAgent } from "../../../rl/agent/text-agent.js";
+import type { TextAgent } from "../../../rl/agent/index.js";
 import type { Env } from "../../../envs/index.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { stream } from "../../../core/random/streams.js";
-import type { Turn } from "../../../rl/rollout/trajectory.js";
+import type { Turn } from "../../../rl/rollout/index.js";
 import { InteractiveEpisode, formatReturn } from "./interactive-episode.js";
 
 interface AgentEpisodePlayerOptions {

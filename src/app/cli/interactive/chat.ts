@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline";
 import { LlamaGymError } from "../../../core/errors.js";
-import type { GenerationOptions } from "../../../generation/generation-options.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
+import type { GenerationOptions, LanguageModel } from "../../../generation/index.js";
 import { Conversation } from "../../../models/text/index.js";
 import type { CompletionPrinter } from "../display/completion-printer.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";

@@ -1,7 +1,7 @@
 import { getChoices, Text, type Env } from "../../../envs/index.js";
 import { findNearestName } from "../../../core/suggest.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import { EpisodeRunner, type EpisodeRunnerOptions } from "../../../rl/rollout/episode-runner.js";
+import { EpisodeRunner, type EpisodeRunnerOptions } from "../../../rl/rollout/index.js";
 
 interface InteractiveEpisodeOptions extends EpisodeRunnerOptions {
   /** Show the text interface even if the environment renders text art. */

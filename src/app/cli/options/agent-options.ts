@@ -1,6 +1,6 @@
 import { selectSettings, type GivenSettings, type SettingTable } from "../../../core/settings.js";
-import { baseModelSettings } from "../../../models/model-settings.js";
-import type { TextAgent } from "../../../rl/agent/text-agent.js";
+import { baseModelSettings } from "../../../models/index.js";
+import type { TextAgent } from "../../../rl/agent/index.js";
 import { makeTextAgent, type TextEnv } from "../../runs/make-text-agent.js";
 import { findRunOfAdapter } from "../../runs/run-folder.js";
 import { agentRunSettings, resolveTrainConfig, type TrainConfig, type TrainOptions } from "../../runs/run-settings.js";

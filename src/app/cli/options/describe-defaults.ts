@@ -1,7 +1,7 @@
 import { formatNumber } from "../../../core/format.js";
 import type { SettingTable } from "../../../core/settings.js";
-import { EMBEDDED_MODEL } from "../../../models/embedded-model.js";
-import { ALGORITHM_NAMES, algorithms } from "../../../rl/algorithms/algorithms.js";
+import { EMBEDDED_MODEL } from "../../../models/index.js";
+import { ALGORITHM_NAMES, algorithms } from "../../../rl/algorithms/index.js";
 import { findAlgorithm } from "../../runs/load-algorithm.js";
 import { resolveTrainConfig, runSettings, type TrainOptions } from "../../runs/run-settings.js";
 

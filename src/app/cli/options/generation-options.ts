@@ -7,10 +7,9 @@ import {
   text,
   type GivenSettings,
 } from "../../../core/settings.js";
-import { generationSettings, type GenerationOptions } from "../../../generation/generation-options.js";
-import type { JsonSchema } from "../../../generation/index.js";
+import { generationSettings, type GenerationOptions, type JsonSchema } from "../../../generation/index.js";
 import { readJson } from "../../../models/files/index.js";
-import { modelSettings } from "../../../models/model-settings.js";
+import { modelSettings } from "../../../models/index.js";
 
 /** How a model is opened and where it runs. */
 export const modelOptions = defineSettings(

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { ALGORITHM_NAMES } from "../../../rl/algorithms/algorithms.js";
+import { ALGORITHM_NAMES } from "../../../rl/algorithms/index.js";
 import { isAlgorithmPath, isBuiltInAlgorithm, loadAlgorithm } from "../../runs/load-algorithm.js";
 import { UsageError } from "./usage-error.js";
 

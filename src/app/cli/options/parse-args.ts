@@ -7,7 +7,7 @@ import {
   type SettingTable,
 } from "../../../core/settings.js";
 import { findNearestName } from "../../../core/suggest.js";
-import { listInstalledDevices } from "../../../engine/runtime/device.js";
+import { listInstalledDevices } from "../../../engine/runtime/index.js";
 import { indexOptions, toOptionName, type NamedOption } from "./option-names.js";
 import { UsageError } from "./usage-error.js";
 

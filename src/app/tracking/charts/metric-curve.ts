@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { isDrawable } from "./axis.js";
 import type { SeedCurve } from "./seed-band.js";
-import { METRICS_FILE, readMetrics } from "../../../rl/tracking/jsonl/read-metrics.js";
+import { METRICS_FILE, readMetrics } from "../../../rl/tracking/index.js";
 
 /** The metric of the mean return during training. */
 export const MEAN_RETURN = "rollout/ep_rew_mean";

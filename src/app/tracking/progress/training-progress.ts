@@ -1,6 +1,6 @@
 import type { Clock } from "../../../core/clock.js";
 import { formatCount, formatDuration, formatNumber } from "../../../core/format.js";
-import type { MetricRecord } from "../../../rl/tracking/tracker.js";
+import type { MetricRecord } from "../../../rl/tracking/index.js";
 import { MEAN_RETURN } from "../charts/metric-curve.js";
 import { fractionFields, type ProgressField } from "./progress-fields.js";
 import { renderSparkline } from "./sparkline.js";

@@ -1,4 +1,4 @@
-import type { MetricRecord } from "../../../rl/tracking/tracker.js";
+import type { MetricRecord } from "../../../rl/tracking/index.js";
 
 /** A line of a run's history: keys, including "_step", with their JSON texts. */
 export interface HistoryRow {

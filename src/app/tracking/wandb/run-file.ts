@@ -1,8 +1,8 @@
 import { readFile, truncate } from "node:fs/promises";
 import { create, fromBinary, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { LlamaGymError } from "../../../core/errors.js";
-import { toReadError, toWriteError } from "../../../models/files/file-errors.js";
-import { AppendFile } from "../../../rl/tracking/append-file.js";
+import { toReadError, toWriteError } from "../../../models/files/index.js";
+import { AppendFile } from "../../../rl/tracking/index.js";
 import { getFileHeader, frameRecord, readRecords } from "./log-format.js";
 import { RecordSchema, type HistoryRecord } from "./record_pb.js";
 import type { HistoryRow } from "./history-rows.js";

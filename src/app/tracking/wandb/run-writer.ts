@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { JsonObject } from "../../../models/files/index.js";
-import type { RunOutcome } from "../../../rl/tracking/tracker.js";
+import type { RunOutcome } from "../../../rl/tracking/index.js";
 import { FilesItem_FileType } from "./record_pb.js";
 import { mergeRows, type HistoryRow } from "./history-rows.js";
 import type { StoredRun, FileMark, RunFile } from "./run-file.js";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { writeFileAtomic } from "../../../models/files/index.js";
-import type { CompletionRow } from "../../../rl/tracking/tracker.js";
+import type { CompletionRow } from "../../../rl/tracking/index.js";
 
 /** A file with a table of completions, and its entry in the history row. */
 export interface TableFile {

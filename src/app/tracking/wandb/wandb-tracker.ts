@@ -1,6 +1,6 @@
 import { errorMessage } from "../../../core/errors.js";
 import type { JsonObject } from "../../../models/files/index.js";
-import type { MetricRecord, ResumePoint, RunOutcome, CompletionRow, Tracker } from "../../../rl/tracking/tracker.js";
+import type { MetricRecord, ResumePoint, RunOutcome, CompletionRow, Tracker } from "../../../rl/tracking/index.js";
 import { WandbClient } from "./wandb-client.js";
 import { OnlineRun } from "./online-run.js";
 import { createFileRow, createMetricRow, type HistoryRow, type RowTime } from "./history-rows.js";

@@ -4,7 +4,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { JsonObject } from "../../../core/json.js";
-import { Env, make, openEnv, SchemaSpace, Text } from "../../index.js";
+import { Env, make, openEnv, SchemaSpace, Text } from "../../../envs.js";
 import { serveEnv, serveMcp, type ServeOptions } from "../../bridges/index.js";
 import type { McpCall } from "./tool-call-space.js";
 

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { checkEnv, make } from "../../index.js";
+import { checkEnv, make } from "../../../envs.js";
 import { openEnv } from "../../registry/open-env.js";
 import "../register-openers.js";
 import { PythonEnv, type PythonEnvOptions } from "./python-env.js";

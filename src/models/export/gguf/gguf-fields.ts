@@ -1,6 +1,10 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import type { DecoderConfig, RopeConfig } from "../../../engine/nn/decoder-config.js";
-import { computeRopeFrequencies, fixedFrequencyLength } from "../../../engine/nn/rope.js";
+import {
+  type DecoderConfig,
+  type RopeConfig,
+  computeRopeFrequencies,
+  fixedFrequencyLength,
+} from "../../../engine/nn/index.js";
 import type { GgufFieldValue, GgufTensorToSave } from "./write-gguf.js";
 
 type Fields = Record<string, GgufFieldValue>;
@@ -141,7 +145,7 @@ function listRopeTensors(rope: RopeConfig): GgufTensorToSave[] {
     name,
     shape: [values.length],
     type: "F32",
-    data: () => values,
+    readChunks: () => [values],
   });
   if (scaling.kind === "longrope")
     return [

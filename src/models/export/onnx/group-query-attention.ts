@@ -1,7 +1,5 @@
-import { apply, defineOperation, type Node } from "../../../engine/graph/index.js";
-import { output } from "../../../engine/graph/ops/output.js";
-import { addDims } from "../../../engine/graph/index.js";
-import { dtypes } from "../../../engine/tensor/dtype.js";
+import { apply, defineOperation, type Node, output, addDims } from "../../../engine/graph/index.js";
+import { dtypes } from "../../../engine/tensor/index.js";
 
 interface GroupQueryAttentionAttributes {
   readonly heads: number;

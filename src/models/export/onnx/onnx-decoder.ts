@@ -13,11 +13,14 @@ import {
   where,
   type Node,
 } from "../../../engine/graph/index.js";
-import { getAttentionShape } from "../../../engine/nn/attention.js";
-import type { DecoderConfig, RopeConfig } from "../../../engine/nn/decoder-config.js";
-import { decoder } from "../../../engine/nn/decoder.js";
-import type { ParameterScope } from "../../../engine/nn/parameter-scope.js";
-import { computeRopeTables } from "../../../engine/nn/rope.js";
+import {
+  getAttentionShape,
+  type DecoderConfig,
+  type RopeConfig,
+  decoder,
+  type ParameterScope,
+  computeRopeTables,
+} from "../../../engine/nn/index.js";
 import { vocabularyLogits } from "../../graphs/policy-nodes.js";
 import { groupQueryAttention } from "./group-query-attention.js";
 

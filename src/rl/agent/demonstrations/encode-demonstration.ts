@@ -1,10 +1,10 @@
 import { errorMessage, LlamaGymError } from "../../../core/errors.js";
-import { MAX_RETURN } from "../../../envs/reward-limit.js";
+import { MAX_RETURN } from "../../../envs/index.js";
 import { PromptBuilder } from "../../rollout/prompt-builder.js";
 import { toExtraction } from "../../rollout/extraction.js";
 import type { PromptRenderer } from "../../rollout/prompt-renderer.js";
 import type { CompletionSampler } from "../../rollout/completion-sampler.js";
-import { describeViolation } from "../../../generation/constraints/output-constraint.js";
+import { describeViolation } from "../../../generation/index.js";
 import type { AgentInterface } from "../../rollout/agent-interface.js";
 import { awaitAgent, constraintFor } from "../../rollout/call-agent.js";
 import type { RolloutSettings } from "../../rollout/rollout-settings.js";

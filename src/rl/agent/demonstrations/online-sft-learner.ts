@@ -9,7 +9,7 @@ import type {
 } from "../../algorithms/learner.js";
 import type { GradientTransport } from "../../algorithms/update/gradient-transport.js";
 import { SftLearner, type SftState } from "../../algorithms/sft/sft-learner.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
+import type { LanguageModel } from "../../../generation/index.js";
 import type { Trajectory, Turn } from "../../rollout/trajectory.js";
 import type { RandomState, RandomStream } from "../../../core/random/random-stream.js";
 import type { ReplayBuffer, ReplayBufferState } from "./replay-buffer.js";

@@ -1,7 +1,7 @@
 import type { Metrics } from "../../algorithms/learner.js";
 import type { TokenExample } from "../../data/sft-example.js";
 import { SftLearner, type SftMetrics } from "../../algorithms/sft/sft-learner.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
+import type { LanguageModel } from "../../../generation/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { stream } from "../../../core/random/streams.js";
 import { shuffleStratified, type ReplayTurn } from "./replay-buffer.js";

@@ -1,4 +1,4 @@
-import { findLastNamed } from "../../../envs/text-parsing.js";
+import { findLastNamed } from "../../../envs/index.js";
 import { mentionedChoice, type MentionedChoiceOptions } from "./mentioned-choice.js";
 import {
   nearestChoice,

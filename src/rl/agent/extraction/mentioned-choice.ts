@@ -1,4 +1,4 @@
-import { findLastNamed } from "../../../envs/text-parsing.js";
+import { findLastNamed } from "../../../envs/index.js";
 import { checkChoices } from "./choice-extractors.js";
 import type { Extractor } from "./extractor.js";
 import { removeNonDecisions } from "./negation-filter.js";

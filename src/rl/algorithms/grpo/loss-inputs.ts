@@ -1,4 +1,4 @@
-import type { FloatTensor, Tensor } from "../../../engine/tensor/tensor.js";
+import type { FloatTensor, Tensor } from "../../../engine/tensor/index.js";
 import type { MinibatchTotals } from "../algorithm-definition.js";
 import { sum } from "../shared/arrays.js";
 import { repeatEach, sequenceInputs, floatVector } from "../shared/sequence-nodes.js";

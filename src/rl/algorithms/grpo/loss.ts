@@ -17,8 +17,7 @@ import {
   where,
   type Node,
 } from "../../../engine/graph/index.js";
-import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
-import type { LossResult } from "../../../models/graphs/training-graph.js";
+import type { PolicyNodes, LossResult } from "../../../models/graphs/index.js";
 import { checkEntropy } from "../shared/entropy-bonus.js";
 import { sequenceNodes, type SequenceNodes } from "../shared/sequence-nodes.js";
 import { clippedSurrogate, weightedSum } from "../shared/clipped-surrogate.js";

@@ -1,5 +1,5 @@
 import { add, cast, clip, less, maximum, mul, square, sub, type Node } from "../../../engine/graph/index.js";
-import type { LossResult } from "../../../models/graphs/training-graph.js";
+import type { LossResult } from "../../../models/graphs/index.js";
 import { checkEntropy } from "../shared/entropy-bonus.js";
 import type { LossNodes } from "../shared/loss-nodes.js";
 import { invalidArgument } from "../../../core/errors.js";

@@ -78,7 +78,7 @@ async function pull(agent: BanditAgent, episodes: number, pays: (arm: number, co
 
 /** What the value head makes of each context. */
 async function valuesOf(model: LanguageModel, agent: BanditAgent): Promise<number[]> {
-  const scorer = new LogProbScorer(model.causalLM, { microBatchTokens: 1000 });
+  const scorer = new LogProbScorer(model.policy, { microBatchTokens: 1000 });
 
   const prompts = CONTEXTS.map((context) => {
     const play = agent.newEpisode(new RandomStream(0));

@@ -1,4 +1,4 @@
-import { isValueHeadParameter } from "../../../engine/nn/value-head.js";
+import { isValueHeadParameter } from "../../../engine/nn/index.js";
 import type { AdvantageResult, ScoredTrajectory } from "../algorithm-definition.js";
 import { defineAlgorithm } from "../define-algorithm.js";
 import { concatenate, splitByLength } from "../shared/arrays.js";

@@ -1,7 +1,6 @@
 import { exp, input, mul, scatterAddRows, sub, dim } from "../../../engine/graph/index.js";
-import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
-import type { LossResult } from "../../../models/graphs/training-graph.js";
-import { int32, type FloatTensor, type Tensor } from "../../../engine/tensor/tensor.js";
+import type { PolicyNodes, LossResult } from "../../../models/graphs/index.js";
+import { int32, type FloatTensor, type Tensor } from "../../../engine/tensor/index.js";
 import type { MinibatchTotals } from "../algorithm-definition.js";
 import { sum } from "../shared/arrays.js";
 import { repeatEach, floatVector } from "../shared/sequence-nodes.js";

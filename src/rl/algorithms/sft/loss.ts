@@ -1,6 +1,5 @@
 import { add, cast, input, lessEqual, mul, neg, reduceSum, type Node } from "../../../engine/graph/index.js";
-import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
-import type { LossResult } from "../../../models/graphs/training-graph.js";
+import type { PolicyNodes, LossResult } from "../../../models/graphs/index.js";
 
 /**
  * Returns the cross-entropy -sum(weights * logProbs) over the loss tokens [selected]. With weights of 1 / n, n the loss tokens of

@@ -1,5 +1,4 @@
-import type { PackingOptions } from "../../../models/graphs/prefix-packing.js";
-import type { TokenBatch } from "../../../models/graphs/token-batch.js";
+import type { PackingOptions, TokenBatch } from "../../../models/graphs/index.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
 import { packItems } from "../shared/sequence-batches.js";
 

@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
+import type { LanguageModel } from "../../../generation/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
-import { float32 } from "../../../engine/tensor/tensor.js";
+import { float32 } from "../../../engine/tensor/index.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
 import { ExampleLearner, type ExampleState, type StepMetrics } from "../shared/example-learner.js";
 import { LossGraphs } from "../shared/sequence-batches.js";
@@ -35,7 +35,7 @@ export class SftLearner extends ExampleLearner<TokenExample, SftLossMetrics, Sft
 
   private constructor(model: LanguageModel, config: SftConfig, totalSteps: number | undefined) {
     super(model, config, totalSteps);
-    this.graphs = new LossGraphs(model.causalLM, crossEntropyLoss);
+    this.graphs = new LossGraphs(model.policy, crossEntropyLoss);
   }
 
   /** @throws INVALID_STATE for a model without trainable parameters, INVALID_ARGUMENT for invalid settings. */

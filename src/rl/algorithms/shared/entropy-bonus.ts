@@ -1,6 +1,6 @@
 import { choice } from "../../../core/settings.js";
 import type { Node } from "../../../engine/graph/index.js";
-import { SCHEDULES } from "../../../engine/optim/schedule.js";
+import { SCHEDULES } from "../../../engine/optim/index.js";
 import { invalidArgument } from "../../../core/errors.js";
 
 /** The setting entropySchedulerType, without its source. */

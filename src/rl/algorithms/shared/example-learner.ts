@@ -1,7 +1,6 @@
-import type { LanguageModel } from "../../../generation/language-model.js";
-import { defaultMicroBatchTokens } from "../../../models/weights/micro-batch-memory.js";
-import type { PackingOptions } from "../../../models/graphs/prefix-packing.js";
-import { Optimizer, warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
+import type { LanguageModel, PolicyOptimizer } from "../../../generation/index.js";
+import type { PackingOptions } from "../../../models/graphs/index.js";
+import { warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { stream } from "../../../core/random/streams.js";
 import { checkSavedState } from "../check-saved-state.js";
@@ -32,7 +31,7 @@ export interface ExampleState {
 
 /** Trains a model on examples, one batch at a time; a subclass computes the gradients of its loss. */
 export abstract class ExampleLearner<Example, LossMetrics extends { readonly loss: number }, Evaluation> {
-  protected readonly optimizer: Optimizer;
+  private readonly optimizer: PolicyOptimizer;
   private updates = 0;
   private numTokens = 0;
   private readonly skippedSteps = new SkippedSteps();
@@ -44,15 +43,7 @@ export abstract class ExampleLearner<Example, LossMetrics extends { readonly los
     readonly totalSteps: number | undefined,
   ) {
     const { learningRate, weightDecay, beta1, beta2, maxGradNorm } = config;
-    const { parameters } = model.causalLM;
-    this.optimizer = new Optimizer(parameters, {
-      learningRate,
-      weightDecay,
-      beta1,
-      beta2,
-      maxGradNorm,
-      groups: parameters.groupBy(weightDecay),
-    });
+    this.optimizer = model.policy.createOptimizer({ learningRate, weightDecay, beta1, beta2, maxGradNorm });
   }
 
   /** Updates made so far, including those skipped because of a non-finite gradient. */
@@ -68,7 +59,7 @@ export abstract class ExampleLearner<Example, LossMetrics extends { readonly los
     const { gradNorm, learningRate, skipped } = await this.optimizer.update({
       learningRateFactor: this.learningRateFactor(),
     });
-    this.model.causalLM.markParametersChanged();
+    this.model.policy.markParametersChanged();
     this.updates++;
     this.skippedSteps.record(skipped);
     const tokens = examples.reduce((sum, example) => sum + this.countTokens(example), 0);
@@ -109,8 +100,9 @@ export abstract class ExampleLearner<Example, LossMetrics extends { readonly los
   protected abstract computeGradients(examples: readonly Example[], random: RandomStream): Promise<LossMetrics>;
 
   protected get packingOptions(): PackingOptions {
-    const { config } = this.model.causalLM;
-    const { sharePrefixes, microBatchTokens = defaultMicroBatchTokens(config) } = this.config;
+    const { policy } = this.model;
+    const { config } = policy;
+    const { sharePrefixes, microBatchTokens = policy.microBatchTokens } = this.config;
     return { sharePrefixes, microBatchTokens, config };
   }
 

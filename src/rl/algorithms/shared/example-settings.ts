@@ -1,5 +1,5 @@
 import { boolean, choice, defineSettings, integer, number, type Settings } from "../../../core/settings.js";
-import { microBatchTokens } from "../../../models/model-settings.js";
+import { microBatchTokens } from "../../../models/index.js";
 import { LR_SCHEDULE } from "./update-settings.js";
 
 const ARGUMENTS = "TRL's SFTConfig, DPOConfig and KTOConfig";

@@ -1,6 +1,6 @@
 import { input, type Node } from "../../../engine/graph/index.js";
-import { tensor, type FloatTensor } from "../../../engine/tensor/tensor.js";
-import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
+import { tensor, type FloatTensor } from "../../../engine/tensor/index.js";
+import type { PolicyNodes } from "../../../models/graphs/index.js";
 import { concatenate } from "./arrays.js";
 import { floatVector } from "./sequence-nodes.js";
 import type { NumberArray } from "./statistics.js";

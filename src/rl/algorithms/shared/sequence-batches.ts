@@ -1,15 +1,17 @@
 import { getOrCreatePromise } from "../../../core/promise-cache.js";
-import type { CausalLM } from "../../../models/causal-lm.js";
-import { packSharedPrefixes, type PackingOptions } from "../../../models/graphs/prefix-packing.js";
-import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
-import type { SelectedToken, TokenBatch } from "../../../models/graphs/token-batch.js";
+import type { PolicyBackend, PolicyScorer, PolicyTrainer } from "../../../generation/index.js";
 import {
-  ScoringGraph,
-  TrainingGraph,
+  packSharedPrefixes,
   type LossResult,
-  type TokenScores,
-} from "../../../models/graphs/training-graph.js";
+  type PackingOptions,
+  type PolicyNodes,
+  type SelectedToken,
+  type TokenBatch,
+} from "../../../models/graphs/index.js";
 import type { TokenExample } from "../../data/sft-example.js";
+
+/** Scores of the selected tokens of a batch. */
+export type TokenScores = Awaited<ReturnType<PolicyScorer["run"]>>;
 
 /** Items of one or several sequences that go through the model in one pass. The sequences of an item stay together. */
 export interface SequenceBatch {
@@ -56,17 +58,17 @@ function lastLossToken({ lossMask }: TokenExample): number {
 
 /** Scoring graphs for batches with or without prefixes; the latter are shorter. */
 export class SequenceGraphs {
-  private readonly scorers = new Map<boolean, Promise<ScoringGraph>>();
+  private readonly scorers = new Map<boolean, Promise<PolicyScorer>>();
 
-  constructor(protected readonly causalLM: CausalLM) {}
+  constructor(protected readonly policy: PolicyBackend) {}
 
-  /** Scores the selected tokens. */
-  async score(batch: TokenBatch): Promise<TokenScores> {
+  /** Scores the selected tokens; `adapter: false` under the reference policy, the model without its adapter. */
+  async score(batch: TokenBatch, options: { readonly adapter?: boolean } = {}): Promise<TokenScores> {
     const withPrefix = hasPrefix(batch);
     const scorer = await getOrCreatePromise(this.scorers, withPrefix, async () =>
-      ScoringGraph.create(this.causalLM, { withPrefix, withMaxLogProbs: true }),
+      this.policy.createScorer({ withPrefix, withMaxLogProbs: true }),
     );
-    return scorer.run(batch);
+    return scorer.run(batch, options);
   }
 
   async release(): Promise<void> {
@@ -76,20 +78,20 @@ export class SequenceGraphs {
 
 /** Scoring graphs and the training graphs of a loss. */
 export class LossGraphs extends SequenceGraphs {
-  private readonly graphs = new Map<boolean, Promise<TrainingGraph>>();
+  private readonly graphs = new Map<boolean, Promise<PolicyTrainer>>();
 
   constructor(
-    causalLM: CausalLM,
+    policy: PolicyBackend,
     private readonly loss: (policy: PolicyNodes) => LossResult,
   ) {
-    super(causalLM);
+    super(policy);
   }
 
   /** Returns the training graph for a batch. */
-  async training(batch: TokenBatch): Promise<TrainingGraph> {
+  async training(batch: TokenBatch): Promise<PolicyTrainer> {
     const withPrefix = hasPrefix(batch);
     return getOrCreatePromise(this.graphs, withPrefix, async () =>
-      TrainingGraph.create(this.causalLM, this.loss, { withPrefix }),
+      this.policy.createTrainer(this.loss, { withPrefix }),
     );
   }
 

@@ -1,5 +1,5 @@
 import { gatherRows, input, mul, scatterAddRows, type Dim, type Node } from "../../../engine/graph/index.js";
-import { int32, tensor, type FloatTensor, type Tensor } from "../../../engine/tensor/tensor.js";
+import { int32, tensor, type FloatTensor, type Tensor } from "../../../engine/tensor/index.js";
 import type { NumberArray } from "./statistics.js";
 
 /** Sums and means over the tokens of each sequence, repeated for its tokens: [selected]. */

@@ -1,6 +1,6 @@
 import { boolean, choice, defineSettings, integer, number } from "../../../core/settings.js";
 import { invalidArgument } from "../../../core/errors.js";
-import { SCHEDULES } from "../../../engine/optim/schedule.js";
+import { SCHEDULES } from "../../../engine/optim/index.js";
 import { PER_TOKEN_KL } from "./kl.js";
 
 const ARGUMENTS = "TRL 1.16 (Transformers' TrainingArguments)";

@@ -14,7 +14,7 @@ import {
   sub,
   dim,
 } from "../../../engine/graph/index.js";
-import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
+import type { PolicyNodes } from "../../../models/graphs/index.js";
 
 /**
  * Returns the policy under the constraints that its tokens or actions were sampled with: each decision's log-probability and

@@ -1,6 +1,6 @@
-import type { BufferView } from "../../../engine/runtime/buffer-view.js";
-import { tensor } from "../../../engine/tensor/tensor.js";
-import type { CausalLM } from "../../../models/causal-lm.js";
+import type { BufferView } from "../../../engine/runtime/index.js";
+import { tensor } from "../../../engine/tensor/index.js";
+import type { CausalLM } from "../../../models/index.js";
 import type { GradientJob, GradientResult, MicroBatchOutputs } from "./micro-batch-graphs.js";
 
 /** What the numbers of a gradient job's result must fit. */

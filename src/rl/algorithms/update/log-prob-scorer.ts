@@ -1,7 +1,6 @@
 import { logSumExp } from "../../../core/log-sum-exp.js";
-import type { CausalLM } from "../../../models/causal-lm.js";
-import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
-import { ScoringGraph, type GraphOptions } from "../../../models/graphs/training-graph.js";
+import type { PolicyBackend, PolicyScorer } from "../../../generation/index.js";
+import { packSharedPrefixes, type GraphOptions } from "../../../models/graphs/index.js";
 import {
   buildTurnBatch,
   decisionsByTurn,
@@ -24,11 +23,11 @@ export interface TurnScores {
 /** Scores turns without gradients under the policy or the reference policy, which is the model without its adapter. */
 export class LogProbScorer {
   /** By whether batches have allowed tokens, and whether logits are computed of some tokens only. */
-  private readonly graphs = new Map<`${boolean} ${boolean}`, ScoringGraph>();
+  private readonly graphs = new Map<`${boolean} ${boolean}`, PolicyScorer>();
 
   /** Creates a scorer that computes entropies if requested. */
   constructor(
-    private readonly model: CausalLM,
+    private readonly policy: PolicyBackend,
     private readonly options: { readonly microBatchTokens: number; readonly entropies?: boolean } & Pick<
       GraphOptions,
       "frozenStates"
@@ -39,7 +38,7 @@ export class LogProbScorer {
     turns: readonly TurnTokens[],
     { temperature = 1, adapter = true }: { readonly temperature?: number; readonly adapter?: boolean } = {},
   ): Promise<TurnScores> {
-    const { valueHead, config } = this.model;
+    const { valueHead, config, maxAlternatives } = this.policy;
     const logProbs: Float64Array[] = [];
     const values: Float64Array[] = [];
     const entropies: Float64Array[] = [];
@@ -47,7 +46,7 @@ export class LogProbScorer {
     for (const microBatch of packSharedPrefixes(turns.map(decisionSequences), packingOptions)) {
       const { indices: turnIndices } = microBatch;
       const batchTurns = turnIndices.map((i) => turns[i]);
-      const batch = buildTurnBatch(batchTurns, microBatch, temperature);
+      const batch = buildTurnBatch(batchTurns, microBatch, temperature, maxAlternatives);
       const graph = await this.graph(batch);
       const scores = await graph.run(batch.tokens, { adapter });
       const chosenLogProbs = decisionLogProbs(batch, scores.logProbs);
@@ -74,13 +73,13 @@ export class LogProbScorer {
     for (const graph of this.graphs.values()) await graph.release();
   }
 
-  private async graph(batch: TurnBatch): Promise<ScoringGraph> {
-    const withHeadTokens = usesHeadTokens(batch, this.model.config.vocabSize);
+  private async graph(batch: TurnBatch): Promise<PolicyScorer> {
+    const withHeadTokens = usesHeadTokens(batch, this.policy.config.vocabSize);
     const key = `${batch.hasAllowedTokens} ${withHeadTokens}` as const;
     const { frozenStates } = this.options;
     const options = { withAllowedTokens: batch.hasAllowedTokens, withHeadTokens, frozenStates };
     const entropy = this.options.entropies === true ? "value" : "none";
-    const graph = this.graphs.get(key) ?? (await ScoringGraph.create(this.model, { ...options, entropy }));
+    const graph = this.graphs.get(key) ?? (await this.policy.createScorer({ ...options, entropy }));
     this.graphs.set(key, graph);
     return graph;
   }

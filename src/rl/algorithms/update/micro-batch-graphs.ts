@@ -1,15 +1,15 @@
 import { isAllFinite } from "../../../core/finite.js";
 import { dim, input } from "../../../engine/graph/index.js";
-import type { Tensor } from "../../../engine/tensor/tensor.js";
-import type { CausalLM } from "../../../models/causal-lm.js";
-import type { EntropyMode, PolicyNodes } from "../../../models/graphs/policy-nodes.js";
-import type { TokenBatch } from "../../../models/graphs/token-batch.js";
-import {
-  TrainingGraph,
-  type GraphOptions,
-  type LossResult,
-  type TrainingRunOptions,
-} from "../../../models/graphs/training-graph.js";
+import type { Tensor } from "../../../engine/tensor/index.js";
+import type { PolicyBackend, PolicyTrainer } from "../../../generation/index.js";
+import type {
+  EntropyMode,
+  PolicyNodes,
+  TokenBatch,
+  GraphOptions,
+  LossResult,
+  TrainingRunOptions,
+} from "../../../models/graphs/index.js";
 import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
 
 /** Graphs for unconstrained turns, for decisions among alternatives, and for masked vocabularies. */
@@ -45,10 +45,10 @@ export interface GradientResult {
 
 /** Computes the gradients of micro-batches, with a graph for each kind. */
 export class MicroBatchGraphs {
-  private readonly graphs = new Map<`${GraphKind} ${boolean}`, TrainingGraph>();
+  private readonly graphs = new Map<`${GraphKind} ${boolean}`, PolicyTrainer>();
 
   constructor(
-    private readonly model: CausalLM,
+    private readonly policy: PolicyBackend,
     private readonly lossOptions: MicroBatchLoss,
     private readonly options: Pick<GraphOptions, "frozenStates"> = {},
   ) {}
@@ -61,7 +61,7 @@ export class MicroBatchGraphs {
   /** Returns the gradients of a micro-batch, as a worker does. */
   async computeGradients(job: GradientJob): Promise<GradientResult> {
     const outputs = await this.run(job);
-    const { parameters, runtime } = this.model;
+    const { parameters, runtime } = this.policy.causalLM!;
     const gradients = (await runtime.read(parameters.gradients)).data as Float32Array;
     const isFinite = [gradients, ...Object.values(outputs).map(({ data }) => data)].every(isAllFinite);
     return { outputs, gradients: isFinite ? gradients : undefined };
@@ -69,7 +69,7 @@ export class MicroBatchGraphs {
 
   /** Returns the names of the outputs, and whether each is a scalar. */
   describeOutputs(): ReadonlyMap<string, boolean> {
-    const { valueHead, config } = this.model;
+    const { valueHead, config } = this.policy;
     const selected = dim("selected");
     const perToken = (name: string) => input(name, "float32", [selected]);
     const { statistics } = this.lossOptions.loss({
@@ -88,14 +88,14 @@ export class MicroBatchGraphs {
     for (const graph of this.graphs.values()) await graph.release();
   }
 
-  private async graph(kind: GraphKind, withHeadTokens: boolean): Promise<TrainingGraph> {
+  private async graph(kind: GraphKind, withHeadTokens: boolean): Promise<PolicyTrainer> {
     const key = `${kind} ${withHeadTokens}` as const;
     let graph = this.graphs.get(key);
     if (graph === undefined) {
       const { loss, entropy } = this.lossOptions;
       const lossFn = (policy: PolicyNodes) => loss(kind === "free" ? policy : constrainedPolicyNodes(policy));
       const options = { entropy, withAllowedTokens: kind === "masked", withHeadTokens, ...this.options };
-      graph = await TrainingGraph.create(this.model, lossFn, options);
+      graph = await this.policy.createTrainer(lossFn, options);
       this.graphs.set(key, graph);
     }
     return graph;

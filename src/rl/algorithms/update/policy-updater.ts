@@ -1,9 +1,8 @@
-import type { CausalLM } from "../../../models/causal-lm.js";
-import { packSharedPrefixes, type MicroBatch } from "../../../models/graphs/prefix-packing.js";
-import type { GraphOptions } from "../../../models/graphs/training-graph.js";
-import { Optimizer, type OptimizerOptions, type OptimizerState } from "../../../engine/optim/index.js";
+import type { PolicyBackend, PolicyOptimizer, PolicyOptimizerOptions } from "../../../generation/index.js";
+import { packSharedPrefixes, type MicroBatch, type GraphOptions } from "../../../models/graphs/index.js";
+import type { OptimizerState } from "../../../engine/optim/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
-import type { Tensor } from "../../../engine/tensor/tensor.js";
+import type { Tensor } from "../../../engine/tensor/index.js";
 import { RemoteGradients, type GradientTransport, type SizedGradientJob } from "./gradient-transport.js";
 import { MicroBatchGraphs, type MicroBatchLoss, type MicroBatchOutputs } from "./micro-batch-graphs.js";
 import { SkippedSteps } from "./skipped-steps.js";
@@ -18,7 +17,7 @@ import {
 } from "./turn-batch.js";
 
 export interface PolicyUpdaterOptions extends MicroBatchLoss {
-  readonly optimizer: OptimizerOptions;
+  readonly optimizer: PolicyOptimizerOptions;
   /** Memory of a micro-batch, in tokens. A minibatch in several micro-batches has the same gradient. */
   readonly microBatchTokens: number;
   readonly frozenStates?: GraphOptions["frozenStates"];
@@ -54,15 +53,15 @@ interface BuiltMicroBatch extends SizedGradientJob {
 export class PolicyUpdater {
   private readonly graphs: MicroBatchGraphs;
   private remote: RemoteGradients | undefined;
-  private readonly optimizer: Optimizer;
+  private readonly optimizer: PolicyOptimizer;
   private readonly skippedSteps = new SkippedSteps();
 
   constructor(
-    private readonly model: CausalLM,
+    private readonly policy: PolicyBackend,
     private readonly options: PolicyUpdaterOptions,
   ) {
-    this.graphs = new MicroBatchGraphs(model, options, { frozenStates: options.frozenStates });
-    this.optimizer = new Optimizer(model.parameters, options.optimizer);
+    this.graphs = new MicroBatchGraphs(policy, options, { frozenStates: options.frozenStates });
+    this.optimizer = policy.createOptimizer(options.optimizer);
   }
 
   /** Number of optimizer steps so far. */
@@ -72,7 +71,7 @@ export class PolicyUpdater {
 
   /** Computes gradients on workers from now on. */
   useTransport(transport: GradientTransport): void {
-    this.remote = new RemoteGradients(this.model, transport, this.graphs.describeOutputs());
+    this.remote = new RemoteGradients(this.policy.causalLM!, transport, this.graphs.describeOutputs());
   }
 
   /**
@@ -98,12 +97,13 @@ export class PolicyUpdater {
     if (!shouldStep(statistics))
       return { statistics, perTurn, gradNorm: 0, learningRate: this.optimizer.learningRate, skipped: true };
     const { learningRate } = this.optimizer;
-    if (trainableFilter !== undefined) await this.model.parameters.zeroGradients((name) => !trainableFilter(name));
+    if (trainableFilter !== undefined)
+      await this.policy.causalLM!.parameters.zeroGradients((name) => !trainableFilter(name));
     const result = Number.isFinite(statistics.loss)
       ? await this.optimizer.update({ learningRateFactor })
       : { gradNorm: Number.NaN, learningRate, skipped: true };
     this.skippedSteps.record(result.skipped);
-    if (!result.skipped) this.model.markParametersChanged();
+    if (!result.skipped) this.policy.markParametersChanged();
     return { statistics, perTurn, ...result };
   }
 
@@ -115,7 +115,7 @@ export class PolicyUpdater {
   ): Promise<Pick<UpdateResult, "statistics" | "perTurn">> {
     const statistics: Record<string, number> = {};
     const perTurn: Record<string, Float32Array[]> = {};
-    const packingOptions = { microBatchTokens: this.options.microBatchTokens, config: this.model.config };
+    const packingOptions = { microBatchTokens: this.options.microBatchTokens, config: this.policy.config };
     const built: BuiltMicroBatch[] = [];
     const microBatches = packSharedPrefixes(turns.map(decisionSequences), packingOptions);
     const jobs = buildEach(microBatches, (microBatch) => {
@@ -162,9 +162,9 @@ export class PolicyUpdater {
     temperature: number,
   ): BuiltMicroBatch {
     const { indices: turnIndices } = microBatch;
-    const { config } = this.model;
+    const { config, maxAlternatives } = this.policy;
     const batchTurns = turnIndices.map((i) => turns[i]);
-    const batch = buildTurnBatch(batchTurns, microBatch, temperature);
+    const batch = buildTurnBatch(batchTurns, microBatch, temperature, maxAlternatives);
     // Otherwise each decision is one selected token, in the same order.
     const hasAlternatives =
       batch.tokens.selected.length < batch.decisions.length ||

@@ -7,6 +7,7 @@ import type { SamplingParams } from "../../../engine/runtime/kernels/sampling.js
 import { float32 } from "../../../engine/tensor/tensor.js";
 import { Sampler } from "../../../generation/sampling/sampler.js";
 import type { SampleRequest } from "../../../generation/sampling/sample-request.js";
+import { EnginePolicy } from "../../../generation/engine-policy.js";
 import { getPeftModel } from "../../../models/adapters/get-peft-model.js";
 import { CausalLM } from "../../../models/causal-lm.js";
 import { LogProbScorer } from "./log-prob-scorer.js";
@@ -23,7 +24,7 @@ beforeAll(async () => {
   model = await getPeftModel(base, { r: 2 });
   await writeParameters(initial());
   sampler = await Sampler.create(model);
-  scorer = new LogProbScorer(model, { microBatchTokens: 1000 });
+  scorer = new LogProbScorer(new EnginePolicy(model), { microBatchTokens: 1000 });
 });
 afterAll(async () => {
   await sampler.release();
@@ -118,7 +119,7 @@ describe("truncated sampling", () => {
 
     /** The mean of the estimate R d log p(token), along the direction: each token counts with its probability. */
     const estimate = async (turns: readonly TurnTokens[]) => {
-      const updater = new PolicyUpdater(model, {
+      const updater = new PolicyUpdater(new EnginePolicy(model), {
         loss: ({ logProbs, selected }) => ({
           loss: neg(reduceSum(mul(input("weights", "float32", [selected]), logProbs))),
         }),

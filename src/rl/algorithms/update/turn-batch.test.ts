@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../../test/support/random-model.js";
 import { input, mul, reduceSum } from "../../../engine/graph/index.js";
+import { EnginePolicy } from "../../../generation/engine-policy.js";
 import { getPeftModel, makeTrainable } from "../../../models/adapters/get-peft-model.js";
 import { commonPrefixLength } from "../../../models/graphs/sequence-batch.js";
 import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
@@ -259,7 +260,7 @@ describe("LogProbScorer", () => {
     const turns = [...free, ...held];
     const { logProbs, values } = await decide([laid(turns)]);
     for (const microBatchTokens of [36, 1000]) {
-      const scorer = new LogProbScorer(model, { microBatchTokens });
+      const scorer = new LogProbScorer(new EnginePolicy(model), { microBatchTokens });
       const scores = await scorer.score(turns, { temperature });
       expect(scores.logProbs.map(({ length }) => length)).toEqual([3, 3, 3, 1, 2, 3, 3, 2, 1, 2, 1]);
       scores.logProbs.flatMap((row) => [...row]).forEach((value, i) => expect(value).toBeCloseTo(logProbs[i], 4));
@@ -269,7 +270,7 @@ describe("LogProbScorer", () => {
   });
 
   it("returns the value of a prompt without a completion", async () => {
-    const scorer = new LogProbScorer(model, { microBatchTokens: 1000 });
+    const scorer = new LogProbScorer(new EnginePolicy(model), { microBatchTokens: 1000 });
     const state = { prompt, tokens: [], allowedTokens: undefined };
     const { values } = await scorer.score([state, free[0], free[4]]);
     expect(values![0]).toHaveLength(1);
@@ -278,7 +279,7 @@ describe("LogProbScorer", () => {
   });
 
   it("scores the reference policy without the adapter", async () => {
-    const scorer = new LogProbScorer(model, { microBatchTokens: 1000 });
+    const scorer = new LogProbScorer(new EnginePolicy(model), { microBatchTokens: 1000 });
     const reference = await scorer.score(free, { adapter: false });
     const adapted = await scorer.score(free);
     const kept = ((await model.runtime.read(model.parameters.values)).data as Float32Array).slice();

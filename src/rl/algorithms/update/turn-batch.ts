@@ -1,9 +1,13 @@
 import { MASKED_LOGIT } from "../../../engine/graph/index.js";
-import { paysOffAsHead, type SelectedToken, type TokenBatch } from "../../../models/graphs/token-batch.js";
+import {
+  paysOffAsHead,
+  type SelectedToken,
+  type TokenBatch,
+  type PrefixLayout,
+  type TokenPosition,
+} from "../../../models/graphs/index.js";
 import type { Turn } from "../../rollout/trajectory.js";
-import { int32, tensor, type Tensor } from "../../../engine/tensor/tensor.js";
-import type { PrefixLayout } from "../../../models/graphs/prefix-layout.js";
-import type { TokenPosition } from "../../../models/graphs/sequence-batch.js";
+import { int32, tensor, type Tensor } from "../../../engine/tensor/index.js";
 
 /** The tokens of a turn. A prompt without a completion yields only the value of its state. */
 export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowedTokens" | "hasKeptTokens" | "actionCandidates">;
@@ -37,12 +41,6 @@ export interface TurnBatch {
   /** Whether selected tokens have allowed tokens, which needs a graph with them. */
   readonly hasAllowedTokens: boolean;
 }
-
-/**
- * Number of allowed tokens up to which each is scored as an alternative, which turns in the same state share; beyond it, the chosen
- * token is scored under a mask over the vocabulary.
- */
-const MAX_ALTERNATIVES = 16;
 
 /**
  * Returns the token indices of a completion at which several tokens were allowed; the first token where none was. The turn's
@@ -89,8 +87,19 @@ function findHeadTokens(turns: readonly TurnTokens[], selected: readonly Selecte
   return [...headTokens].sort((a, b) => a - b);
 }
 
+/**
+ * Default number of allowed tokens up to which each is scored as an alternative, which turns in the same state share; beyond it, the
+ * chosen token is scored under a mask over the vocabulary.
+ */
+const MAX_ALTERNATIVES = 16;
+
 /** Builds the batch of turns whose decision sequences have been laid out. */
-export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayout, temperature = 1): TurnBatch {
+export function buildTurnBatch(
+  turns: readonly TurnTokens[],
+  layout: PrefixLayout,
+  temperature = 1,
+  maxAlternatives = MAX_ALTERNATIVES,
+): TurnBatch {
   const tokens = new SelectedTokenList();
   const added: AddedDecision[] = [];
   /** Alternatives of decisions that turns in the same state share. */
@@ -102,7 +111,8 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
       ...positions[sequence],
       index: turn.prompt.length + token - positions[sequence].prefix,
     });
-    for (const decision of turnDecisions(turn, locate, tokens, shared)) added.push({ ...decision, turn: turnIndex });
+    for (const decision of turnDecisions(turn, locate, { tokens, shared, maxAlternatives }))
+      added.push({ ...decision, turn: turnIndex });
   });
   // The weights of action candidates include the temperature.
   const batchTemperature = turns.some(({ actionCandidates }) => actionCandidates !== undefined) ? 1 : temperature;
@@ -132,8 +142,15 @@ interface AddedDecision extends Decision {
 function* turnDecisions(
   turn: TurnTokens,
   locate: (sequence: number, token: number) => TokenPosition,
-  tokens: SelectedTokenList,
-  shared: Map<string, readonly Alternative[]>,
+  {
+    tokens,
+    shared,
+    maxAlternatives,
+  }: {
+    readonly tokens: SelectedTokenList;
+    readonly shared: Map<string, readonly Alternative[]>;
+    readonly maxAlternatives: number;
+  },
 ): Generator<Omit<AddedDecision, "turn">> {
   const { actionCandidates } = turn;
   if (actionCandidates !== undefined) {
@@ -149,7 +166,7 @@ function* turnDecisions(
     const target = turn.tokens.at(token) ?? 0;
     const allowedTokens = turn.allowedTokens?.[token];
     const location = locate(0, token);
-    if (allowedTokens === undefined || allowedTokens.length > MAX_ALTERNATIVES || turn.hasKeptTokens === true) {
+    if (allowedTokens === undefined || allowedTokens.length > maxAlternatives || turn.hasKeptTokens === true) {
       const selected = tokens.select({ ...location, target, allowedTokens });
       yield { token, alternatives: [{ tokens: [selected], weight: 1 }], chosen: 0, isUnconstrained: true };
       continue;

@@ -1,5 +1,5 @@
 import { fs } from "#platform";
-import { toReadError } from "../../../models/files/file-errors.js";
+import { toReadError } from "../../../models/files/index.js";
 import { isJsonObject } from "../../../core/json.js";
 import type { MetricRecord } from "../tracker.js";
 

@@ -1,6 +1,5 @@
 import { fs } from "#platform";
-import { writeFileAtomic } from "../../../models/files/index.js";
-import { getSystemErrorCode, toReadError } from "../../../models/files/file-errors.js";
+import { writeFileAtomic, getSystemErrorCode, toReadError } from "../../../models/files/index.js";
 import { parseRecord } from "./read-metrics.js";
 
 /** Removes the lines after a step and incomplete lines, which a killed process may leave; replaces the file atomically. */

@@ -1,7 +1,6 @@
 import { printWarning } from "../../../core/terminal-text.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import { openTrainable } from "../../../generation/auto-model.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
+import { openTrainable, type LanguageModel } from "../../../generation/index.js";
 import { withFolderLock, type FolderLock } from "../../../models/files/index.js";
 import type { Metrics } from "../../algorithms/learner.js";
 import { combineTrackers, openRunTrackers, type Tracker } from "../../tracking/index.js";

@@ -1,6 +1,6 @@
 import type { EpisodeSpec } from "../../rollout/rollout-slot.js";
-import type { TokenDistribution } from "../../../engine/runtime/kernels/sampling.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
+import type { TokenDistribution } from "../../../engine/runtime/index.js";
+import type { LanguageModel } from "../../../generation/index.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
 import { CompletionSampler, type TurnCompletion, type TurnRequest } from "../../rollout/completion-sampler.js";
 import type { CompletionSettings } from "../../rollout/rollout-settings.js";

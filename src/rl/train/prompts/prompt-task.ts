@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
+import type { LanguageModel } from "../../../generation/index.js";
 import { checkSavedState } from "../../algorithms/check-saved-state.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";

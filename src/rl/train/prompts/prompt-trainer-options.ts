@@ -1,6 +1,6 @@
 import { suggestNames } from "../../../core/suggest.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
-import type { PeftOptions } from "../../../models/adapters/get-peft-model.js";
+import { type LanguageModel, policySamplingSettings } from "../../../generation/index.js";
+import type { PeftOptions } from "../../../models/adapters/index.js";
 import type { TrackerSource } from "../../tracking/index.js";
 import type { PromptRow } from "../../data/prompt-dataset.js";
 import type { RewardFunction } from "./reward-scorer.js";
@@ -18,8 +18,7 @@ import {
   splitSettings,
   text,
 } from "../../../core/settings.js";
-import { microBatchTokens } from "../../../models/model-settings.js";
-import { policySamplingSettings } from "../../../generation/generation-options.js";
+import { microBatchTokens } from "../../../models/index.js";
 import { completionSettings } from "../../rollout/rollout-settings.js";
 import { loopSettings, recordingSettings } from "../trainer-settings.js";
 

@@ -1,7 +1,6 @@
 import { resolveSettings, selectSettings } from "../../../core/settings.js";
 import { stream } from "../../../core/random/streams.js";
-import { policySamplingSettings } from "../../../generation/generation-options.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
+import { policySamplingSettings, type LanguageModel } from "../../../generation/index.js";
 import { createLearner } from "../../algorithms/create-learner.js";
 import type { GroupSpec, Learner } from "../../algorithms/learner.js";
 import { hashRows, loadPromptDataset, type PromptRow } from "../../data/prompt-dataset.js";

@@ -2,7 +2,7 @@ import { describeValue } from "../../../core/format.js";
 import { combineRewards } from "../../algorithms/shared/combine-rewards.js";
 import { withoutNaN, nanMean, nanStd } from "../../algorithms/shared/statistics.js";
 import { errorMessage, LlamaGymError, invalidArgument } from "../../../core/errors.js";
-import { isReward, MAX_REWARD, REWARD_RULE } from "../../../envs/reward-limit.js";
+import { isReward, MAX_REWARD, REWARD_RULE } from "../../../envs/index.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
 import type { DatasetPrompt, PromptRow } from "../../data/prompt-dataset.js";
 import { withTimeout } from "../../rollout/with-timeout.js";

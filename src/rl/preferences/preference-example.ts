@@ -1,6 +1,6 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { ChatMessage, Tokenizer } from "../../models/text/index.js";
-import type { EncodingOptions } from "./encode-dataset.js";
+import type { EncodingOptions } from "../data/encode-dataset.js";
 import {
   countLossTokens,
   encodeCompletion,
@@ -8,7 +8,7 @@ import {
   type ExampleSource,
   type TemplateInputs,
   type TokenExample,
-} from "./sft-example.js";
+} from "../data/sft-example.js";
 
 type TextOrMessages = string | readonly ChatMessage[];
 

@@ -1,7 +1,6 @@
-import { dim, input, mul, reduceSum, scatterAddRows, sigmoid, sub, type Node } from "../../../engine/graph/index.js";
-import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
-import type { LossResult } from "../../../models/graphs/training-graph.js";
-import { withUnusedValues } from "../sft/loss.js";
+import { dim, input, mul, reduceSum, scatterAddRows, sigmoid, sub, type Node } from "../../engine/graph/index.js";
+import type { PolicyNodes, LossResult } from "../../models/graphs/index.js";
+import { withUnusedValues } from "../algorithms/sft/loss.js";
 import type { KtoConfig } from "./kto-settings.js";
 
 /** Number of completions of a micro-batch. */

@@ -1,6 +1,6 @@
-import { invalidArgument } from "../../../core/errors.js";
-import { choice, defineSettings, number, resolveSettings, type Settings } from "../../../core/settings.js";
-import { exampleSettings } from "../shared/example-settings.js";
+import { invalidArgument } from "../../core/errors.js";
+import { choice, defineSettings, number, resolveSettings, type Settings } from "../../core/settings.js";
+import { exampleSettings } from "../algorithms/shared/example-settings.js";
 
 const TRL = "TRL 1.16's KTOConfig";
 

@@ -16,12 +16,11 @@ import {
   square,
   sub,
   type Node,
-} from "../../../engine/graph/index.js";
-import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
-import type { LossResult } from "../../../models/graphs/training-graph.js";
-import { withUnusedValues } from "../sft/loss.js";
+} from "../../engine/graph/index.js";
+import type { PolicyNodes, LossResult } from "../../models/graphs/index.js";
+import { withUnusedValues } from "../algorithms/sft/loss.js";
 import type { DpoConfig } from "./dpo-settings.js";
-import { logSigmoid } from "./log-sigmoid.js";
+import { logSigmoid } from "../algorithms/shared/log-sigmoid.js";
 
 /** Log-probabilities of pairs under the policy: [pairs]. */
 export interface PairNodes {

@@ -1,9 +1,9 @@
-import type { LanguageModel } from "../../generation/language-model.js";
+import type { LanguageModel } from "../../generation/index.js";
 import type { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
 import type { ExampleConfig } from "../algorithms/shared/example-settings.js";
 import type { ExampleLearner } from "../algorithms/shared/example-learner.js";
-import type { EncodedPreferences } from "../data/preference-example.js";
-import { ExampleTrainer } from "./example-trainer.js";
+import type { EncodedPreferences } from "./preference-example.js";
+import { ExampleTrainer } from "../train/example-trainer.js";
 
 type AnyLoss = { readonly loss: number };
 
@@ -49,8 +49,8 @@ export abstract class PreferenceTrainer<
 
 /** Options of encoding that depend on the model. */
 export function limitLength(
-  { causalLM }: LanguageModel,
+  { policy }: LanguageModel,
   { maxLength, overlong }: Pick<ExampleConfig, "maxLength" | "overlong">,
 ) {
-  return { maxLength: Math.min(maxLength ?? Infinity, causalLM.config.maxPositions), overlong };
+  return { maxLength: Math.min(maxLength ?? Infinity, policy.config.maxPositions), overlong };
 }

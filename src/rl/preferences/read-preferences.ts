@@ -15,10 +15,10 @@ import {
   withoutNulls,
   type InvalidLine,
   type ReadExamplesOptions,
-} from "./read-examples.js";
-import { readJsonField } from "./read-json-field.js";
-import { readMessages } from "./read-messages.js";
-import { readRows, type RowFields } from "./read-rows.js";
+} from "../data/read-examples.js";
+import { readJsonField } from "../data/read-json-field.js";
+import { readMessages } from "../data/read-messages.js";
+import { readRows, type RowFields } from "../data/read-rows.js";
 
 type TextOrMessages = string | readonly ChatMessage[];
 

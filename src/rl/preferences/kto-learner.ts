@@ -1,13 +1,13 @@
-import { mean } from "../../../core/mean.js";
-import { LazyPromise } from "../../../core/promise-cache.js";
-import type { RandomStream } from "../../../core/random/random-stream.js";
-import { compile, input, reduceSum } from "../../../engine/graph/index.js";
-import { float32, int32, tensor } from "../../../engine/tensor/tensor.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
-import type { LabeledTokens } from "../../data/preference-example.js";
-import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
-import { ExampleLearner, type StepMetrics } from "../shared/example-learner.js";
-import { packItems, LossGraphs, type SequenceBatch } from "../shared/sequence-batches.js";
+import { mean } from "../../core/mean.js";
+import { LazyPromise } from "../../core/promise-cache.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import { compile, input, reduceSum } from "../../engine/graph/index.js";
+import { float32, int32, tensor } from "../../engine/tensor/index.js";
+import type { LanguageModel } from "../../generation/index.js";
+import type { LabeledTokens } from "./preference-example.js";
+import { countLossTokens, type TokenExample } from "../data/sft-example.js";
+import { ExampleLearner, type StepMetrics } from "../algorithms/shared/example-learner.js";
+import { packItems, LossGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 import { completionLosses, completions, ktoLoss } from "./kto-loss.js";
 import type { KtoConfig } from "./kto-settings.js";
 import { ReferencePolicy, sumLogProbs } from "./reference-policy.js";
@@ -60,7 +60,7 @@ export class KtoLearner extends ExampleLearner<LabeledTokens, CompletionMetrics,
     private readonly options: KtoLearnerOptions,
   ) {
     super(model, config, options.totalSteps);
-    this.graphs = new LossGraphs(model.causalLM, (policy) => ktoLoss(policy, config));
+    this.graphs = new LossGraphs(model.policy, (policy) => ktoLoss(policy, config));
   }
 
   /** @throws INVALID_STATE for a model without trainable parameters, and as `ReferencePolicy.create` */

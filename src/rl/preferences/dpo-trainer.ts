@@ -1,14 +1,9 @@
-import type { LanguageModel } from "../../generation/language-model.js";
-import {
-  DpoLearner,
-  type DpoEvaluation,
-  type DpoMetrics,
-  type PairMetrics,
-} from "../algorithms/preference/dpo-learner.js";
-import { resolveDpoConfig, type DpoConfig, type DpoOptions } from "../algorithms/preference/dpo-settings.js";
+import type { LanguageModel } from "../../generation/index.js";
+import { DpoLearner, type DpoEvaluation, type DpoMetrics, type PairMetrics } from "./dpo-learner.js";
+import { resolveDpoConfig, type DpoConfig, type DpoOptions } from "./dpo-settings.js";
 import { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
-import { encodePairs, type PreferenceExample, type TokenPair } from "../data/preference-example.js";
-import type { ExampleTrainOptions } from "./example-trainer.js";
+import { encodePairs, type PreferenceExample, type TokenPair } from "./preference-example.js";
+import type { ExampleTrainOptions } from "../train/example-trainer.js";
 import { limitLength, PreferenceTrainer, type PreferenceTrainerParts } from "./preference-trainer.js";
 
 /** Options of `DpoTrainer`, named as TRL's. */

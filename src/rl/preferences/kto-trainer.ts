@@ -1,14 +1,9 @@
-import type { LanguageModel } from "../../generation/language-model.js";
-import {
-  KtoLearner,
-  type KtoEvaluation,
-  type KtoMetrics,
-  type CompletionMetrics,
-} from "../algorithms/preference/kto-learner.js";
-import { resolveKtoConfig, type KtoConfig, type KtoOptions } from "../algorithms/preference/kto-settings.js";
+import type { LanguageModel } from "../../generation/index.js";
+import { KtoLearner, type KtoEvaluation, type KtoMetrics, type CompletionMetrics } from "./kto-learner.js";
+import { resolveKtoConfig, type KtoConfig, type KtoOptions } from "./kto-settings.js";
 import { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
-import { encodeLabeled, type UnpairedPreferenceExample, type LabeledTokens } from "../data/preference-example.js";
-import type { ExampleTrainOptions } from "./example-trainer.js";
+import { encodeLabeled, type UnpairedPreferenceExample, type LabeledTokens } from "./preference-example.js";
+import type { ExampleTrainOptions } from "../train/example-trainer.js";
 import { limitLength, PreferenceTrainer, type PreferenceTrainerParts } from "./preference-trainer.js";
 
 /** Options of `KtoTrainer`, named as TRL's. */

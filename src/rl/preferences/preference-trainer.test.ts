@@ -7,7 +7,7 @@ import { readTrainedValues } from "../../../test/support/trainable.js";
 import { AutoModelForCausalLM, getPeftModel } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { makeTrainable } from "../../models/adapters/get-peft-model.js";
-import type { PreferenceExample, UnpairedPreferenceExample } from "../data/preference-example.js";
+import type { PreferenceExample, UnpairedPreferenceExample } from "./preference-example.js";
 import { DpoTrainer, type DpoTrainerOptions } from "./dpo-trainer.js";
 import { KtoTrainer } from "./kto-trainer.js";
 

@@ -1,13 +1,13 @@
-import { mean } from "../../../core/mean.js";
-import { LazyPromise } from "../../../core/promise-cache.js";
-import type { RandomStream } from "../../../core/random/random-stream.js";
-import { compile, input, mul, reduceSum } from "../../../engine/graph/index.js";
-import { float32, int32, tensor } from "../../../engine/tensor/tensor.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
-import type { TokenPair } from "../../data/preference-example.js";
-import { countLossTokens } from "../../data/sft-example.js";
-import { ExampleLearner, type StepMetrics } from "../shared/example-learner.js";
-import { packItems, LossGraphs, type SequenceBatch } from "../shared/sequence-batches.js";
+import { mean } from "../../core/mean.js";
+import { LazyPromise } from "../../core/promise-cache.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import { compile, input, mul, reduceSum } from "../../engine/graph/index.js";
+import { float32, int32, tensor } from "../../engine/tensor/index.js";
+import type { LanguageModel } from "../../generation/index.js";
+import type { TokenPair } from "./preference-example.js";
+import { countLossTokens } from "../data/sft-example.js";
+import { ExampleLearner, type StepMetrics } from "../algorithms/shared/example-learner.js";
+import { packItems, LossGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 import { dpoLoss, pairLosses, pairs } from "./dpo-loss.js";
 import type { DpoConfig } from "./dpo-settings.js";
 import { ReferencePolicy, sumLogProbs } from "./reference-policy.js";
@@ -59,7 +59,7 @@ export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvalua
     private readonly reference: ReferencePolicy,
   ) {
     super(model, config, totalSteps);
-    this.graphs = new LossGraphs(model.causalLM, (policy) => dpoLoss(policy, config));
+    this.graphs = new LossGraphs(model.policy, (policy) => dpoLoss(policy, config));
   }
 
   /** @throws INVALID_STATE for a model without trainable parameters, and as `ReferencePolicy.create` */

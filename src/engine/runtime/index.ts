@@ -1,0 +1,15 @@
+export { type BufferView, type IoBinding, subview } from "./buffer-view.js";
+export { type Device, getRuntimeVersion, listInstalledDevices, resolveProviders } from "./device.js";
+export type { SampleResult, SamplingRow, ScoreResult } from "./kernels/run-kernel.js";
+export {
+  type SampledToken,
+  type SamplingParams,
+  type TokenDistribution,
+  filtersTokens,
+  listTokens,
+  sampleFromDistribution,
+} from "./kernels/sampling.js";
+export { releaseMemory } from "./release-memory.js";
+export { Runtime, type SessionOptions } from "./runtime.js";
+export { type Feeds, Session } from "./session.js";
+export type { WorkerRequest } from "./worker-protocol.js";

@@ -1,0 +1,7 @@
+export {
+  type ExportDtype,
+  type ExportFormat,
+  type ExportOptions,
+  checkExportFolder,
+  resolveExportDtype,
+} from "./export-model.js";

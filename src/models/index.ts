@@ -1,0 +1,14 @@
+export { formatAdapterReadme } from "./adapter-readme.js";
+export { type OpenOptions, type ResolveOptions, openAdapter, openPretrained } from "./auto.js";
+export { CausalLM } from "./causal-lm.js";
+export { EMBEDDED_MODEL } from "./embedded-model.js";
+export {
+  baseModelSettings,
+  checkTuning,
+  microBatchTokens,
+  modelSettings,
+  parseLoraOptions,
+  parseQuantizeBits,
+  tuningSettings,
+} from "./model-settings.js";
+export { type SaveOptions, loadTrainedValues, saveModel } from "./save-model.js";

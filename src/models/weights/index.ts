@@ -1,0 +1,1 @@
+export { defaultMicroBatchTokens } from "./micro-batch-memory.js";
