@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/index.js";
-import { SequenceGraphs, type SequenceBatch, type TokenScores } from "../algorithms/shared/sequence-batches.js";
+import type { TokenScores } from "../../models/graphs/index.js";
+import { SequenceGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 
 /** Sums the log-probabilities of each sequence of a batch's items, with weights per selected token. */
 export function sumLogProbs(

@@ -7,11 +7,9 @@ import {
   type PolicyNodes,
   type SelectedToken,
   type TokenBatch,
+  type TokenScores,
 } from "../../../models/graphs/index.js";
 import type { TokenExample } from "../../data/sft-example.js";
-
-/** Scores of the selected tokens of a batch. */
-export type TokenScores = Awaited<ReturnType<PolicyScorer["run"]>>;
 
 /** Items of one or several sequences that go through the model in one pass. The sequences of an item stay together. */
 export interface SequenceBatch {
