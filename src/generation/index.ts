@@ -54,4 +54,5 @@ export {
   describeViolation,
   readPattern,
 } from "./constraints/output-constraint.js";
+export { Sampler } from "./sampling/sampler.js";
 export { CompletionCache, MAX_SMALL_VOCABULARY } from "./sampling/completion-cache.js";

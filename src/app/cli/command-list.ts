@@ -96,6 +96,10 @@ export const COMMANDS = {
     summary: "List supported models and which of them fit this machine",
     load: async () => (await import("./commands/models-command.js")).modelsCommand,
   },
+  cache: {
+    summary: "List or remove the converted weights that are kept between starts",
+    load: async () => (await import("./commands/cache-command.js")).cacheCommand,
+  },
   doctor: {
     summary: "Check devices, memory, cache and network of this machine",
     load: async () => (await import("./commands/doctor-command.js")).doctorCommand,
