@@ -14,7 +14,7 @@ const isolated = (globalThis as { crossOriginIsolated?: boolean }).crossOriginIs
 
 export const listDevices = (): ("cpu" | "cuda")[] => ["cpu"];
 
-/** The threads of the first session are those of all: WebAssembly is started with them. */
+/** Creates a session. WebAssembly starts with the first one, whose threads serve all. */
 export function createSession(model: Uint8Array, options: InferenceSession.SessionOptions): Promise<InferenceSession> {
   env.wasm.numThreads = isolated ? (options.intraOpNumThreads ?? 1) : 1;
   return InferenceSession.create(model, options);
