@@ -120,7 +120,7 @@ async function handle(request: WorkerRequest): Promise<WorkerResult> {
     case "pack": {
       const { model, settings, saved } = request;
       const options = sessionOptions(settings, false);
-      const session = await InferenceSession.create(model, {
+      const session = await createSession(model, {
         ...options,
         optimizedModelFilePath: `${saved.folder}/${saved.name}.onnx`,
         extra: {
