@@ -8,7 +8,6 @@ export {
   openTrainable,
 } from "./auto-model.js";
 export { type JsonSchema, isSchema } from "./constraints/json-schema/keywords.js";
-export { EnginePolicy } from "./engine-policy.js";
 export { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 export type {
   PolicyBackend,
@@ -44,7 +43,14 @@ export type {
   Completion,
   ScoreOptions,
 } from "./completion.js";
-export type { FinishReason, SampleRequest, ScoredTokens, TokenLogProb } from "./sampling/sample-request.js";
+export { RunningSequence } from "./sampling/running-sequence.js";
+export type {
+  FinishReason,
+  SampleOutput,
+  SampleRequest,
+  ScoredTokens,
+  TokenLogProb,
+} from "./sampling/sample-request.js";
 export { Completer } from "./completer.js";
 export { ChoiceConstraint } from "./constraints/choice-constraint.js";
 export type { CompiledConstraint, ConstraintCursor, TokenConstraint } from "./constraints/compiled-constraint.js";

@@ -74,6 +74,8 @@ export interface PolicyBackend {
   readonly parametersVersion: number;
   /** Incremented by `markParametersChanged` and `clearCaches`. */
   readonly cacheVersion: number;
+  /** Metrics of what it computed so far, such as the tokens of a service. */
+  readonly metrics?: Readonly<Record<string, number>>;
   markParametersChanged(): void;
   clearCaches(): void;
   /** Returns the sampler of the trained policy; with `adapter: false` that of the reference policy. */

@@ -1,6 +1,7 @@
 import { AutoModelForCausalLM, type LanguageModel } from "../../generation/index.js";
 import type { modelOptions } from "./options/generation-options.js";
 import type { GivenSettings } from "../../core/settings.js";
+import { isServiceModelFolder, openSavedTinkerModel } from "../../tinker/index.js";
 import { parseQuantizeBits } from "../../models/index.js";
 import { reportDownloads } from "./display/report-downloads.js";
 import type { Reporter } from "./reporter.js";
@@ -20,6 +21,12 @@ export async function openModel(
 ): Promise<LanguageModel> {
   const downloads = reportDownloads(reporter);
   try {
+    if (adapter !== undefined && (await isServiceModelFolder(adapter)))
+      return await openSavedTinkerModel(adapter, {
+        splitSpecialTokens,
+        onProgress: downloads.update,
+        onWarning: reporter.warn,
+      });
     const opened = await AutoModelForCausalLM.fromPretrained(model, {
       adapter,
       revision,

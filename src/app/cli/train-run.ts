@@ -80,6 +80,7 @@ export async function trainRun<Run extends TrainedRun>(
 interface EndedRun {
   readonly hasCheckpoint: boolean;
   readonly resumedAt: number;
+  readonly serviceUsage: string | undefined;
   saveModel(): Promise<string>;
 }
 
@@ -99,6 +100,7 @@ export async function saveTrained(
     return undefined;
   }
   const path = await run.saveModel();
+  if (run.serviceUsage !== undefined) reporter.print(run.serviceUsage);
   if (isInterrupted) {
     const trained = updates > 0 ? `update ${updates}` : "the warm start";
     reporter.print(`Stopped and saved after ${trained}. Resume with: ${resumeCommand}`);

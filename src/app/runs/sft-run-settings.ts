@@ -11,12 +11,14 @@ import {
   text,
 } from "../../core/settings.js";
 import { checkTuning, modelSettings, tuningSettings } from "../../models/index.js";
+import { serviceSettings } from "../../tinker/index.js";
 import { loopSettings } from "../../rl/train/index.js";
 import { trackingSettings } from "./tracking-settings.js";
 
 /** Settings of a fine-tuning run, without those of SFT itself. */
 const sftRunSettings = defineSettings({
   ...modelSettings,
+  ...serviceSettings,
   ...tuningSettings,
   ...trackingSettings,
   evalData: text({

@@ -2,6 +2,7 @@ import { stream } from "../../core/random/streams.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { readExamples, type InvalidLine, type SftExample } from "../../rl/data/index.js";
 import { SftTrainer, type SftTrainOptions } from "../../rl/train/index.js";
+import { checkService } from "./check-service.js";
 import { hashData } from "./hash-files.js";
 import {
   resumeProgram,
@@ -78,6 +79,7 @@ async function hashAllData({ config, saved, lock }: SftContext): Promise<SftRunC
 
 async function openSft(context: SftContext): Promise<OpenedSftRun> {
   const { saved, checkpointDir, lock, hooks } = context;
+  checkService(context.config);
   const config = await hashAllData(context);
   const model = await context.openModel("saved");
   const { examples: train, evalExamples: evaluation, ...read } = await readData(config, model);

@@ -178,7 +178,7 @@ class SftTask implements TrainTask<SftBatch, SftBatch> {
     const metrics = await this.learner.update(examples);
     this.lastMetrics = epoch === undefined ? metrics : { ...metrics, epoch };
     const { step: _, ...logged } = this.lastMetrics;
-    return addPrefix(logged);
+    return { ...addPrefix(logged), ...this.learner.model.policy.metrics };
   }
 
   count({ examples }: SftBatch): RolloutCounts {

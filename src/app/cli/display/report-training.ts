@@ -79,7 +79,7 @@ export class SftProgress {
       ...fractionFields(step / this.totalSteps),
       { text: `step ${step}/${this.totalSteps}`, priority: 3 },
       { text: `loss ${loss.toFixed(4)}`, priority: 1 },
-      { text: `token accuracy ${accuracy.toFixed(3)}`, priority: 2 },
+      ...(accuracy === undefined ? [] : [{ text: `token accuracy ${accuracy.toFixed(3)}`, priority: 2 }]),
       { text: `learning rate ${learningRate.toExponential(1)}`, priority: 7 },
       { text: `${this.metrics.tokens_per_second.toFixed(0)} tokens/s`, priority: 6 },
     ];

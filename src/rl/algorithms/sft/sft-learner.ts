@@ -20,8 +20,8 @@ export interface SftMetrics {
   readonly epoch?: number;
   /** Mean cross-entropy of the loss tokens in nats, before the update. */
   readonly loss: number;
-  /** Fraction of the loss tokens that are the argmax of their distribution. */
-  readonly mean_token_accuracy: number;
+  /** Fraction of the loss tokens that are the argmax of their distribution; absent where a service does not return it. */
+  readonly mean_token_accuracy?: number;
   /** Norm of the gradient before clipping. */
   readonly grad_norm: number;
   readonly learning_rate: number;
@@ -33,7 +33,8 @@ export interface SftMetrics {
 /** Metrics of an evaluation. */
 export interface SftEvaluation {
   readonly eval_loss: number;
-  readonly eval_mean_token_accuracy: number;
+  /** Absent where a service does not return it. */
+  readonly eval_mean_token_accuracy?: number;
 }
 
 /** State of a resumable run in addition to the trained parameters. */
@@ -105,7 +106,7 @@ export class SftLearner {
     return {
       step: this.step,
       loss,
-      mean_token_accuracy: correct / lossTokens,
+      ...(this.model.policy.hasDistributions ? { mean_token_accuracy: correct / lossTokens } : {}),
       grad_norm: gradNorm,
       learning_rate: learningRate,
       num_tokens: this.numTokens,
@@ -122,11 +123,12 @@ export class SftLearner {
       const { logProbs, maxLogProbs } = await (await this.scorer(hasPrefix(microBatch))).run(microBatch);
       logProbs.forEach((logProb, i) => {
         sum -= logProb;
-        if (logProb >= maxLogProbs![i]) correct++;
+        if (maxLogProbs !== undefined && logProb >= maxLogProbs[i]) correct++;
       });
       count += logProbs.length;
     }
-    return { eval_loss: sum / count, eval_mean_token_accuracy: correct / count };
+    const accuracy = this.model.policy.hasDistributions ? { eval_mean_token_accuracy: correct / count } : {};
+    return { eval_loss: sum / count, ...accuracy };
   }
 
   async getState(): Promise<SftState> {

@@ -1,0 +1,3 @@
+export { openSavedTinkerModel, openTinkerModel, type TinkerModelOptions } from "./open-tinker-model.js";
+export { isServiceModelFolder, readServiceModel } from "./service-model.js";
+export { serviceSettings } from "./service-settings.js";
