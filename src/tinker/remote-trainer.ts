@@ -20,6 +20,9 @@ export interface RemoteGradients {
   addGradient(weighted: WeightedSequences, options: { readonly accumulate: boolean }): void;
 }
 
+/** Inputs and statistics of a loss have other names. */
+const POLICY_PREFIX = "policy ";
+const HIDDEN = `${POLICY_PREFIX}hidden`;
 const GRADIENT = "gradient of logProbs";
 
 /**
@@ -41,7 +44,7 @@ export class RemoteTrainer implements PolicyTrainer {
     { entropy = "none" }: GraphOptions = {},
   ): Promise<RemoteTrainer> {
     const selected = dim("selected");
-    const tokenInput = (name: string) => input(name, "float32", [selected]);
+    const tokenInput = (name: string) => input(POLICY_PREFIX + name, "float32", [selected]);
     const logProbs = tokenInput("logProbs");
     const { loss, statistics = {} } = lossFn({
       selected,
@@ -49,11 +52,11 @@ export class RemoteTrainer implements PolicyTrainer {
       maxLogProbs: tokenInput("maxLogProbs"),
       entropy: entropy === "none" ? undefined : tokenInput("entropy"),
       values: undefined,
-      hidden: input("hidden", "float32", [selected, 1]),
+      hidden: input(HIDDEN, "float32", [selected, 1]),
     });
     const [derivative] = gradient(loss, [logProbs]);
     const graph = compile({ loss, ...statistics, [GRADIENT]: derivative });
-    if (graph.inputs.some(({ name }) => name === "hidden"))
+    if (graph.inputs.some(({ name }) => name === HIDDEN))
       throw new LlamaGymError(
         "INVALID_STATE",
         "The loss uses hidden states, which a Tinker service does not return. Use a loss of log-probabilities.",
@@ -70,11 +73,11 @@ export class RemoteTrainer implements PolicyTrainer {
     const sequences = unpackSequences(batch);
     const logProbs = await this.gradients.score(sequences, batch.selected.length);
     const { [GRADIENT]: derivative, ...outputs } = await this.session.run({
-      logProbs: perToken(logProbs),
+      [`${POLICY_PREFIX}logProbs`]: perToken(logProbs),
       // The mean of -log p over sampled tokens is an estimate of the entropy.
-      entropy: perToken(logProbs.map((logProb) => -logProb)),
+      [`${POLICY_PREFIX}entropy`]: perToken(logProbs.map((logProb) => -logProb)),
       // Unknown, so that no token is counted as the most probable one.
-      maxLogProbs: perToken(new Float32Array(logProbs.length).fill(Infinity)),
+      [`${POLICY_PREFIX}maxLogProbs`]: perToken(new Float32Array(logProbs.length).fill(Infinity)),
       ...inputs,
     });
     const weights = derivative.data.map((value) => -value);
