@@ -6,6 +6,7 @@ import { AutoTokenizer, type Tokenizer } from "../models/text/index.js";
 import type { ConnectionOptions } from "./client/service-connection.js";
 import { ServiceSession } from "./client/service-session.js";
 import type { AdapterForm } from "./client/trained-model.js";
+import { probeService, type ServiceTraits } from "./probe-service.js";
 import { readServiceModel, type ServiceModel } from "./service-model.js";
 import { TinkerPolicy } from "./tinker-policy.js";
 
@@ -48,7 +49,8 @@ export async function openTinkerModel(baseModel: string, options: TinkerModelOpt
   const { baseUrl, apiKey = system.env.TINKER_API_KEY ?? NO_KEY, maxWaitSeconds, onWarning, saved } = options;
   checkBaseUrl(baseUrl);
   const tokenizer = await loadTokenizer(baseModel, options);
-  const session = await ServiceSession.open({ baseUrl, apiKey, maxWaitSeconds, onWarning });
+  const connection = { baseUrl, apiKey, maxWaitSeconds, onWarning };
+  const session = await ServiceSession.open(connection);
   try {
     const models = await session.listModels();
     const found = models.find(({ model_name: name }) => name === baseModel);
@@ -66,6 +68,15 @@ export async function openTinkerModel(baseModel: string, options: TinkerModelOpt
       maxPositions,
       saved,
       maxServiceTokens,
+      probe: async () => {
+        const traits = await probeService(connection, form.baseModel);
+        if (traits.reduction === undefined)
+          onWarning?.(
+            `${baseUrl} does not report the norm of gradients, so that it is not known whether it averages losses. ` +
+              "maxGradNorm may clip more or less than it says.",
+          );
+        return traits;
+      },
     });
     return new LanguageModel(policy, tokenizer, { name: baseModel });
   } catch (error) {
@@ -85,6 +96,30 @@ export async function openSavedTinkerModel(
   await verifyChecksums(folder);
   const saved = await readServiceModel(folder);
   return openTinkerModel(saved.form.baseModel, { baseUrl: saved.baseUrl, tokenizer: folder, saved, ...options });
+}
+
+/** Options of `checkTinkerService`. */
+export type TinkerCheckOptions = Pick<TinkerModelOptions, "apiKey" | "maxWaitSeconds" | "onWarning"> & {
+  /** Default the first model that the service lists. */
+  readonly model?: string | undefined;
+};
+
+/**
+ * Measures how a service computes, on a small adapter.
+ * @throws SERVICE_FAILED for a service that does not answer, INVALID_ARGUMENT for one that lists no models without `model`.
+ */
+export async function checkTinkerService(
+  baseUrl: string,
+  { apiKey = system.env.TINKER_API_KEY ?? NO_KEY, model, ...options }: TinkerCheckOptions = {},
+): Promise<ServiceTraits & { readonly model: string; readonly models: readonly string[] }> {
+  checkBaseUrl(baseUrl);
+  const connection = { baseUrl, apiKey, ...options };
+  const session = await ServiceSession.open(connection);
+  const listed = await session.listModels().finally(async () => session.close());
+  const models = listed.flatMap(({ model_name: name }) => name ?? []);
+  const checked = model ?? models.at(0);
+  if (checked === undefined) throw invalidArgument(`${baseUrl} does not list its models: name one with \`model\`.`);
+  return { model: checked, models, ...(await probeService(connection, checked)) };
 }
 
 function toForm(

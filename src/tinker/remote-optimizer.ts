@@ -1,6 +1,7 @@
 import type { OptimizerState, OptimizerStepOptions, OptimizerStepResult } from "../engine/optim/index.js";
 import { invalidArgument } from "../core/errors.js";
 import type { PolicyOptimizer, PolicyOptimizerOptions } from "../generation/index.js";
+import { findGradNorm } from "./probe-service.js";
 import type { AdamStep } from "./client/trained-model.js";
 
 /** Defaults of AdamWOptions. */
@@ -44,8 +45,7 @@ export class RemoteOptimizer implements PolicyOptimizer {
       maxGradNorm: clipNorm,
     });
     this.updates++;
-    const norm = Object.entries(metrics).find(([name]) => /grad_?norm/iu.test(name));
-    return { gradNorm: norm?.[1] ?? NaN, learningRate, skipped: false };
+    return { gradNorm: findGradNorm(metrics) ?? NaN, learningRate, skipped: false };
   }
 
   /** Returns the number of updates; the moments are saved with the model. */

@@ -9,6 +9,7 @@ import { unpackSequences, type TargetSequence } from "./token-sequences.js";
 /** Sequences with the weights of their selected tokens in a loss -sum(weights * logProbs). */
 export interface WeightedSequences {
   readonly sequences: readonly TargetSequence[];
+  readonly logProbs: Float32Array;
   readonly weights: Float32Array;
 }
 
@@ -81,7 +82,7 @@ export class RemoteTrainer implements PolicyTrainer {
       ...inputs,
     });
     const weights = derivative.data.map((value) => -value);
-    this.gradients.addGradient({ sequences, weights }, { accumulate });
+    this.gradients.addGradient({ sequences, logProbs, weights }, { accumulate });
     return outputs;
   }
 

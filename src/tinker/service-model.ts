@@ -2,6 +2,7 @@ import { fs } from "#platform";
 import { z } from "zod";
 import { LlamaGymError } from "../core/errors.js";
 import { describeIssue } from "../core/schema-issue.js";
+import type { ServiceTraits } from "./probe-service.js";
 import { readJson, writeJson } from "../models/files/index.js";
 
 const FILE = "tinker.json";
@@ -23,11 +24,24 @@ const serviceModel = z.object({
   statePath: z.string(),
   /** Path of the adapter for sampling. */
   samplerPath: z.string(),
+  /** How the service was measured to compute. */
+  traits: z
+    .object({
+      reduction: z.enum(["sum", "mean"]).optional(),
+      losses: z.array(z.string()).readonly(),
+      ppoBounds: z.tuple([z.number(), z.number()]).readonly().optional(),
+      metrics: z.array(z.string()).readonly(),
+      hasPromptLogProbs: z.boolean(),
+      samplingError: z.number().optional(),
+    })
+    .optional(),
   tokens: z.object({ prefilled: count, sampled: count, scored: count, trained: count }),
 });
 
 /** A trained model on a service: where it is, and what it is. */
-export type ServiceModel = z.infer<typeof serviceModel>;
+export type ServiceModel = Omit<z.infer<typeof serviceModel>, "traits"> & {
+  readonly traits?: ServiceTraits | undefined;
+};
 
 /** Whether a folder has a model that is on a service. */
 export async function isServiceModelFolder(folder: string): Promise<boolean> {

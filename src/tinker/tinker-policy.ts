@@ -18,7 +18,9 @@ import { TrainedModel, type AdamStep, type AdapterForm } from "./client/trained-
 import { RemoteOptimizer } from "./remote-optimizer.js";
 import { RemoteSampler } from "./remote-sampler.js";
 import { RemoteTrainer, type RemoteGradients, type WeightedSequences } from "./remote-trainer.js";
+import type { ServiceTraits } from "./probe-service.js";
 import { readServiceModel, writeServiceModel, type ServiceModel } from "./service-model.js";
+import type { TrainingDatum } from "./wire/forward-backward.js";
 import { toData, unpackSequences, type TargetSequence } from "./token-sequences.js";
 
 /** A policy on a service. */
@@ -30,6 +32,8 @@ export interface TinkerPolicyOptions {
   /** Saved weights to sample from and to continue training. */
   readonly saved?: ServiceModel | undefined;
   readonly maxServiceTokens?: number | undefined;
+  /** Measures how the service computes. */
+  readonly probe: () => Promise<ServiceTraits>;
 }
 
 /** Larger than any minibatch: a service splits requests itself. */
@@ -61,6 +65,7 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
   private snapshot: { readonly version: number; readonly client: Promise<SamplingClient> } | undefined;
   private reference: Promise<SamplingClient> | undefined;
   private readonly samplers = new Map<boolean, Promise<TokenSampler>>();
+  private traits: Promise<ServiceTraits> | undefined;
   private runtime: Runtime | undefined;
   private gradient: WeightedSequences[] = [];
   /** Whether the optimizer at the service has the moments of one that was released. */
@@ -142,12 +147,12 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
 
   /** Takes an optimizer step with the gradient of the linear losses that were added. */
   async step(adam: AdamStep): Promise<Readonly<Record<string, number>>> {
-    const model = await this.trainedModel();
-    const data = this.gradient.flatMap(({ sequences, weights }) => toData(sequences, (i) => weights[i]));
+    const [model, { reduction }] = [await this.trainedModel(), await this.getTraits()];
+    const { lossFn, data } = toLinearLoss(this.gradient, reduction === "mean");
     this.gradient = [];
     this.usage.add({ trained: countTokens(data) });
     // Both are submitted before either has ended.
-    const [, metrics] = await Promise.all([model.pass(data, { lossFn: "cross_entropy" }), model.optimStep(adam)]);
+    const [, metrics] = await Promise.all([model.pass(data, { lossFn }), model.optimStep(adam)]);
     return metrics;
   }
 
@@ -175,9 +180,9 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
   /** Scores under the trained policy, by a forward pass. */
   async score(sequences: readonly TargetSequence[], count: number): Promise<Float32Array> {
     const model = await this.trainedModel();
-    const data = toData(sequences, () => 1);
+    const data = toData(sequences, { weights: () => 1 });
     this.usage.add({ scored: countTokens(data) });
-    const outputs = await model.pass(data, { lossFn: "cross_entropy", forwardOnly: true });
+    const { lossFnOutputs: outputs } = await model.pass(data, { lossFn: "cross_entropy", forwardOnly: true });
     const logProbs = new Float32Array(count);
     sequences.forEach(({ tokens, selected }, i) => {
       const values = outputs.at(i)?.logprobs?.data;
@@ -202,7 +207,14 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
     const statePath = await model.save(name);
     const samplerPath = await model.saveForSampler(name);
     const { form, session } = this.options;
-    this.saved = { baseUrl: session.connection.baseUrl, form, statePath, samplerPath, tokens: this.usage.counts };
+    this.saved = {
+      baseUrl: session.connection.baseUrl,
+      form,
+      statePath,
+      samplerPath,
+      tokens: this.usage.counts,
+      traits: await this.traits,
+    };
     await fs.makeFolder(folder);
     await writeServiceModel(folder, this.saved);
   }
@@ -231,6 +243,12 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
   async close(): Promise<void> {
     await this.options.session.close();
     await this.runtime?.close();
+  }
+
+  /** Returns how the service computes, measured once for a run. */
+  private async getTraits(): Promise<ServiceTraits> {
+    this.traits ??= this.saved?.traits === undefined ? this.options.probe() : Promise.resolve(this.saved.traits);
+    return this.traits;
   }
 
   private async trainedModel(): Promise<TrainedModel> {
@@ -289,6 +307,29 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
     );
     return logProbs;
   }
+}
+
+/**
+ * Returns data whose loss has the gradient of -sum(weights * logProbs). A service that averages divides by sums of weights, so that
+ * it gets the loss as ratios with advantages: at the policy that they were scored with, their gradient is the same, and the
+ * divisors are known.
+ */
+function toLinearLoss(
+  gradient: readonly WeightedSequences[],
+  isMean: boolean,
+): { readonly lossFn: string; readonly data: readonly TrainingDatum[] } {
+  if (!isMean) {
+    const data = gradient.flatMap(({ sequences, weights }) => toData(sequences, { weights: (i) => weights[i] }));
+    return { lossFn: "cross_entropy", data };
+  }
+  const count = gradient.reduce((sum, { sequences }) => sum + sequences.length, 0);
+  const data = gradient.flatMap(({ sequences, weights, logProbs }) =>
+    toData(sequences, {
+      logprobs: (i) => logProbs[i],
+      advantages: (i, { tokens }) => weights[i] * (tokens.length - 1) * count,
+    }),
+  );
+  return { lossFn: "importance_sampling", data };
 }
 
 function createName(): string {

@@ -44,20 +44,24 @@ function cutAfterLast({ tokens, selected }: TargetSequence): TargetSequence {
   return { selected, tokens: tokens.slice(0, Math.max(...selected.keys()) + 1) };
 }
 
-/** Returns the data of a training pass; `weightOf` gives the weight of a selected token. */
+/** Returns the data of a training pass; each further input has a value for each selected token of a sequence, and 0 elsewhere. */
 export function toData(
   sequences: readonly TargetSequence[],
-  weightOf: (selected: number) => number,
+  inputs: Readonly<Record<string, (selected: number, sequence: TargetSequence) => number>>,
 ): readonly TrainingDatum[] {
-  return sequences.map(({ tokens, selected }) => {
+  return sequences.map((sequence) => {
+    const { tokens, selected } = sequence;
     const length = tokens.length - 1;
-    const weights = new Float32Array(length);
-    for (const [position, i] of selected) weights[position - 1] = weightOf(i);
+    const tensors = Object.entries(inputs).map(([name, valueOf]) => {
+      const data = new Float32Array(length);
+      for (const [position, i] of selected) data[position - 1] = valueOf(i, sequence);
+      return [name, { dtype: "float32", shape: [length], data }] as const;
+    });
     return {
       tokens: tokens.slice(0, -1),
       lossFnInputs: {
         target_tokens: { dtype: "int64", shape: [length], data: tokens.slice(1) },
-        weights: { dtype: "float32", shape: [length], data: weights },
+        ...Object.fromEntries(tensors),
       },
     };
   });

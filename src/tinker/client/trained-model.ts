@@ -36,6 +36,14 @@ export interface AdamStep {
   readonly maxGradNorm: number;
 }
 
+/** Options of a training pass. */
+export interface PassOptions {
+  readonly lossFn: string;
+  readonly forwardOnly?: boolean;
+  /** Settings of the loss. */
+  readonly config?: Readonly<Record<string, number>>;
+}
+
 /** Bytes of a token with its target and weight. */
 const BYTES_PER_TOKEN = 24;
 
@@ -104,11 +112,11 @@ export class TrainedModel {
     return this.session.call({ path: "get_info", json: { model_id: this.id, type: "get_info" } }, getInfoResponse);
   }
 
-  /** Runs a training pass, or a forward pass alone, and returns the outputs of all data. */
+  /** Runs a training pass, or a forward pass alone. Returns the outputs of all data, and the metrics of the first request. */
   async pass(
     data: readonly TrainingDatum[],
-    { lossFn, forwardOnly = false }: { readonly lossFn: string; readonly forwardOnly?: boolean },
-  ): Promise<ForwardBackwardOutput["lossFnOutputs"]> {
+    { lossFn, forwardOnly = false, config = {} }: PassOptions,
+  ): Promise<Pick<ForwardBackwardOutput, "lossFnOutputs" | "metrics">> {
     const chunks = this.split(data);
     const requests = chunks.map((chunk) =>
       this.submit((seqId) => ({
@@ -118,7 +126,7 @@ export class TrainedModel {
           seqId,
           data: chunk,
           lossFn,
-          lossFnConfig: {},
+          lossFnConfig: config,
           forwardOnly,
         }),
       })),
@@ -127,14 +135,17 @@ export class TrainedModel {
     const outputs = await Promise.all(
       requests.map(async (request) => {
         const { bytes } = await this.session.retrieve(await request, kind);
-        if (bytes !== undefined) return decodeForwardBackwardOutput(bytes).lossFnOutputs;
+        if (bytes !== undefined) return decodeForwardBackwardOutput(bytes);
         throw new ServiceError(
           "The result of forward_backward is not protobuf, which SDK 0.25 and later need.",
           undefined,
         );
       }),
     );
-    return outputs.flat();
+    return {
+      lossFnOutputs: outputs.flatMap(({ lossFnOutputs }) => lossFnOutputs),
+      metrics: outputs.at(0)?.metrics ?? {},
+    };
   }
 
   /** Updates the adapter by the accumulated gradient, and returns the metrics that the service reports. */
