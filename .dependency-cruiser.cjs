@@ -26,7 +26,14 @@ const innerOrder = {
     ["vector", "bridges"],
   ],
   tinker: [["wire"]],
-  app: [["tracking", "server", "judge"], ["gateway"], ["runs"], ["sweeps", "distributed"], ["dashboard"], ["cli"]],
+  app: [
+    ["tracking", "server", "judge"],
+    ["gateway", "tinker"],
+    ["runs"],
+    ["sweeps", "distributed"],
+    ["dashboard"],
+    ["cli"],
+  ],
   rl: [["rollout"], ["tracking", "algorithms", "data"], ["agent"], ["train"]],
 };
 

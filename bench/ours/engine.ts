@@ -117,6 +117,7 @@ class EngineBench {
         selectedTokens: ids.map((_, row) => (row + 1) * tokens - 1),
         inverseTemperatures: ids.map(() => 1),
         adapter: true,
+        model,
       });
       await model.runtime.sequence(requests);
     });

@@ -61,4 +61,5 @@ export {
   describeViolation,
   readPattern,
 } from "./constraints/output-constraint.js";
+export { Sampler } from "./sampling/sampler.js";
 export { CompletionCache, MAX_SMALL_VOCABULARY } from "./sampling/completion-cache.js";

@@ -173,6 +173,12 @@ export class CausalLM {
       : this.weights.read(name);
   }
 
+  /** Reads the current values of a tensor in consecutive chunks of whole rows; a trainable one at once. */
+  async *readWeightChunks(name: string): AsyncGenerator<Float32Array> {
+    if (this.trainable?.parameters.has(name) === true) yield await this.trainable.parameters.read(name);
+    else yield* this.weights.readChunks(name);
+  }
+
   /** Creates the parameter scope of a graph; see ModelParameterScope. */
   scope(
     adapterMode: ParameterScopeOptions["adapterMode"],

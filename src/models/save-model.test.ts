@@ -53,6 +53,19 @@ describe("saveModel", () => {
     await fixture.close();
   });
 
+  it.each(["gpt2", "llama"])("saves quantized %s merged at its original precision", async (name) => {
+    const files = await Promise.all(
+      ([undefined, 8] as const).map(async (quantize) => {
+        const model = await CausalLM.open(fixtureFolder(name), { device: "cpu", threads: 1, quantize });
+        const output = join(folder, "quantized", `${name}-${quantize}`);
+        await saveModel(await mergeAdapter(await loadAdapter(model, join(fixtureFolder(name), "adapter"))), output);
+        await model.close();
+        return readFile(join(output, "model.safetensors"));
+      }),
+    );
+    expect(Buffer.compare(files[0], files[1])).toBe(0);
+  });
+
   it.each([
     ["embedded", 'from_pretrained("node_modules/llamagym/models/llamagym-1m")'],
     ["quants/model-Q4_0.gguf", "the GGUF file `quants/model-Q4_0.gguf`"],

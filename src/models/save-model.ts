@@ -26,6 +26,7 @@ import { EMBEDDED_MODEL } from "./embedded-model.js";
 import { LORA_DEFAULTS, type LoraConfig } from "./files/index.js";
 import { loraAName, loraBName } from "./adapters/lora-module.js";
 import { openModelSource } from "./weights/model-source.js";
+import { requireFinite, WeightReader, type OnWeightsProgress } from "./weight-reader.js";
 
 /** Options of `savePretrained`. */
 export interface SaveOptions {
@@ -35,6 +36,8 @@ export interface SaveOptions {
   readonly baseModelName?: string;
   /** Larger models are split into shards. */
   readonly maxShardBytes?: number;
+  /** Receives the share of a whole model's weights that were written, from 0 to 1. */
+  readonly onProgress?: OnWeightsProgress;
 }
 
 /** Files of the value head's tensors and configuration. */
@@ -63,7 +66,7 @@ export async function saveModel(model: CausalLM, folder: string, options: SaveOp
 async function saveWeights(
   model: CausalLM,
   folder: string,
-  { dtype = "F32", maxShardBytes }: SaveOptions,
+  { dtype = "F32", maxShardBytes, onProgress }: SaveOptions,
 ): Promise<string[]> {
   const { generationConfig } = model.source;
   const names = ["config.json"];
@@ -72,11 +75,12 @@ async function saveWeights(
     await writeJson(fs.join(folder, "generation_config.json"), generationConfig);
     names.push("generation_config.json");
   }
-  const tensors: TensorToSave[] = [...model.weights.parameters].map(([name, { shape }]) => ({
+  const reader = new WeightReader(model, onProgress);
+  const tensors: TensorToSave[] = [...model.weights.parameters.keys()].map((name) => ({
     name,
-    shape,
+    shape: model.weights.shape(name),
     dtype,
-    data: async () => requireFinite(name, await model.readWeight(name)),
+    data: () => reader.readChunks(name),
   }));
   return [...names, ...(await saveWeightFolder(folder, tensors, { maxShardBytes }))];
 }
@@ -135,15 +139,6 @@ async function readValues(model: CausalLM, names: Iterable<string>): Promise<Par
       data: requireFinite(name, await model.parameters.read(name)),
     });
   return values;
-}
-
-/** Returns the values of a parameter to save. @throws TRAINING_DIVERGED unless they are finite. */
-function requireFinite(name: string, values: Float32Array): Float32Array {
-  if (isAllFinite(values)) return values;
-  throw new LlamaGymError(
-    "TRAINING_DIVERGED",
-    `The model was not saved: its parameter ${name} contains NaN or infinite values. Lower the learning rate, or start from an earlier checkpoint.`,
-  );
 }
 
 /**

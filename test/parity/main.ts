@@ -24,6 +24,7 @@ const suites: readonly Suite[] = [
   { folder: "rl", load: async () => (await import("./rl.js")).runRlParity },
   { folder: "gym", load: async () => (await import("./gym.js")).runGymParity },
   { folder: "worlds", load: async () => (await import("./worlds.js")).runWorldsParity },
+  { folder: "tinker", load: async () => (await import("./tinker.js")).runTinkerParity },
   { folder: "textworld", load: async () => (await import("./text-world.js")).runTextWorldParity, from: "folder above" },
 ];
 

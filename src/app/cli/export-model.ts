@@ -11,6 +11,7 @@ import {
 import { formatModelCard } from "../runs/format-model-card.js";
 import { readRunConfig } from "../../rl/train/index.js";
 import { checkWritable } from "../runs/run-folder.js";
+import { fractionFields } from "../tracking/progress/progress-fields.js";
 import { reportDownloads } from "./display/report-downloads.js";
 import type { Reporter } from "./reporter.js";
 import { withModelAdvice } from "./with-model-advice.js";
@@ -49,7 +50,18 @@ export async function exportToFolder(given: string, options: ExportCommandOption
         `${path} is a whole model, so there is no adapter to merge. Open it as it is.`,
       );
     const readme = await formatModelCard({ path: given, base: opened.name, format, dtype, output });
-    await opened.export(output, { format, dtype, overwrite, readme, onWarning: (text) => reporter.warn(text) });
+    let written = 0;
+    const progress = reporter.progress(() => [{ text: "Export", priority: 4 }, ...fractionFields(written)], {
+      isTransient: true,
+    });
+    const onProgress = (share: number): void => {
+      written = share;
+      progress.update();
+    };
+    const onWarning = (text: string) => reporter.warn(text);
+    await opened
+      .export(output, { format, dtype, overwrite, readme, onProgress, onWarning })
+      .finally(() => progress.end());
   } finally {
     await opened.close();
   }

@@ -59,6 +59,7 @@ export const getEmbeddedPpoDefaults = ({
     adaptiveKl: false,
     advantageLevel: "turn",
     rewardScaling: true,
+    minAdvantageStd: 0.03,
     vfCoef: 0.5,
     ...decayingEntropyBonus(0.3, isListed),
   }) as const satisfies AlgorithmSettings;

@@ -51,10 +51,13 @@ const IDLE_MARGIN_MS = 60_000;
  * @throws INVALID_ARGUMENT for a host other than this machine's without an API key, INVALID_STATE if the port is taken.
  */
 export async function startHttpServer(
-  options: HttpServerOptions,
+  options: HttpServerOptions & {
+    /** Maximum bytes of a request's body. Default 8 MiB. */
+    readonly maxBodyBytes?: number;
+  },
   addRoutes: (app: Hono, metrics: ServerMetrics) => void,
 ): Promise<RunningServer> {
-  const { host = "127.0.0.1", port = 8080, apiKey, maxRequests = MAX_REQUESTS } = options;
+  const { host = "127.0.0.1", port = 8080, apiKey, maxRequests = MAX_REQUESTS, maxBodyBytes } = options;
   const isLocal = LOOPBACK_HOSTS.includes(host);
   if (!isLocal && apiKey === undefined)
     throw invalidArgument(
@@ -66,7 +69,7 @@ export async function startHttpServer(
   if (apiKey === undefined) app.use(checkCaller);
   else app.use(checkApiKey(apiKey));
   app.get("/metrics", (context) => context.text(metrics.format()));
-  app.use(receiveBodies, limitRequests(maxRequests, metrics));
+  app.use(receiveBodies(maxBodyBytes), limitRequests(maxRequests, metrics));
   addRoutes(app, metrics);
   app.notFound((context) => {
     const error = new RequestError(404, `There is no ${context.req.method} ${context.req.path}.`);

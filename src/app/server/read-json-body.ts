@@ -18,10 +18,17 @@ const MAX_BODY_DEPTH = 500;
 const BODY = "body";
 
 /** Receives the body of each request before what follows, so that slow clients take no place among the running requests. */
-export const receiveBodies: MiddlewareHandler = async (context, next) => {
-  context.set(BODY, await readBody(context, MAX_BODY_BYTES));
-  await next();
-};
+export const receiveBodies =
+  (maxBytes = MAX_BODY_BYTES): MiddlewareHandler =>
+  async (context, next) => {
+    context.set(BODY, await receive(context, maxBytes));
+    await next();
+  };
+
+/** Returns the bytes of a request's body. @throws as `receiveBody` */
+export async function readBody(context: Context, maxBytes = MAX_BODY_BYTES): Promise<Buffer> {
+  return (context.get(BODY) as Buffer | undefined) ?? (await receive(context, maxBytes));
+}
 
 /** Reads the JSON of a request. @throws RequestError for another type and text that is not JSON, and as `receiveBody`. */
 export async function readJsonBody(context: Context, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
@@ -29,7 +36,7 @@ export async function readJsonBody(context: Context, maxBytes = MAX_BODY_BYTES):
   // Browsers send other types to any address without asking, so that web pages could use a local server.
   if (!/^application\/json\b/i.test(req.header("content-type") ?? ""))
     throw new RequestError(415, "The Content-Type must be application/json.", { code: "unsupported_media_type" });
-  const body = (context.get(BODY) as Buffer | undefined) ?? (await readBody(context, maxBytes));
+  const body = await readBody(context, maxBytes);
   let value: unknown;
   try {
     value = parseBoundedJson(body.toString("utf8"), MAX_BODY_NODES, parseLosslessJson);
@@ -43,7 +50,7 @@ export async function readJsonBody(context: Context, maxBytes = MAX_BODY_BYTES):
   return value;
 }
 
-async function readBody(context: Context, maxBytes: number): Promise<Buffer> {
+async function receive(context: Context, maxBytes: number): Promise<Buffer> {
   // Node's own stream, because a request's `body` is a second one around it.
   const { incoming } = nodeBindings(context);
   return incoming === undefined ? Buffer.from(await context.req.arrayBuffer()) : receiveBody(incoming, maxBytes);

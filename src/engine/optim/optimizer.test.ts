@@ -51,6 +51,19 @@ describe("Optimizer, against PyTorch 2.13", () => {
     expectClose(norms, [0.3741657734, 4.723610878, 0.0547722578]);
   });
 
+  it("AdamW whose values come with each step", async () => {
+    const target = await trainable();
+    const optimizer = new Optimizer(target, { maxGradNorm: Infinity });
+    const values = { learningRate: 0.01, weightDecay: 0.1, maxGradNorm: 1 };
+    for (const gradient of GRADIENTS) {
+      await runtime.write(target.gradients, Float32Array.from(gradient));
+      await optimizer.update({ adamW: values });
+    }
+    const result = Array.from((await runtime.read(target.values)).data as Float32Array);
+    expectClose(result, [0.473406345, -1.219560146, 1.970041513, -0.003140226]);
+    await expect(optimizer.update({ adamW: { beta2: 1 } })).rejects.toThrow(/`beta2` must be >= 0 and < 1/);
+  });
+
   it("AdamW with a cosine schedule and one warmup step", async () => {
     const { values } = await steps({
       learningRate: 0.01,

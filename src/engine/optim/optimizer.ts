@@ -65,7 +65,15 @@ export interface OptimizerStepOptions {
   readonly gradientScale?: number;
   /** Factor applied to the learning rate, for schedules that do not count optimizer steps. */
   readonly learningRateFactor?: number;
+  /** Values of this step in place of the optimizer's, for AdamW whose caller has the schedule. */
+  readonly adamW?: StepHyperparameters;
 }
+
+/** What AdamW's options may be for one step. */
+export type StepHyperparameters = Pick<
+  AdamWOptions,
+  "learningRate" | "beta1" | "beta2" | "epsilon" | "weightDecay" | "maxGradNorm"
+>;
 
 /** Outcome of an optimizer step. */
 export interface OptimizerStepResult {
@@ -124,22 +132,29 @@ export class Optimizer {
   }
 
   /** Performs one update. A gradient that is not finite, or would overflow the moments, changes nothing and sets `skipped`. */
-  async update({ gradientScale = 1, learningRateFactor = 1 }: OptimizerStepOptions = {}): Promise<OptimizerStepResult> {
+  async update({
+    gradientScale = 1,
+    learningRateFactor = 1,
+    adamW,
+  }: OptimizerStepOptions = {}): Promise<OptimizerStepResult> {
     const { runtime, gradients } = this.parameters;
-    const learningRate = this.learningRate * learningRateFactor;
+    if (adamW !== undefined) checkOptions({ maxGradNorm: this.options.maxGradNorm, ...adamW });
+    const options = { ...this.options, ...adamW };
+    const learningRate = (adamW?.learningRate ?? this.learningRate) * learningRateFactor;
     const squaredNorm = (await runtime.kernel({ name: "sumSquares", source: gradients })) as number;
     const gradNorm = Math.sqrt(squaredNorm) * Math.abs(gradientScale);
-    const { maxGradNorm } = this.options;
+    const { maxGradNorm } = options;
     const clipFactor = Math.min(1, maxGradNorm / (gradNorm + 1e-6));
     if (!(gradNorm * clipFactor <= MAX_UPDATE_NORM)) return { gradNorm, learningRate, skipped: true };
     for (const group of this.groups)
-      await this.updateGroup(group, learningRate * group.learningRateFactor, gradientScale * clipFactor);
+      await this.updateGroup(group, options, learningRate * group.learningRateFactor, gradientScale * clipFactor);
     this.updates++;
     return { gradNorm, learningRate, skipped: false };
   }
 
   private async updateGroup(
     { offset, count, isDecayed = true }: ParameterGroup,
+    options: typeof this.options,
     learningRate: number,
     gradientScale: number,
   ): Promise<void> {
@@ -147,10 +162,10 @@ export class Optimizer {
     const select = (buffer: BufferView) => subview(buffer, offset, [count]);
     const common = { parameters: select(values), gradients: select(gradients), learningRate, gradientScale };
     const moments = this.moments.map(select);
-    const weightDecay = isDecayed ? this.options.weightDecay : 0;
-    if (this.options.kind === "adamw") {
+    const weightDecay = isDecayed ? options.weightDecay : 0;
+    if (options.kind === "adamw") {
       const [firstMoment, secondMoment] = moments;
-      const { beta1, beta2, epsilon } = this.options;
+      const { beta1, beta2, epsilon } = options;
       const step = this.updates + 1;
       await runtime.kernel({
         name: "adamw",
@@ -164,7 +179,7 @@ export class Optimizer {
         step,
       });
     } else {
-      const { momentum } = this.options;
+      const { momentum } = options;
       await runtime.kernel({ name: "sgd", ...common, velocity: moments[0], momentum, weightDecay });
     }
   }

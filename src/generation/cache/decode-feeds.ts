@@ -1,6 +1,7 @@
 import type { DecoderConfig } from "../../engine/nn/index.js";
 import { int32, tensor, type Tensor } from "../../engine/tensor/index.js";
 import { headIndices, padIndexFeeds, positionFeeds, PADDING_POSITION } from "../../models/graphs/index.js";
+import type { CausalLM } from "../../models/index.js";
 import type { KvCache } from "./kv-cache.js";
 
 /** New tokens of one row, after its cached ones. */
@@ -30,6 +31,8 @@ export interface DecodeInputs {
   /** Slots of the tokens' kept states, for a session that starts from them. */
   readonly frozenSlots?: readonly number[];
   readonly adapter: boolean;
+  /** The model whose values are used: the session's, or another version of it. */
+  readonly model: CausalLM;
 }
 
 /** Returns the inputs of the decode graph that change from step to step. */

@@ -45,8 +45,8 @@ export class DecodeSession {
     DecodeSession.create(this.model, this.frozenStates, { startsFromStates: true }),
   );
   private emptyCache: BufferView;
-  /** By whether the adapter is used. */
-  private readonly parameters = new Map<boolean, IoBinding>();
+  /** By version of the model, and by whether its adapter is used. */
+  private readonly parameters = new Map<CausalLM, Map<boolean, IoBinding>>();
   private newKeyValues: { view: BufferView; tokens: number } | undefined;
   private scores: BufferView | undefined;
   private inputs: { key: string; binding: IoBinding } | undefined;
@@ -98,7 +98,7 @@ export class DecodeSession {
     const { binding, result } = this.bindOutputs(tokenCount, inputs);
     const request = this.session.request(
       { ...feeds, ...(kept && { [FROZEN_STATES]: kept.states }) },
-      { bindings: [this.bindParameters(inputs.adapter), inputBinding, binding] },
+      { bindings: [this.bindParameters(inputs), inputBinding, binding] },
     );
     return { requests: [...(kept?.requests ?? []), request], outputs: result };
   }
@@ -107,18 +107,27 @@ export class DecodeSession {
     const { runtime } = this.model;
     for (const buffer of [this.emptyCache, this.newKeyValues?.view, this.scores])
       if (buffer !== undefined) runtime.free(buffer);
-    for (const binding of [...this.parameters.values(), this.inputs?.binding, this.outputs?.binding]) {
+    for (const binding of [this.inputs?.binding, this.outputs?.binding]) {
       if (binding !== undefined) runtime.unbind(binding);
     }
+    for (const model of this.parameters.keys()) this.forget(model);
     await (await this.pendingFromStates.peek())?.release();
     await this.session.release();
   }
 
-  private bindParameters(adapter: boolean): IoBinding {
-    const { model, session, parameters } = this;
+  /** Drops what the session holds of a version of its model. */
+  forget(model: CausalLM): void {
+    for (const binding of this.parameters.get(model)?.values() ?? []) model.runtime.unbind(binding);
+    this.parameters.delete(model);
+    this.openedFromStates?.forget(model);
+  }
+
+  private bindParameters({ model, adapter }: DecodeInputs): IoBinding {
+    let bindings = this.parameters.get(model);
+    if (bindings === undefined) this.parameters.set(model, (bindings = new Map()));
     const binding =
-      parameters.get(adapter) ?? model.runtime.bind({ feeds: model.getParameterViews(session.graph, { adapter }) });
-    parameters.set(adapter, binding);
+      bindings.get(adapter) ?? model.runtime.bind({ feeds: model.getParameterViews(this.session.graph, { adapter }) });
+    bindings.set(adapter, binding);
     return binding;
   }
 

@@ -74,6 +74,7 @@ export class PrefixCache {
       selectedTokens: [tokens.length - 1],
       inverseTemperatures: [1],
       adapter: this.adapter,
+      model: this.model,
     });
     const write = writeCache(
       shape,

@@ -75,6 +75,7 @@ export class DecodeStep {
       ...(headTokens && { headTokens, constrainedTokens: samples.map(({ flatIndex }) => flatIndex) }),
       ...(startsFromStates && { frozenSlots: computedRows.flatMap(({ frozenSlots }) => frozenSlots!) }),
       adapter,
+      model,
     });
     const write = writeCache(
       cacheShape(model.config),

@@ -64,6 +64,12 @@ export class Sampler {
     return new Sampler(this.model, this.session, this.sessionUsers, options);
   }
 
+  /** Creates a sampler with the same session for another version of the model, from `withOwnValues`, with its own cache. */
+  withModel(model: CausalLM, options: SamplerOptions = {}): Sampler {
+    this.sessionUsers.count++;
+    return new Sampler(model, this.session, this.sessionUsers, options);
+  }
+
   /** Samples a completion; calls made in the same turn of the event loop run as one batch. */
   async sample(request: SampleRequest): Promise<SampleOutput> {
     return this.resume(RunningSequence.forSampling(request));
@@ -100,6 +106,7 @@ export class Sampler {
     await this.activeLoop;
     this.invalidate();
     if (--this.sessionUsers.count === 0) await this.session.release();
+    else this.session.forget(this.model);
   }
 
   private checkPrompt(prompt: readonly number[], newTokens: number): void {

@@ -21,6 +21,9 @@ function fileOf(tensors: ReadonlyMap<string, readonly number[]>, values: Record<
     path: "m.safetensors",
     entries,
     readFloat32: async (name) => read(name),
+    readChunks: async function* (name) {
+      yield read(name);
+    },
     readBytes: async (name) => new Uint8Array(read(name).buffer),
     close: async () => undefined,
   };

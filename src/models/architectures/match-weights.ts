@@ -120,6 +120,10 @@ class RenamedWeights implements WeightFile {
     return this.file.readFloat32(this.names.get(name) ?? name, target);
   }
 
+  readChunks(name: string): AsyncIterable<Float32Array<ArrayBuffer>> {
+    return this.file.readChunks(this.names.get(name) ?? name);
+  }
+
   async readBytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
     return this.file.readBytes(this.names.get(name) ?? name);
   }

@@ -7,6 +7,7 @@ import { FolderLock } from "../files/folder-lock.js";
 import { replaceFolder, writeFileAtomic } from "../files/write-file-atomic.js";
 import { saveModel, type SaveOptions } from "../save-model.js";
 import type { Tokenizer } from "../text/tokenizer.js";
+import type { OnWeightsProgress } from "../weight-reader.js";
 import { exportGguf } from "./gguf/export-gguf.js";
 import { exportOnnx, type OnnxType } from "./onnx/export-onnx.js";
 
@@ -37,6 +38,8 @@ export interface ExportOptions {
   readonly overwrite?: boolean;
   /** Text of README.md. */
   readonly readme?: string;
+  /** Receives the share of the weights that were written, from 0 to 1; not for "peft". */
+  readonly onProgress?: OnWeightsProgress;
   /** Receives what the format does not represent exactly. */
   readonly onWarning?: (message: string) => void;
 }
@@ -109,7 +112,7 @@ async function writeFormat(
   source: ExportSource,
   folder: string,
   dtype: ExportDtype,
-  { format, onWarning }: ExportOptions,
+  { format, onProgress, onWarning }: ExportOptions,
 ): Promise<void> {
   const { causalLM, name } = source;
   if (format === "peft" && causalLM.adapter === undefined) {
@@ -120,15 +123,16 @@ async function writeFormat(
   switch (format) {
     case "peft":
     case "merged":
-      await saveModel(model, folder, { dtype: dtype as SaveOptions["dtype"], baseModelName: name });
+      await saveModel(model, folder, { dtype: dtype as SaveOptions["dtype"], baseModelName: name, onProgress });
       if (source.hasTokenizer) await source.tokenizer.save(folder);
       return;
     case "onnx":
-      return exportOnnx(model, source.tokenizer, folder, { type: dtype as OnnxType });
+      return exportOnnx(model, source.tokenizer, folder, { type: dtype as OnnxType, onProgress });
     case "gguf":
       return exportGguf(model, source.tokenizer, folder, {
         type: GGUF_TYPES[dtype as keyof typeof GGUF_TYPES],
         name,
+        onProgress,
         onWarning,
       });
   }

@@ -27,10 +27,26 @@ export interface WeightFile {
    * FORMAT_UNSUPPORTED for an unsupported stored type.
    */
   readFloat32(name: string, target?: Float32Array): Promise<Float32Array>;
+  /**
+   * Reads a tensor as float32 in consecutive chunks of whole rows, or at once where its rows are stored in another
+   * order, so that a matrix of any size is read in little memory. @throws as `readFloat32`.
+   */
+  readChunks(name: string): AsyncIterable<Float32Array<ArrayBuffer>>;
   /** Reads a tensor's bytes as stored. @throws WEIGHTS_MISMATCH for an unknown name. */
   readBytes(name: string): Promise<Uint8Array<ArrayBuffer>>;
   /** Closes the files. */
   close(): Promise<void>;
+}
+
+/** Largest number of elements in a chunk of a tensor, unless a single row has more. */
+export const MAX_CHUNK_ELEMENTS = 2 ** 22;
+
+/** Yields the first row and the number of rows of each chunk of a tensor. */
+export function* splitRows({ shape }: Pick<WeightEntry, "shape">): Generator<{ start: number; count: number }> {
+  const [rows = 1, ...others] = shape;
+  const rowElements = countElements(others);
+  const chunkRows = Math.max(1, Math.floor(MAX_CHUNK_ELEMENTS / Math.max(1, rowElements)));
+  for (let start = 0; start < rows; start += chunkRows) yield { start, count: Math.min(chunkRows, rows - start) };
 }
 
 /** Returns an entry. @throws WEIGHTS_MISMATCH when there is none. */

@@ -172,9 +172,15 @@ export class ScoringGraph {
     return new ScoringGraph(model, await model.createSession(graph, { packWeights: false }), features);
   }
 
-  /** Scores the selected tokens of a batch; `adapter: false` scores under the reference policy. */
-  async run(batch: TokenBatch, { adapter = true }: { adapter?: boolean } = {}): Promise<TokenScores> {
-    const { model, session, features } = this;
+  /**
+   * Scores the selected tokens of a batch; `adapter: false` scores under the reference policy. `model` is another version of the
+   * graph's model, from `withOwnValues`, whose values are used instead.
+   */
+  async run(
+    batch: TokenBatch,
+    { adapter = true, model = this.model }: { adapter?: boolean; model?: CausalLM } = {},
+  ): Promise<TokenScores> {
+    const { session, features } = this;
     const parameters = model.getParameterViews(session.graph, { adapter });
     const results = await runBatch(model, session, batch, features, parameters);
     const { logProbs, maxLogProbs, entropy, values } = results;
@@ -195,6 +201,8 @@ export interface TrainingRunOptions {
   readonly accumulate?: boolean;
   /** Random stream of dropout; required if the adapter or the value head has dropout. */
   readonly random?: RandomStream;
+  /** Another version of the graph's model, from `withOwnValues`, whose values and gradients are used; runs must not overlap. */
+  readonly model?: CausalLM;
 }
 
 /** Compiled graph of a loss, its statistics and the gradients of all trainable parameters. */
@@ -247,9 +255,9 @@ export class TrainingGraph {
   async run(
     batch: TokenBatch,
     inputs: Readonly<Record<string, Tensor>> = {},
-    { accumulate = false, random }: TrainingRunOptions = {},
+    { accumulate = false, random, model = this.model }: TrainingRunOptions = {},
   ): Promise<Record<string, Tensor<"float32">>> {
-    const { model, session } = this;
+    const { session } = this;
     const { parameters, runtime } = model;
     if (accumulate) this.accumulationBuffer ??= runtime.allocate("float32", [parameters.count]);
     const target = accumulate ? this.accumulationBuffer! : parameters.gradients;

@@ -3,7 +3,6 @@ import { fs } from "#platform";
 import type { WeightEntry, WeightFile } from "../files/index.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
 import type { SessionOptions } from "../../engine/runtime/index.js";
-import type { Tensor } from "../../engine/tensor/index.js";
 import { viewBytes } from "../../core/bytes.js";
 import { countElements } from "../../core/count-elements.js";
 import type { WeightBits } from "./estimate-model-memory.js";
@@ -11,11 +10,18 @@ import { BLOCK_SIZE, quantize, quantizeColumns, roundRows } from "./quantize.js"
 import { getPartNames, type QuantizedParameter, type StoredParameter } from "../model-parameter-scope.js";
 import { MappedWeightFile, type TensorParts } from "./mapped-weight-file.js";
 
-/** Storage of a parameter: mapped in place from its file, converted from its file, or in memory. */
+/** A parameter that is computed whenever it is read, such as one with a merged adapter. */
+export interface ComputedWeight {
+  readonly shape: readonly number[];
+  /** Computes the values in consecutive chunks of whole rows. */
+  readonly readChunks: () => AsyncIterable<Float32Array>;
+}
+
+/** Storage of a parameter: mapped in place from its file, converted from its file, or computed. */
 type WeightStorage =
   | { readonly kind: "mapped"; readonly location: WeightLocation; readonly parameter: StoredParameter }
   | { readonly kind: "file"; readonly parameter: StoredParameter }
-  | { readonly kind: "memory"; readonly bytes: Uint8Array; readonly parameter: StoredParameter };
+  | { readonly kind: "computed"; readonly weight: ComputedWeight; readonly parameter: StoredParameter };
 
 /** Which parameters to quantize. */
 export interface QuantizationConfig {
@@ -31,9 +37,9 @@ export interface QuantizationConfig {
 }
 
 /**
- * A model's frozen parameters. Float32 files are mapped in place; other formats are widened, and quantized parameters
- * rounded, into a temporary file that sessions map. Merged weights are in memory; as a session takes weights either
- * from files or from memory, it then gets all of them in memory.
+ * A model's frozen parameters. Float32 files are mapped in place; other formats are widened, quantized parameters
+ * rounded and merged ones computed into a temporary file that sessions map. Where it does not fit, sessions get all
+ * weights in memory.
  */
 export class ModelWeights {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
@@ -76,27 +82,43 @@ export class ModelWeights {
   }
 
   /** Returns the parameters with some replaced or added. */
-  withReplaced(replaced: ReadonlyMap<string, Tensor<"float32">>): ModelWeights {
+  withReplaced(replaced: ReadonlyMap<string, ComputedWeight>): ModelWeights {
     const storageByName = new Map<string, WeightStorage>();
     for (const [name, storage] of this.storageByName)
       storageByName.set(name, storage.kind === "mapped" ? { kind: "file", parameter: storage.parameter } : storage);
-    for (const [name, { shape, data }] of replaced) {
-      const bytes = new Uint8Array(allocateShared(data.byteLength));
-      viewAsFloat32(bytes).set(data);
-      storageByName.set(name, { kind: "memory", bytes, parameter: { kind: "frozen", shape } });
-    }
+    for (const [name, weight] of replaced)
+      storageByName.set(name, { kind: "computed", weight, parameter: { kind: "frozen", shape: weight.shape } });
     return new ModelWeights(this.file, this.folder, this.quantization, storageByName);
   }
 
-  /** Reads a parameter as float32; quantized ones at their original precision. */
-  async read(name: string): Promise<Float32Array> {
+  /** Returns the shape in which `read` returns a parameter; matrices of some architectures are [in, out]. */
+  shape(name: string): readonly number[] {
     const storage = this.storageByName.get(name);
-    return storage?.kind === "memory" ? viewAsFloat32(storage.bytes) : this.file.readFloat32(name);
+    return storage?.kind === "computed" ? storage.weight.shape : this.file.entries.get(name)!.shape;
+  }
+
+  /** Reads a parameter as float32, into `target` if given; quantized ones at their original precision. */
+  async read(name: string, target?: Float32Array): Promise<Float32Array> {
+    const storage = this.storageByName.get(name);
+    if (storage?.kind !== "computed") return this.file.readFloat32(name, target);
+    const values = target ?? new Float32Array(countElements(storage.weight.shape));
+    let offset = 0;
+    for await (const chunk of storage.weight.readChunks()) {
+      values.set(chunk, offset);
+      offset += chunk.length;
+    }
+    return values;
+  }
+
+  /** Reads a parameter as `read` does, in consecutive chunks of whole rows. */
+  readChunks(name: string): AsyncIterable<Float32Array> {
+    const storage = this.storageByName.get(name);
+    return storage?.kind === "computed" ? storage.weight.readChunks() : this.file.readChunks(name);
   }
 
   /** Returns what a session needs to load the weights of its graph. Release it once the session is created. */
   async getSessionOptions({ weights }: CompiledGraph): Promise<SessionOptions> {
-    if ([...this.storageByName.values()].every(({ kind }) => kind === "file")) {
+    if ([...this.storageByName.values()].every(({ kind }) => kind !== "mapped")) {
       const mappedFile = await this.mappedFile.get();
       if (mappedFile !== undefined)
         return { locate: ({ name }) => mappedFile.locations.get(name)!, folder: mappedFile.folder };
@@ -106,7 +128,6 @@ export class ModelWeights {
     const locations = new Map<string, WeightLocation>();
     for (const [name, storage] of this.storageByName) {
       if (storage.kind === "mapped") locations.set(name, storage.location);
-      else if (storage.kind === "memory") buffers.set(name, storage.bytes);
       else if (getPartNames(name, storage.parameter).some((part) => used.has(part)))
         for (const [part, bytes] of await this.readParts(name)) buffers.set(part, bytes);
     }
@@ -131,7 +152,7 @@ export class ModelWeights {
   /** Reads a parameter as the tensors that sessions use. */
   private async readParts(name: string, scratch?: Float32Array): Promise<TensorParts> {
     const { parameter } = this.storageByName.get(name)!;
-    const values = await this.file.readFloat32(name, scratch?.subarray(0, countElements(parameter.shape)));
+    const values = await this.read(name, scratch?.subarray(0, countElements(parameter.shape)));
     if (parameter.kind === "frozen" || parameter.kind === "trainable") return new Map([[name, viewBytes(values)]]);
     return quantizeParts(name, values, parameter, this.quantization!.transposed);
   }
@@ -146,12 +167,6 @@ export class ModelWeights {
 function memoryFileName(part: string): string {
   return `memory:${part}`;
 }
-
-function viewAsFloat32(bytes: Uint8Array): Float32Array {
-  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
-}
-
-const allocateShared = (bytes: number) => new SharedArrayBuffer(bytes);
 
 /** Returns the form in which a tensor is quantized; undefined for those that are not. */
 function chooseQuantizedForm(

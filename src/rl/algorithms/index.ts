@@ -10,6 +10,7 @@ export type { AlgorithmDefinition } from "./algorithm-definition.js";
 export { type AlgorithmOptions, ALGORITHM_NAMES, type AlgorithmName, algorithms } from "./algorithms.js";
 export { defineAlgorithm, type Algorithm, type CustomAlgorithm } from "./define-algorithm.js";
 export type { Learner, LearnerState, Metrics } from "./learner.js";
+export { sequenceNodes } from "./shared/sequence-nodes.js";
 export type { LossNodes } from "./shared/loss-nodes.js";
 export { checkSavedState } from "./check-saved-state.js";
 export { createLearner } from "./create-learner.js";

@@ -1,8 +1,10 @@
 import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { invalidArgument } from "../../../core/errors.js";
-import { defineSettings, integer, list, text, type GivenSettings } from "../../../core/settings.js";
-import { PeftModel } from "../../../generation/index.js";
+import { boolean, defineSettings, integer, list, text, type GivenSettings } from "../../../core/settings.js";
+import { PeftModel, type LanguageModel } from "../../../generation/index.js";
+import type { RunningServer } from "../../server/http-server.js";
+import type { TinkerServerOptions } from "../../tinker/start-tinker-server.js";
 import type { OutputFunctions } from "../../server/score-engine.js";
 import { openModel } from "../open-model.js";
 import { defineCommand } from "../options/define-command.js";
@@ -33,6 +35,27 @@ const serveOptions = {
     },
     { group: "Model" },
   ),
+  ...defineSettings(
+    {
+      tinker: boolean({
+        default: false,
+        description: "Also serves the Tinker API: clients train adapters of the model and sample from them.",
+      }),
+      tinkerFolder: text({
+        default: "runs/tinker",
+        valueName: "folder",
+        description: "Folder of the checkpoints that clients of the Tinker API save.",
+      }),
+      sessionTimeout: integer({
+        default: 300,
+        min: 10,
+        valueName: "seconds",
+        description:
+          "Time without a sign of life after which a client of the Tinker API is gone and its adapters are freed.",
+      }),
+    },
+    { group: "Tinker API" },
+  ),
   ...listenOptions,
   ...defineSettings(
     {
@@ -53,6 +76,7 @@ export const serveCommand = defineCommand({
   examples: [
     { description: "Serve a model on this machine", args: "serve -m HuggingFaceTB/SmolLM2-135M-Instruct" },
     { description: "Serve what a run has trained", args: "serve -m embedded --adapter blackjack=runs/first/adapter" },
+    { description: "Train with the Tinker SDK on this machine", args: "serve --tinker -m HuggingFaceTB/SmolLM2-135M" },
   ],
   options: serveOptions,
   run: serve,
@@ -73,16 +97,41 @@ async function serve(args: GivenSettings<typeof serveOptions>, reporter: Reporte
     const { host, port, apiKey = process.env.LLAMAGYM_API_KEY, maxRequests, timeout } = args;
     const outputs = args.outputs === undefined ? {} : await loadOutputs(args.outputs);
     const onError = (error: unknown) => reporter.warn(String(error));
-    const server = await startHttpServer({ host, port, apiKey, maxRequests }, (app, metrics) =>
-      serveModels(app, engines, { metrics, onError, outputs, timeoutMs: timeout && timeout * 1000 }),
-    );
+    const addRoutes: Parameters<typeof startHttpServer>[1] = (app, metrics) =>
+      serveModels(app, engines, { metrics, onError, outputs, timeoutMs: timeout && timeout * 1000 });
+    const address = { host, port, apiKey, maxRequests };
+    const server = await (args.tinker === true
+      ? serveTinker(base, name, { ...address, addRoutes, onError }, args)
+      : startHttpServer(address, addRoutes));
     reporter.print(`Serving ${engines.map(({ modelName }) => modelName).join(", ")} at ${server.url}/v1`);
+    if (args.tinker === true)
+      reporter.print(
+        `Tinker API at ${server.url}: set TINKER_BASE_URL=${server.url} and TINKER_API_KEY=${apiKey === undefined ? "tml-local" : "to the key"}`,
+      );
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     await server.close();
     return 0;
   } finally {
     await base.close();
   }
+}
+
+/** Starts a server with the Tinker API and the routes of `options`. */
+async function serveTinker(
+  base: LanguageModel,
+  modelName: string,
+  options: Pick<TinkerServerOptions, "host" | "port" | "apiKey" | "maxRequests" | "addRoutes" | "onError">,
+  { model, tinkerFolder, sessionTimeout }: GivenSettings<typeof serveOptions>,
+): Promise<RunningServer> {
+  const { startTinkerServer } = await import("../../tinker/start-tinker-server.js");
+  return startTinkerServer(base, {
+    ...options,
+    modelName,
+    // Programs that take the tokenizer from a folder name the model by its path.
+    aliases: [model, resolve(model), base.name],
+    folder: tinkerFolder ?? serveOptions.tinkerFolder.default,
+    sessionTimeoutMs: 1000 * (sessionTimeout ?? serveOptions.sessionTimeout.default),
+  });
 }
 
 /** Loads custom outputs. @throws INVALID_ARGUMENT for a module that exports no functions. */

@@ -4,6 +4,7 @@ import { findGgufArchitecture } from "../../architectures/index.js";
 import type { CausalLM } from "../../causal-lm.js";
 import { writeFileAtomic } from "../../files/write-file-atomic.js";
 import type { Tokenizer } from "../../text/tokenizer.js";
+import type { OnWeightsProgress } from "../../weight-reader.js";
 import { describeGgufModel } from "./gguf-fields.js";
 import { listGgufTensors } from "./gguf-tensors.js";
 import { describeGgufVocabulary } from "./gguf-vocabulary.js";
@@ -19,6 +20,7 @@ interface GgufExportOptions {
   readonly type: GgufTensorType;
   /** general.name. */
   readonly name: string;
+  readonly onProgress?: OnWeightsProgress;
   readonly onWarning?: (message: string) => void;
 }
 
@@ -30,7 +32,7 @@ export async function exportGguf(
   model: CausalLM,
   tokenizer: Tokenizer,
   folder: string,
-  { type, name, onWarning }: GgufExportOptions,
+  { type, name, onProgress, onWarning }: GgufExportOptions,
 ): Promise<void> {
   const { config, source, eosTokenIds } = model;
   const architecture = findGgufArchitecture(config.modelType);
@@ -40,7 +42,7 @@ export async function exportGguf(
       `llama.cpp has no architecture for model_type "${config.modelType}". Use --format onnx or merged.`,
     );
   const description = describeGgufModel(config, architecture.name);
-  const tensors = [...listGgufTensors(model, architecture, type), ...description.tensors];
+  const tensors = [...listGgufTensors(model, architecture, { type, onProgress }), ...description.tensors];
   const isQuantized = type === "Q8_0" || type === "Q4_0";
   const fields: Record<string, GgufFieldValue> = {
     "general.architecture": architecture.name,

@@ -145,7 +145,7 @@ function listRopeTensors(rope: RopeConfig): GgufTensorToSave[] {
     name,
     shape: [values.length],
     type: "F32",
-    data: () => values,
+    readChunks: () => [values],
   });
   if (scaling.kind === "longrope")
     return [

@@ -5,6 +5,7 @@ import type { GgufArchitecture } from "../../files/gguf/gguf-config.js";
 import { deinterleaveRow } from "../../files/gguf/gguf-weights.js";
 import { BLOCK_SIZE } from "../../weights/quantize.js";
 import { transposeMatrix } from "../../weights/model-weights.js";
+import { WeightReader, type OnWeightsProgress } from "../../weight-reader.js";
 import type { GgufTensorToSave, GgufTensorType } from "./write-gguf.js";
 
 /** Name of a parameter in GGUF, with the part that decides its layout: "attn_q" of "blk.0.attn_q.weight". */
@@ -17,10 +18,12 @@ interface GgufName {
 export function listGgufTensors(
   model: CausalLM,
   architecture: GgufArchitecture,
-  type: GgufTensorType,
+  { type, onProgress }: { readonly type: GgufTensorType; readonly onProgress?: OnWeightsProgress | undefined },
 ): GgufTensorToSave[] {
-  const { config } = model;
-  const tensors = [...model.weights.parameters].map(([parameter, { shape }]) => {
+  const { config, weights } = model;
+  const reader = new WeightReader(model, onProgress);
+  const tensors = [...weights.parameters.keys()].map((parameter) => {
+    const shape = weights.shape(parameter);
     const found = findGgufName(architecture, parameter);
     if (found === undefined)
       throw new LlamaGymError(
@@ -30,19 +33,16 @@ export function listGgufTensors(
     const { name, part } = found;
     const isTransposed = shape.length === 2 && architecture.transposed?.includes(part) === true;
     const storedShape = isTransposed ? [shape[1], shape[0]] : shape;
-    return {
-      name,
-      shape: storedShape,
-      type: chooseType(storedShape, part, type, config),
-      data: async () => {
-        const values = await model.readWeight(parameter);
-        if (isTransposed) return transposeMatrix(values, shape[0], shape[1]);
-        if (architecture.hasNormOffset === true && part.endsWith("norm")) return values.map((value) => value + 1);
-        const heads = part === "attn_q" ? config.heads : part === "attn_k" ? config.keyValueHeads : undefined;
-        if (architecture.interleavedRotary !== true || heads === undefined) return values;
-        return interleaveRows(values, shape[0], shape[0] / heads);
-      },
-    };
+    const heads = part === "attn_q" ? config.heads : part === "attn_k" ? config.keyValueHeads : undefined;
+    async function* readChunks(): AsyncGenerator<Float32Array> {
+      if (isTransposed) yield transposeMatrix(await reader.read(parameter), shape[0], shape[1]);
+      else if (architecture.interleavedRotary === true && heads !== undefined)
+        yield interleaveRows(await reader.read(parameter), shape[0], shape[0] / heads);
+      else if (architecture.hasNormOffset === true && part.endsWith("norm"))
+        yield (await reader.read(parameter)).map((value) => value + 1);
+      else yield* reader.readChunks(parameter);
+    }
+    return { name, shape: storedShape, type: chooseType(storedShape, part, type, config), readChunks };
   });
   // llama.cpp's Phi 2 does not tie the output matrix.
   const embedding = tensors.find(({ name }) => name === "token_embd.weight");

@@ -25,7 +25,8 @@ export interface GgufTensorToSave {
   /** Sizes from slowest to fastest, as in PyTorch. */
   readonly shape: readonly number[];
   readonly type: GgufTensorType;
-  readonly data: () => Promise<Float32Array> | Float32Array;
+  /** Returns the values, as a whole or in chunks of whole rows. */
+  readonly readChunks: () => AsyncIterable<Float32Array> | Iterable<Float32Array>;
 }
 
 const VERSION = 3;
@@ -34,7 +35,7 @@ const ALIGNMENT = 32;
 /** Value type codes of GGUF. */
 const TYPES = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
 
-/** Writes a GGUF file (version 3) atomically, one tensor at a time. @throws FILE_WRITE_FAILED. */
+/** Writes a GGUF file (version 3) atomically, one chunk of a tensor at a time. @throws FILE_WRITE_FAILED. */
 export async function writeGguf(
   path: string,
   fields: Readonly<Record<string, GgufFieldValue>>,
@@ -60,7 +61,15 @@ export async function writeGguf(
   ]);
   await replaceFileAtomic(path, async (file) => {
     await file.write(padToAlignment(header));
-    for (const { type, data } of tensors) await file.write(padToAlignment(encodeTensor(await data(), type)));
+    for (const { type, readChunks } of tensors) {
+      let size = 0;
+      for await (const chunk of readChunks()) {
+        const bytes = encodeTensor(chunk, type);
+        await file.write(bytes);
+        size += bytes.length;
+      }
+      await file.write(new Uint8Array(align(size) - size));
+    }
   });
 }
 

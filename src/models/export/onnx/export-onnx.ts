@@ -12,6 +12,7 @@ import { replaceFileAtomic, writeFileAtomic } from "../../files/write-file-atomi
 import { ModelParameterScope, type StoredParameter } from "../../model-parameter-scope.js";
 import { buildSavedConfig } from "../../save-model.js";
 import type { Tokenizer } from "../../text/tokenizer.js";
+import { WeightReader, type OnWeightsProgress } from "../../weight-reader.js";
 import { BLOCK_SIZE } from "../../weights/quantize.js";
 import { quantizeParts } from "../../weights/model-weights.js";
 import { onnxDecoder } from "./onnx-decoder.js";
@@ -45,7 +46,7 @@ export async function exportOnnx(
   model: CausalLM,
   tokenizer: Tokenizer,
   folder: string,
-  { type }: { readonly type: OnnxType },
+  { type, onProgress }: { readonly type: OnnxType; readonly onProgress?: OnWeightsProgress },
 ): Promise<void> {
   const { headDim } = model.config;
   if (headDim % HEAD_DIM_MULTIPLE !== 0)
@@ -72,17 +73,36 @@ export async function exportOnnx(
     locations.set(name, { file: `${file}_data`, offset, byteLength: bytes });
     end = offset + bytes;
   }
-  const read = async (name: string): Promise<Uint8Array> => {
-    const part = /^(.*)\.(bytes|scales)$/u.exec(name);
-    const parameter = parameters.get(part?.[1] ?? name);
-    if (part !== null && parameter?.kind === "quantized")
-      return quantizeParts(part[1], await model.readWeight(part[1]), parameter, transposedWeights).get(name)!;
-    const values = tables.get(name) ?? (await model.readWeight(name));
-    return parameter?.kind === "frozen" && parameter.dtype === "float16" ? toFloat16(values) : viewBytes(values);
-  };
+  // Parts of a quantized parameter have its name and a suffix.
+  const findParameter = (name: string) => (parameters.has(name) ? name : name.slice(0, name.lastIndexOf(".")));
+  const readNames = [...locations.keys()].filter((name) => !tables.has(name)).map(findParameter);
+  const reader = new WeightReader(model, onProgress, readNames);
+  async function* readChunks(name: string): AsyncGenerator<Uint8Array> {
+    const table = tables.get(name);
+    if (table !== undefined) return yield viewBytes(table);
+    const source = findParameter(name);
+    const parameter = parameters.get(source)!;
+    if (parameter.kind === "quantized") {
+      const columns = parameter.shape[1];
+      const chunks = transposedWeights ? [await reader.read(source)] : reader.readChunks(source);
+      for await (const values of chunks) {
+        const chunk = { ...parameter, shape: [values.length / columns, columns] };
+        yield quantizeParts(source, values, chunk, transposedWeights).get(name)!;
+      }
+      return;
+    }
+    const isFloat16 = parameter.kind === "frozen" && parameter.dtype === "float16";
+    for await (const values of reader.readChunks(name)) yield isFloat16 ? toFloat16(values) : viewBytes(values);
+  }
   const path = fs.join(folder, "onnx", file);
   await replaceFileAtomic(`${path}_data`, async (data) => {
-    for (const [name, { offset }] of locations) await data.write(await read(name), offset);
+    for (const [name, { offset }] of locations) {
+      let position = offset;
+      for await (const bytes of readChunks(name)) {
+        await data.write(bytes, position);
+        position += bytes.length;
+      }
+    }
   });
   // Of the forms of the graph, only the one for WebGPU consists of operators that browsers also have.
   await writeFileAtomic(
@@ -116,7 +136,8 @@ async function saveTokenizer(tokenizer: Tokenizer, folder: string): Promise<void
 function chooseStorage({ config, weights }: CausalLM, type: OnnxType): ReadonlyMap<string, StoredParameter> {
   const matrices = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
   const stored = new Map<string, StoredParameter>();
-  for (const [name, { shape }] of weights.parameters) {
+  for (const name of weights.parameters.keys()) {
+    const shape = weights.shape(name);
     const transposedShape = config.transposedWeights ? [...shape].reverse() : shape;
     if (type.startsWith("Q") && matrices.has(name) && transposedShape[1] % BLOCK_SIZE === 0)
       stored.set(name, { kind: "quantized", shape: transposedShape, bits: type === "Q8" ? 8 : 4 });

@@ -1,6 +1,6 @@
 import { corruptFileError } from "../file-errors.js";
 import type { FileSource } from "../file-source.js";
-import { getEntry, prepareFloat32Target, type WeightEntry, type WeightFile } from "../weight-file.js";
+import { getEntry, prepareFloat32Target, splitRows, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { getDequantizeFunction } from "./dequantize.js";
 import type { GgufTensorView } from "./map-tensor-names.js";
 import { countElements } from "../../../core/count-elements.js";
@@ -84,6 +84,22 @@ export class GgufWeights implements WeightFile {
     else await readPlain(entry, result);
     if (view.hasNormOffset === true) for (let i = 0; i < result.length; i++) result[i] -= 1;
     return result;
+  }
+
+  async *readChunks(name: string): AsyncGenerator<Float32Array<ArrayBuffer>> {
+    const entry = getEntry(this.entries, name, this.path);
+    const { offset, rowBytes, rowElements, view } = entry;
+    const { blockSize } = view.tensor.type;
+    if (!entry.mappable || rowElements % blockSize !== 0) {
+      yield (await this.readFloat32(name)) as Float32Array<ArrayBuffer>;
+      return;
+    }
+    for (const { start, count } of splitRows(entry)) {
+      const part = { ...entry, offset: offset + start * rowBytes, byteLength: count * rowBytes };
+      const values = new Float32Array(count * rowElements);
+      await readPlain(part, values);
+      yield values;
+    }
   }
 
   async readBytes(name: string): Promise<Uint8Array<ArrayBuffer>> {

@@ -27,6 +27,10 @@ class ShardedWeights implements WeightFile {
     return this.getShard(name).readFloat32(name, target);
   }
 
+  readChunks(name: string): AsyncIterable<Float32Array<ArrayBuffer>> {
+    return this.getShard(name).readChunks(name);
+  }
+
   async readBytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
     return this.getShard(name).readBytes(name);
   }

@@ -1,5 +1,6 @@
 import { FileSource } from "../file-source.js";
-import { getEntry, prepareFloat32Target, type WeightEntry, type WeightFile } from "../weight-file.js";
+import { countElements } from "../../../core/count-elements.js";
+import { getEntry, prepareFloat32Target, splitRows, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { getWidenFunction } from "./dtypes.js";
 import { readSafetensorsHeader } from "./safetensors-header.js";
 
@@ -31,8 +32,21 @@ export class SafetensorsFile implements WeightFile {
 
   async readFloat32(name: string, target?: Float32Array): Promise<Float32Array> {
     const entry = getEntry(this.entries, name, this.path);
-    const widen = getWidenFunction(entry.dtype, name, this.path);
-    const result = prepareFloat32Target(entry, target);
+    return this.readEntry(entry, prepareFloat32Target(entry, target));
+  }
+
+  async *readChunks(name: string): AsyncGenerator<Float32Array<ArrayBuffer>> {
+    const entry = getEntry(this.entries, name, this.path);
+    const rowElements = countElements(entry.shape.slice(1));
+    const rowBytes = entry.byteLength / (entry.shape[0] ?? 1);
+    for (const { start, count } of splitRows(entry)) {
+      const part = { ...entry, offset: entry.offset + start * rowBytes, byteLength: count * rowBytes };
+      yield await this.readEntry(part, new Float32Array(count * rowElements));
+    }
+  }
+
+  private async readEntry<Target extends Float32Array>(entry: WeightEntry, result: Target): Promise<Target> {
+    const widen = getWidenFunction(entry.dtype, entry.name, this.path);
     if (widen === undefined) {
       await this.source.read(new Uint8Array(result.buffer, result.byteOffset, result.byteLength), entry.offset);
     } else if (result.length > 0) {

@@ -12,8 +12,11 @@ export interface TensorToSave {
   readonly shape: readonly number[];
   /** Stored type. Default F32. F16 and BF16 round to nearest, ties to even. */
   readonly dtype?: SavedDtype;
-  /** Row-major values, or a function that returns them, so that one tensor is in memory at a time. */
-  readonly data: TensorData | (() => TensorData | Promise<TensorData>);
+  /**
+   * Row-major values, or a function that returns them, as a whole or in chunks, so that one tensor or chunk is in memory
+   * at a time.
+   */
+  readonly data: TensorData | (() => TensorData | Promise<TensorData> | AsyncIterable<TensorData>);
 }
 
 type TensorData = Float32Array | Int32Array;
@@ -69,11 +72,23 @@ function encodeHeader(layouts: readonly TensorLayout[], metadata: Readonly<Recor
 async function writeTensor(file: OpenFile, { tensor, dtype }: TensorLayout): Promise<void> {
   const data = typeof tensor.data === "function" ? await tensor.data() : tensor.data;
   const elements = countElements(tensor.shape);
-  if (data.length !== elements)
+  let written = 0;
+  for await (const chunk of Symbol.asyncIterator in data ? data : [data]) {
+    written += chunk.length;
+    if (written <= elements) await writeValues(file, chunk, { tensor, dtype });
+  }
+  if (written !== elements)
     throw new LlamaGymError(
       "SHAPE_MISMATCH",
-      `Tensor "${tensor.name}" [${tensor.shape.join(", ")}] requires ${elements} values, got ${data.length}.`,
+      `Tensor "${tensor.name}" [${tensor.shape.join(", ")}] requires ${elements} values, got ${written}.`,
     );
+}
+
+async function writeValues(
+  file: OpenFile,
+  data: TensorData,
+  { tensor, dtype }: Pick<TensorLayout, "tensor" | "dtype">,
+): Promise<void> {
   if ((dtype === "I32") !== data instanceof Int32Array) {
     const given = data instanceof Int32Array ? "Int32Array" : "Float32Array";
     throw new LlamaGymError(
@@ -86,8 +101,8 @@ async function writeTensor(file: OpenFile, { tensor, dtype }: TensorLayout): Pro
     return;
   }
   const round = dtype === "BF16" ? float32ToBfloat16 : float32ToFloat16;
-  const chunk = new Uint16Array(Math.min(elements, CHUNK_ELEMENTS));
-  for (let start = 0; start < elements; start += chunk.length) {
+  const chunk = new Uint16Array(Math.min(data.length, CHUNK_ELEMENTS));
+  for (let start = 0; start < data.length; start += chunk.length) {
     const piece = data.subarray(start, start + chunk.length);
     round(piece, chunk);
     await file.write(new Uint8Array(chunk.buffer, 0, piece.length * 2));

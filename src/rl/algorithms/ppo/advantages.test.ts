@@ -47,6 +47,17 @@ describe("advantages at the turn level", () => {
 });
 
 describe("whitening", () => {
+  it("does not enlarge advantages that are small next to returns", () => {
+    const config = { ...plain, whitenAdvantages: true, advantageLevel: "token" } as const;
+    const samples = [sample, { ...sample, values: [109, 111, 101] }];
+    const spread = (minAdvantageStd: number) =>
+      Math.sqrt(variance(ppoAdvantages(samples, { ...config, minAdvantageStd }).flatMap((row) => [...row.advantages])));
+    const returns = Math.sqrt((110 ** 2 + 110 ** 2 + 100 ** 2) / 3);
+    const std = Math.sqrt(variance([109, 108, 97, 1, -1, -1]));
+    expect(spread(0.1)).toBeCloseTo(1, 6);
+    expect(spread(0.9)).toBeCloseTo(std / (0.9 * returns), 6);
+  });
+
   it.each(["token", "turn"] as const)("covers all tokens of the batch (%s)", (advantageLevel) => {
     const samples = [sample, { ...sample, values: [-4, 2, 0] }];
     const before = ppoAdvantages(samples, { ...plain, advantageLevel });

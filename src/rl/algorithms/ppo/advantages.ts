@@ -2,7 +2,7 @@ import { concatenate } from "../shared/arrays.js";
 import { generalizedAdvantages, type Advantages, type GaeSteps } from "../shared/gae.js";
 import { tokenRewards, type TokenRewards } from "../shared/kl.js";
 import { invalidArgument } from "../../../core/errors.js";
-import { whiten, type NumberArray } from "../shared/statistics.js";
+import { mean, whiten, type NumberArray } from "../shared/statistics.js";
 import { checkTurnSpans, broadcastOverTurns, turnStarts, type TurnSpan } from "../shared/turn-spans.js";
 import type { PpoConfig } from "./settings.js";
 import { whitenBySeat } from "../shared/whiten-by-seat.js";
@@ -28,7 +28,7 @@ export interface ScoredSample {
 export interface SampleAdvantages extends TokenRewards, Advantages {}
 
 type AdvantageConfig = Pick<PpoConfig, "gamma" | "lam" | "advantageLevel" | "whitenRewards" | "whitenAdvantages"> &
-  Partial<Pick<PpoConfig, "stateBaseline">>;
+  Partial<Pick<PpoConfig, "stateBaseline" | "minAdvantageStd">>;
 
 /**
  * Computes advantages and returns of a batch. At level "token", gamma and lam count the policy's tokens, and the reward
@@ -38,7 +38,7 @@ type AdvantageConfig = Pick<PpoConfig, "gamma" | "lam" | "advantageLevel" | "whi
  */
 export function ppoAdvantages(
   samples: readonly ScoredSample[],
-  { klCoef, ...config }: AdvantageConfig & { readonly klCoef: number },
+  { klCoef, minAdvantageStd = 0, ...config }: AdvantageConfig & { readonly klCoef: number },
 ): SampleAdvantages[] {
   samples.forEach(checkSample);
   const level = advantageLevels[config.advantageLevel];
@@ -65,6 +65,7 @@ export function ppoAdvantages(
     ? whitenBySeat(
         tokenAdvantages.map((row) => row.advantages),
         samples.map(({ seat }) => seat),
+        { minStd: minAdvantageStd * rootMeanSquare(concatenate(stepAdvantages.map(({ returns }) => returns))) },
       )
     : [];
   return tokenAdvantages.map((row, i) => ({ ...rewards[i], ...row, advantages: whitened[i] ?? row.advantages }));
@@ -77,7 +78,12 @@ export function ppoAdvantages(
  */
 export function batchAdvantages(
   rows: readonly GaeSteps[],
-  { gamma, lam, whitenRewards, whitenAdvantages }: Omit<AdvantageConfig, "advantageLevel">,
+  {
+    gamma,
+    lam,
+    whitenRewards,
+    whitenAdvantages,
+  }: Omit<AdvantageConfig, "advantageLevel" | "stateBaseline" | "minAdvantageStd">,
   masks?: readonly NumberArray[],
 ): Advantages[] {
   const mask = masks === undefined ? undefined : concatenate(masks);
@@ -91,6 +97,8 @@ export function batchAdvantages(
   );
   return estimates.map(({ returns }, i) => ({ advantages: whitened[i], returns }));
 }
+
+const rootMeanSquare = (x: NumberArray) => (x.length === 0 ? 0 : Math.sqrt(mean(Array.from(x, (value) => value ** 2))));
 
 /** Converts samples to steps of GAE, and results back to tokens. */
 interface AdvantageLevel {

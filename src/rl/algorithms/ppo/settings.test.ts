@@ -21,6 +21,7 @@ describe("resolvePpoConfig", () => {
       stateBaseline: false,
       whitenRewards: false,
       whitenAdvantages: true,
+      minAdvantageStd: 0,
       cliprange: 0.2,
       cliprangeValue: 0.2,
       valueWarmup: 0,

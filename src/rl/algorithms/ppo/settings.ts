@@ -100,6 +100,14 @@ export const ppoSettings = defineSettings({
     description: "Normalize the advantages of a batch to mean 0 and variance 1.",
     source: TRL,
   }),
+  minAdvantageStd: number({
+    default: 0,
+    min: 0,
+    max: 1,
+    description:
+      "Least standard deviation that whitenAdvantages divides by, as a share of the root mean square of returns: near the best policy, advantages are noise.",
+    source: "0, as in TRL 0.7.11",
+  }),
   cliprange: number({ default: 0.2, above: 0, description: "Clipping range of the ratio.", source: TRL }),
   cliprangeValue: number({
     default: 0.2,

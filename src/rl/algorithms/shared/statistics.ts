@@ -35,13 +35,18 @@ export interface WhitenOptions {
   readonly shiftMean?: boolean;
   /** False divides by n instead of n - 1. */
   readonly unbiased?: boolean;
+  /** Least standard deviation to divide by. Default 0. */
+  readonly minStd?: number;
 }
 
 /** Normalizes to mean 0 and variance 1, with 1e-8 added to the variance, as TRL's masked_whiten. */
-export function whiten(x: NumberArray, { mask, shiftMean = true, unbiased = true }: WhitenOptions = {}): Float64Array {
+export function whiten(
+  x: NumberArray,
+  { mask, shiftMean = true, unbiased = true, minStd = 0 }: WhitenOptions = {},
+): Float64Array {
   if (x.length === 0) return new Float64Array(0);
   const center = mean(x, mask);
-  const scale = 1 / Math.sqrt(variance(x, mask, { unbiased }) + 1e-8);
+  const scale = 1 / Math.sqrt(Math.max(variance(x, mask, { unbiased }), minStd ** 2) + 1e-8);
   return Float64Array.from(x, (value) => (value - center) * scale + (shiftMean ? 0 : center));
 }
 
