@@ -76,6 +76,8 @@ export interface PolicyBackend {
   readonly cacheVersion: number;
   /** Metrics of what it computed so far, such as the tokens of a service. */
   readonly metrics?: Readonly<Record<string, number>>;
+  /** Whether it has computed as many tokens as it may; a run then ends. */
+  readonly isExhausted?: boolean;
   markParametersChanged(): void;
   clearCaches(): void;
   /** Returns the sampler of the trained policy; with `adapter: false` that of the reference policy. */

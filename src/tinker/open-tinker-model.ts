@@ -5,7 +5,7 @@ import { verifyChecksums, type ResolveOptions } from "../models/files/index.js";
 import { AutoTokenizer, type Tokenizer } from "../models/text/index.js";
 import type { ConnectionOptions } from "./client/service-connection.js";
 import { ServiceSession } from "./client/service-session.js";
-import type { AdapterForm } from "./client/trained-model.js";
+import type { ServiceAdapter } from "./client/remote-model.js";
 import { probeService, type ServiceTraits } from "./probe-service.js";
 import { readServiceModel, type ServiceModel } from "./service-model.js";
 import { TinkerPolicy } from "./tinker-policy.js";
@@ -125,7 +125,7 @@ export async function checkTinkerService(
 function toForm(
   baseModel: string,
   { rank = 16, seed = 0, trainAttn = true, trainMlp = true, trainUnembed = false }: TinkerModelOptions,
-): AdapterForm {
+): ServiceAdapter {
   return { baseModel, rank, seed, trainAttn, trainMlp, trainUnembed };
 }
 

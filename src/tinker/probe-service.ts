@@ -3,7 +3,7 @@ import { SamplingClient } from "./client/sampling-client.js";
 import { ServiceSession } from "./client/service-session.js";
 import type { ConnectionOptions } from "./client/service-connection.js";
 import { TokenUsage } from "./client/token-usage.js";
-import { TrainedModel } from "./client/trained-model.js";
+import { RemoteModel } from "./client/remote-model.js";
 import type { TrainingDatum } from "./wire/forward-backward.js";
 
 /** How a service computes. */
@@ -13,7 +13,7 @@ export interface ServiceTraits {
    * report the norm of gradients.
    */
   readonly reduction?: "sum" | "mean" | undefined;
-  /** Losses that it has, besides cross_entropy. */
+  /** Losses that it has in addition to cross_entropy. */
   readonly losses: readonly string[];
   /** Bounds at which its ppo loss clips the ratio by default; undefined without that loss or its value. */
   readonly ppoBounds?: readonly [number, number] | undefined;
@@ -33,14 +33,14 @@ const NO_STEP = { learningRate: 0, beta1: 0.9, beta2: 0.95, epsilon: 1e-12, weig
 const [LOW_RATIO, HIGH_RATIO] = [0.25, 4];
 
 /**
- * Measures how a service computes, on a small adapter in a session of its own. It takes a dozen passes over a few tokens.
+ * Measures how a service computes, on a small adapter in another session. It takes a dozen passes over a few tokens.
  * @throws SERVICE_FAILED for a service that cannot train the model.
  */
 export async function probeService(options: ConnectionOptions, baseModel: string): Promise<ServiceTraits> {
   const session = await ServiceSession.open(options);
   try {
     const form = { baseModel, rank: 8, seed: 0, trainAttn: true, trainMlp: true, trainUnembed: false };
-    return await new ServiceProbe(session, await TrainedModel.create(session, 0, form)).run();
+    return await new ServiceProbe(session, await RemoteModel.create(session, 0, form)).run();
   } finally {
     await session.close();
   }
@@ -49,7 +49,7 @@ export async function probeService(options: ConnectionOptions, baseModel: string
 class ServiceProbe {
   constructor(
     private readonly session: ServiceSession,
-    private readonly model: TrainedModel,
+    private readonly model: RemoteModel,
   ) {}
 
   async run(): Promise<ServiceTraits> {

@@ -2,7 +2,7 @@ import type { OptimizerState, OptimizerStepOptions, OptimizerStepResult } from "
 import { invalidArgument } from "../core/errors.js";
 import type { PolicyOptimizer, PolicyOptimizerOptions } from "../generation/index.js";
 import { findGradNorm } from "./probe-service.js";
-import type { AdamStep } from "./client/trained-model.js";
+import type { AdamStep } from "./client/remote-model.js";
 
 /** Defaults of AdamWOptions. */
 const DEFAULTS = { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 };

@@ -14,7 +14,7 @@ export interface WeightedSequences {
 }
 
 /** What a trainer needs of the policy that it trains. */
-export interface RemoteGradients {
+export interface LinearGradients {
   /** Returns the log-probabilities of a batch's selected tokens. */
   score(sequences: readonly TargetSequence[], count: number): Promise<Float32Array>;
   /** Adds to the gradient of the next optimizer step, or begins it. */
@@ -23,23 +23,23 @@ export interface RemoteGradients {
 
 /** Inputs and statistics of a loss have other names. */
 const POLICY_PREFIX = "policy ";
-const HIDDEN = `${POLICY_PREFIX}hidden`;
+const HIDDEN_STATES = `${POLICY_PREFIX}hidden`;
 const GRADIENT = "gradient of logProbs";
 
 /**
  * Computes any loss over log-probabilities with a service: the service computes these, a graph in this process the loss and its
- * derivative d, and the gradient of the parameters is that of the linear loss sum(d * logProbs).
+ * derivative d, and the service the gradient of the linear loss sum(d * logProbs), which equals that of the loss.
  */
 export class RemoteTrainer implements PolicyTrainer {
   private constructor(
-    private readonly gradients: RemoteGradients,
+    private readonly gradients: LinearGradients,
     private readonly session: Session,
     private readonly usesEntropyGradient: boolean,
   ) {}
 
   /** @throws INVALID_STATE for a loss that needs more of the model than log-probabilities. */
   static async create(
-    gradients: RemoteGradients,
+    gradients: LinearGradients,
     runtime: Runtime,
     lossFn: (policy: PolicyNodes) => LossResult,
     { entropy = "none" }: GraphOptions = {},
@@ -53,11 +53,11 @@ export class RemoteTrainer implements PolicyTrainer {
       maxLogProbs: tokenInput("maxLogProbs"),
       entropy: entropy === "none" ? undefined : tokenInput("entropy"),
       values: undefined,
-      hidden: input(HIDDEN, "float32", [selected, 1]),
+      hidden: input(HIDDEN_STATES, "float32", [selected, 1]),
     });
     const [derivative] = gradient(loss, [logProbs]);
     const graph = compile({ loss, ...statistics, [GRADIENT]: derivative });
-    if (graph.inputs.some(({ name }) => name === HIDDEN))
+    if (graph.inputs.some(({ name }) => name === HIDDEN_STATES))
       throw new LlamaGymError(
         "INVALID_STATE",
         "The loss uses hidden states, which a Tinker service does not return. Use a loss of log-probabilities.",

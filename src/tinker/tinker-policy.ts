@@ -14,10 +14,10 @@ import type { GraphOptions, LossResult, PolicyNodes, TokenBatch } from "../model
 import { SamplingClient } from "./client/sampling-client.js";
 import type { ServiceSession } from "./client/service-session.js";
 import { TokenUsage } from "./client/token-usage.js";
-import { TrainedModel, type AdamStep, type AdapterForm } from "./client/trained-model.js";
+import { RemoteModel, type AdamStep, type ServiceAdapter } from "./client/remote-model.js";
 import { RemoteOptimizer } from "./remote-optimizer.js";
 import { RemoteSampler } from "./remote-sampler.js";
-import { RemoteTrainer, type RemoteGradients, type WeightedSequences } from "./remote-trainer.js";
+import { RemoteTrainer, type LinearGradients, type WeightedSequences } from "./remote-trainer.js";
 import type { ServiceTraits } from "./probe-service.js";
 import { readServiceModel, writeServiceModel, type ServiceModel } from "./service-model.js";
 import type { TrainingDatum } from "./wire/forward-backward.js";
@@ -26,7 +26,7 @@ import { toData, unpackSequences, type TargetSequence } from "./token-sequences.
 /** A policy on a service. */
 export interface TinkerPolicyOptions {
   readonly session: ServiceSession;
-  readonly form: AdapterForm;
+  readonly form: ServiceAdapter;
   readonly vocabSize: number;
   readonly maxPositions: number;
   /** Saved weights to sample from and to continue training. */
@@ -43,7 +43,7 @@ const MICRO_BATCH_TOKENS = 2 ** 30;
  * A policy that a Tinker service samples and trains. Nothing is created there before the first sample or pass. The service trains
  * linear losses, into which RemoteTrainer turns every loss over log-probabilities.
  */
-export class TinkerPolicy implements PolicyBackend, RemoteGradients {
+export class TinkerPolicy implements PolicyBackend, LinearGradients {
   readonly causalLM = undefined;
   readonly valueHead = undefined;
   readonly frozenStates = undefined;
@@ -59,7 +59,7 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
   private version = 0;
   private clearedCaches = 0;
   private saved: ServiceModel | undefined;
-  private model: Promise<TrainedModel> | undefined;
+  private model: Promise<RemoteModel> | undefined;
   private modelCount = 0;
   private samplerCount = 0;
   private snapshot: { readonly version: number; readonly client: Promise<SamplingClient> } | undefined;
@@ -99,14 +99,12 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
     this.clearedCaches++;
   }
 
+  get isExhausted(): boolean {
+    return this.usage.isExhausted;
+  }
+
   get metrics(): Readonly<Record<string, number>> {
-    const { prefilled, sampled, scored, trained } = this.usage.counts;
-    return {
-      "service/tokens_prefilled": prefilled,
-      "service/tokens_sampled": sampled,
-      "service/tokens_scored": scored,
-      "service/tokens_trained": trained,
-    };
+    return this.usage.metrics;
   }
 
   async sampler({ adapter = true }: { readonly adapter?: boolean } = {}): Promise<TokenSampler> {
@@ -118,12 +116,13 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
   }
 
   async createScorer(): Promise<PolicyScorer> {
-    const run: PolicyScorer["run"] = async (batch, { adapter = true } = {}) => {
+    const run: PolicyScorer["run"] = async (batch, options) => {
       checkBatch(batch);
       const sequences = unpackSequences(batch);
-      const logProbs = adapter
-        ? await this.score(sequences, batch.selected.length)
-        : await this.scoreReference(sequences, batch.selected.length);
+      const isReference = options?.adapter === false;
+      const logProbs = await (isReference
+        ? this.scoreReference(sequences, batch.selected.length)
+        : this.score(sequences, batch.selected.length));
       return { logProbs, maxLogProbs: undefined, entropy: undefined, values: undefined, outputs: {} };
     };
     return { run, release: async () => {} };
@@ -251,13 +250,13 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
     return this.traits;
   }
 
-  private async trainedModel(): Promise<TrainedModel> {
+  private async trainedModel(): Promise<RemoteModel> {
     const { session, form } = this.options;
     const { saved } = this;
     this.model ??=
       saved === undefined
-        ? TrainedModel.create(session, this.modelCount++, form)
-        : TrainedModel.load(session, this.modelCount++, { path: saved.statePath, baseModel: form.baseModel });
+        ? RemoteModel.create(session, this.modelCount++, form)
+        : RemoteModel.load(session, this.modelCount++, { path: saved.statePath, baseModel: form.baseModel });
     if (this.hasStaleOptimizer) {
       this.hasStaleOptimizer = false;
       this.model = this.withNewOptimizer(await this.model);
@@ -265,11 +264,11 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
     return this.model;
   }
 
-  private async withNewOptimizer(model: TrainedModel): Promise<TrainedModel> {
+  private async withNewOptimizer(model: RemoteModel): Promise<RemoteModel> {
     const { session, form } = this.options;
     const path = await model.save(createName());
     const { baseModel } = form;
-    const renewed = await TrainedModel.load(session, this.modelCount++, { path, baseModel, optimizer: false });
+    const renewed = await RemoteModel.load(session, this.modelCount++, { path, baseModel, optimizer: false });
     await model.unload();
     return renewed;
   }
@@ -282,6 +281,7 @@ export class TinkerPolicy implements PolicyBackend, RemoteGradients {
   }
 
   private async openPolicyClient(session: ServiceSession): Promise<SamplingClient> {
+    this.usage.check();
     if (this.model === undefined && this.saved !== undefined)
       return SamplingClient.open(session, this.samplerCount++, { modelPath: this.saved.samplerPath }, this.usage);
     const model = await this.trainedModel();

@@ -21,8 +21,9 @@ export async function openModel(
 ): Promise<LanguageModel> {
   const downloads = reportDownloads(reporter);
   try {
-    if (adapter !== undefined && (await isServiceModelFolder(adapter)))
-      return await openSavedTinkerModel(adapter, {
+    const serviceFolder = await findServiceFolder([adapter, model]);
+    if (serviceFolder !== undefined)
+      return await openSavedTinkerModel(serviceFolder, {
         splitSpecialTokens,
         onProgress: downloads.update,
         onWarning: reporter.warn,
@@ -42,6 +43,12 @@ export async function openModel(
   } finally {
     downloads.end();
   }
+}
+
+/** Returns the folder of a model that is on a service; undefined if none of the paths is one. */
+async function findServiceFolder(paths: readonly (string | undefined)[]): Promise<string | undefined> {
+  for (const path of paths) if (path !== undefined && (await isServiceModelFolder(path))) return path;
+  return undefined;
 }
 
 export function hasChatTemplate({ tokenizer }: LanguageModel): boolean {

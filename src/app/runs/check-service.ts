@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { Settings } from "../../core/settings.js";
 import { baseModelSettings, modelSettings, tuningSettings } from "../../models/index.js";
-import { serviceSettings } from "../../tinker/index.js";
+import type { serviceSettings } from "../../tinker/index.js";
 import { findAlgorithm } from "./load-algorithm.js";
 import type { TrainConfig } from "./run-settings.js";
 

@@ -270,7 +270,10 @@ export class OpenRun<Config extends BaseRunConfig, Opened extends OpenedRun<Conf
     const { onUpdate } = callbacks as Partial<LoopHooks>;
     const hooks: LoopHooks = {
       tracker: records.tracker,
-      onUpdate: async (event) => ({ ...(await onUpdate?.(event)), ...(await this.takeRequests()) }),
+      onUpdate: async (event) => {
+        const requests = { ...(await onUpdate?.(event)), ...(await this.takeRequests()) };
+        return opened.model.policy.isExhausted === true ? { ...requests, stop: true } : requests;
+      },
     };
     return records.watch(opened.train({ ...callbacks, ...hooks } as never));
   }
@@ -283,6 +286,10 @@ export class OpenRun<Config extends BaseRunConfig, Opened extends OpenedRun<Conf
       ([name, count]) => `${count.toLocaleString("en-US")} ${name.replace("service/tokens_", "")}`,
     );
     return `Tokens of the service: ${counts.join(", ")}.`;
+  }
+
+  get isExhausted(): boolean {
+    return this.opened.model.policy.isExhausted === true;
   }
 
   /** Saves the trained parameters in the run folder and returns that path. */

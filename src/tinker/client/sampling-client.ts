@@ -66,9 +66,8 @@ export class SamplingClient {
     return new SamplingClient(session, id, usage);
   }
 
-  /** Samples, and scores the prompt where requested. @throws SERVICE_FAILED, INVALID_STATE at the limit of tokens. */
+  /** Samples, and scores the prompt where requested. @throws SERVICE_FAILED */
   async sample(request: SamplingRequest): Promise<SampleResponse> {
-    this.usage.check();
     if (this.active >= MAX_CONCURRENT) await new Promise<void>((resolve) => this.waiting.push(resolve));
     this.active++;
     try {
@@ -90,7 +89,7 @@ export class SamplingClient {
     const params = { maxTokens: 1, temperature: 1, topK: -1, topP: 1 };
     const { promptLogprobs } = await this.sample({ prompt: tokens, params, scoredTokens: count });
     const last = promptLogprobs?.slice(-count) ?? [];
-    if (last.length === count && last.every((value) => value !== undefined)) return last as readonly number[];
+    if (last.length === count && last.every((value) => value !== undefined)) return last;
     throw new ServiceError(
       `${this.session.connection.baseUrl} does not compute the log-probabilities of prompts, which scoring needs. ` +
         "Choose a service that does, completions that are free instead of choices, and beta 0.",

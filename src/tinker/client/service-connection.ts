@@ -1,9 +1,10 @@
+import { concatBytes } from "../../core/bytes.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { sleep } from "../../core/sleep.js";
 
 /** How a service is reached. */
 export interface ConnectionOptions {
-  /** Address, such as http://127.0.0.1:8000; may have a path of its own. */
+  /** Address, such as http://127.0.0.1:8000; may have a path. */
   readonly baseUrl: string;
   /** Sent as X-API-Key; never stored or logged. */
   readonly apiKey: string;
@@ -45,6 +46,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 30_000;
 const MAX_RETRY_AFTER_MS = 300_000;
+const MAX_RESPONSE_BYTES = 2 ** 28;
 const WARN_AFTER_MS = 15_000;
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([402, 408, 409, 425, 429]);
 
@@ -129,7 +131,7 @@ export class ServiceConnection {
         signal: AbortSignal.any([this.closed.signal, AbortSignal.timeout(timeoutMs)]),
       });
       const { status } = response;
-      const body = new Uint8Array(await response.arrayBuffer());
+      const body = await readBody(response);
       const isProtobuf = response.headers.get("content-type")?.includes("protobuf") === true;
       if (response.ok || expectedStatuses.includes(status))
         return { status, json: isProtobuf ? undefined : parseJson(body), bytes: isProtobuf ? body : undefined };
@@ -171,6 +173,18 @@ function adviseOn(status: number | undefined): string {
   if (status === 404) return "The service does not have it: check the address, or resume the run from its checkpoint.";
   if (status >= 500) return "Resume the run when the service works again.";
   return "See docs/tinker.md for what services support.";
+}
+
+/** Reads a body of at most MAX_RESPONSE_BYTES. */
+async function readBody(response: Response): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > MAX_RESPONSE_BYTES) throw new Error(`an answer of more than ${MAX_RESPONSE_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return concatBytes(chunks);
 }
 
 function parseJson(body: Uint8Array): unknown {

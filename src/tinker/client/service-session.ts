@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LlamaGymError } from "../../core/errors.js";
+import type { LlamaGymError } from "../../core/errors.js";
 import { sleep } from "../../core/sleep.js";
 import {
   clientConfig,

@@ -21,6 +21,17 @@ export class TokenUsage {
     return this.current;
   }
 
+  /** The counts by the names of a run's metrics. */
+  get metrics(): Readonly<Record<string, number>> {
+    const { prefilled, sampled, scored, trained } = this.current;
+    return {
+      "service/tokens_prefilled": prefilled,
+      "service/tokens_sampled": sampled,
+      "service/tokens_scored": scored,
+      "service/tokens_trained": trained,
+    };
+  }
+
   get total(): number {
     return Object.values(this.current).reduce((sum, value) => sum + value, 0);
   }
@@ -41,9 +52,14 @@ export class TokenUsage {
     this.current = counts;
   }
 
-  /** Checks the limit before more is sampled; what was sampled is still trained. @throws INVALID_STATE */
+  /** Whether the limit is reached. */
+  get isExhausted(): boolean {
+    return this.total >= this.maxTokens;
+  }
+
+  /** Checks the limit before new weights are sampled from; what was sampled is still trained. @throws INVALID_STATE */
   check(): void {
-    if (this.total < this.maxTokens) return;
+    if (!this.isExhausted) return;
     throw new LlamaGymError(
       "INVALID_STATE",
       `The service has computed ${this.total.toLocaleString("en-US")} tokens for this run, and \`maxServiceTokens\` allows ` +

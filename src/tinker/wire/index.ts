@@ -1,6 +1,5 @@
 export {
   decodeForwardBackward,
-  decodeForwardBackwardOutput,
   encodeForwardBackward,
   encodeForwardBackwardOutput,
   type ForwardBackwardOutput,
@@ -10,7 +9,6 @@ export {
 export * as requests from "./requests.js";
 export * as responses from "./responses.js";
 export {
-  decodeSampleResponse,
   encodeSampleResponse,
   type SampledSequence,
   type SampleResponse,

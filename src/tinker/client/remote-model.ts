@@ -16,7 +16,7 @@ import { ServiceError, type ServiceRequest } from "./service-connection.js";
 import { readAnswer, type ServiceSession } from "./service-session.js";
 
 /** The adapter of a model that a service trains. */
-export interface AdapterForm {
+export interface ServiceAdapter {
   readonly baseModel: string;
   readonly rank: number;
   readonly seed: number;
@@ -48,7 +48,7 @@ export interface PassOptions {
 const BYTES_PER_TOKEN = 24;
 
 /** A model that the service trains: its requests are numbered and sent one after another, and executed in this order. */
-export class TrainedModel {
+export class RemoteModel {
   private lastSeqId = 0;
   /** Ends when the last request was accepted. */
   private submitted: Promise<unknown> = Promise.resolve();
@@ -59,7 +59,7 @@ export class TrainedModel {
   ) {}
 
   /** Creates a model with a new adapter. @throws SERVICE_FAILED */
-  static async create(session: ServiceSession, seqId: number, form: AdapterForm): Promise<TrainedModel> {
+  static async create(session: ServiceSession, seqId: number, form: ServiceAdapter): Promise<RemoteModel> {
     const requestId = await session.submit({
       path: "create_model",
       json: {
@@ -78,7 +78,7 @@ export class TrainedModel {
       },
     });
     const { json } = await session.retrieve(requestId, "CreateModel");
-    return new TrainedModel(session, readAnswer("create_model", createModelResponse, json).model_id);
+    return new RemoteModel(session, readAnswer("create_model", createModelResponse, json).model_id);
   }
 
   /** Creates a model from saved weights, with their optimizer or a new one. @throws SERVICE_FAILED */
@@ -90,7 +90,7 @@ export class TrainedModel {
       baseModel,
       optimizer = true,
     }: { readonly path: string; readonly baseModel: string; readonly optimizer?: boolean },
-  ): Promise<TrainedModel> {
+  ): Promise<RemoteModel> {
     const requestId = await session.submit({
       path: "load_weights",
       json: {
@@ -105,7 +105,7 @@ export class TrainedModel {
     });
     const { json } = await session.retrieve(requestId, "LoadWeights");
     const { model_id: id } = readAnswer("load_weights", loadWeightsResponse, json);
-    return new TrainedModel(session, id ?? `${session.id}:train:${seqId}`);
+    return new RemoteModel(session, id ?? `${session.id}:train:${seqId}`);
   }
 
   async getInfo(): Promise<z.infer<typeof getInfoResponse>> {
