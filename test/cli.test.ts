@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -52,7 +52,7 @@ describe("llamagym", () => {
 
   it.each([
     [["genrate"], /^There is no command "genrate". Did you mean "generate"\?\n$/],
-    [["xyz"], /Commands: train, .*generate, .*models, doctor/],
+    [["xyz"], /Commands: train, .*generate, .*models, cache, doctor/],
     [["--model", "x"], /The command must come before --model/],
     [["generate", "--modle", "x"], /There is no option --modle. Did you mean --model\?/],
     [["generate", "--prompt", "hi"], /--model is missing/],
@@ -252,6 +252,21 @@ describe("llamagym models", () => {
       expect(architectures).toContain(modelType);
       expect(memory.train["8"]).toBeGreaterThan(memory.inference["8"]);
     }
+  });
+});
+
+describe("llamagym cache", () => {
+  it("lists and removes converted weights, also those of another version", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "llamagym-cache-"));
+    const env = { LLAMAGYM_CACHE: folder, LLAMAGYM_CACHE_GB: "3" };
+    await mkdir(join(folder, "weights", "old"), { recursive: true });
+    await writeFile(join(folder, "weights", "old", "weights.bin"), new Uint8Array(5000));
+    const { out } = await runInProcess(["cache"], { env });
+    expect(out).toContain("damaged, or of another version");
+    expect(out).toContain(`5.0 kB of at most 3.0 GB in ${folder}.`);
+    const cleared = JSON.parse((await runInProcess(["cache", "--clear", "--json"], { env })).out) as object;
+    expect(cleared).toMatchObject({ folder, maxBytes: 3e9, entries: [], removed: [{ key: "old", bytes: 5000 }] });
+    await rm(folder, { recursive: true });
   });
 });
 

@@ -5,6 +5,8 @@ import { openTrainable } from "../src/generation/auto-model.js";
 import { openEnv } from "../src/envs/registry/open-env.js";
 import { TextAgent, type AgentOptions } from "../src/rl/agent/index.js";
 import { GrpoTrainer } from "../src/rl/train/prompts/grpo-trainer.js";
+import { DpoTrainer } from "../src/rl/preferences/dpo-trainer.js";
+import { KtoTrainer } from "../src/rl/preferences/kto-trainer.js";
 import { SftTrainer } from "../src/rl/train/sft-trainer.js";
 import { InProcessTransport } from "../src/rl/rollout/rollout-job.js";
 import { Trainer } from "../src/rl/train/trainer.js";
@@ -82,6 +84,19 @@ async function fineTune(): Promise<void> {
   await trainer.train({ tracker });
 }
 
+async function trainOnPreferences(): Promise<void> {
+  const pairs = [{ prompt: "1", chosen: "2", rejected: "3" }];
+  const dpo = await DpoTrainer.create(await openModel(null), { train: pairs, evaluation: pairs, maxSteps: 1 });
+  await dpo.train({ tracker });
+  const completions = [true, false].map((label) => ({ prompt: "1", completion: "2", label }));
+  const kto = await KtoTrainer.create(await openModel(null), {
+    train: completions,
+    evaluation: completions,
+    maxSteps: 1,
+  });
+  await kto.train({ tracker });
+}
+
 /** Names in the first columns of the page's tables. */
 async function documentedNames(): Promise<string[]> {
   const rows = (await readFile(page, "utf8")).split("\n").filter((line) => line.startsWith("| `"));
@@ -98,6 +113,7 @@ it("docs/metrics.md lists the metrics that short runs of all algorithms log, and
   await trainInGames();
   await trainOnPrompts();
   await fineTune();
+  await trainOnPreferences();
   const documented = await documentedNames();
   expect(new Set(documented).size).toBe(documented.length);
   for (const name of Object.keys(new TokenUsage().metrics)) logged.add(name);

@@ -66,7 +66,7 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
   private reference: Promise<SamplingClient> | undefined;
   private readonly samplers = new Map<boolean, Promise<TokenSampler>>();
   private traits: Promise<ServiceTraits> | undefined;
-  private runtime: Runtime | undefined;
+  private openedRuntime: Runtime | undefined;
   private gradient: WeightedSequences[] = [];
   /** Whether the optimizer at the service has the moments of one that was released. */
   private hasStaleOptimizer = false;
@@ -81,6 +81,10 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
 
   get name(): string {
     return this.options.form.baseModel;
+  }
+
+  get runtime(): Runtime {
+    return (this.openedRuntime ??= new Runtime({ device: "cpu", threads: 1 }));
   }
 
   get parametersVersion(): number {
@@ -129,7 +133,6 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
   }
 
   async createTrainer(lossFn: (policy: PolicyNodes) => LossResult, options?: GraphOptions): Promise<PolicyTrainer> {
-    this.runtime ??= new Runtime({ device: "cpu", threads: 1 });
     const trainer = await RemoteTrainer.create(this, this.runtime, lossFn, options);
     return {
       run: async (batch, inputs, runOptions) => {
@@ -241,7 +244,7 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
 
   async close(): Promise<void> {
     await this.options.session.close();
-    await this.runtime?.close();
+    await this.openedRuntime?.close();
   }
 
   /** Returns how the service computes, measured once for a run. */

@@ -22,6 +22,10 @@ const suites: readonly Suite[] = [
   { folder: "chat", load: async () => (await import("./chat.js")).runChatParity },
   { folder: "jinja", load: async () => (await import("./jinja.js")).runJinjaParity },
   { folder: "rl", load: async () => (await import("./rl.js")).runRlParity },
+  {
+    folder: "preferences",
+    load: async () => (await import("./preferences.js")).runPreferenceParity,
+  },
   { folder: "gym", load: async () => (await import("./gym.js")).runGymParity },
   { folder: "worlds", load: async () => (await import("./worlds.js")).runWorldsParity },
   { folder: "tinker", load: async () => (await import("./tinker.js")).runTinkerParity },

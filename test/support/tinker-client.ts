@@ -1,11 +1,12 @@
 import {
   decodeForwardBackwardOutput,
+  decodeSampleResponse,
   encodeForwardBackward,
   type ForwardBackwardOutput,
+  type SampleResponse,
   type TrainingDatum,
-} from "../../src/tinker/wire/forward-backward.js";
-import { decodeSampleResponse, type SampleResponse } from "../../src/tinker/wire/sample-response.js";
-import type { WireTensor } from "../../src/tinker/wire/wire-tensor.js";
+  type WireTensor,
+} from "../../src/tinker/wire/index.js";
 
 /** Any JSON; tests check its fields. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any

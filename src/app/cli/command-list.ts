@@ -16,6 +16,14 @@ export const COMMANDS = {
     summary: "Fine-tune a language model on examples",
     load: async () => (await import("./commands/sft-command.js")).sftCommand,
   },
+  dpo: {
+    summary: "Train a language model on pairs of completions by DPO",
+    load: async () => (await import("./commands/preference-command.js")).dpoCommand,
+  },
+  kto: {
+    summary: "Train a language model on desirable and undesirable completions by KTO",
+    load: async () => (await import("./commands/preference-command.js")).ktoCommand,
+  },
   grpo: {
     summary: "Train a language model on prompts with reward functions by GRPO",
     load: async () => (await import("./commands/prompt-command.js")).grpoCommand,
@@ -91,6 +99,10 @@ export const COMMANDS = {
   models: {
     summary: "List supported models and which of them fit this machine",
     load: async () => (await import("./commands/models-command.js")).modelsCommand,
+  },
+  cache: {
+    summary: "List or remove the converted weights that are kept between starts",
+    load: async () => (await import("./commands/cache-command.js")).cacheCommand,
   },
   doctor: {
     summary: "Check devices, memory, cache and network of this machine",

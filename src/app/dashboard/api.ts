@@ -17,7 +17,7 @@ export interface RunRow {
   /** Path of the run folder relative to the folder of runs, with "/". */
   readonly id: string;
   readonly name: string;
-  readonly kind: "train" | "prompts" | "sft" | "unknown";
+  readonly kind: "train" | "prompts" | "sft" | "preferences" | "unknown";
   readonly env: string | null;
   readonly model: string | null;
   readonly algorithm: string | null;

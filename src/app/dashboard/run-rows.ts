@@ -147,7 +147,9 @@ export class RunRows {
       seed: config.seed ?? null,
       state: runState(lines, changedMs, saved !== undefined && saved !== null),
       problem: problems.length === 0 ? null : problems.join(" "),
-      result: finite(last["rollout/ep_rew_mean"] ?? last.reward ?? last["sft/loss"]),
+      result: finite(
+        last["rollout/ep_rew_mean"] ?? last.reward ?? last["sft/loss"] ?? last["dpo/loss"] ?? last["kto/loss"],
+      ),
       progress: progressOf(limits, last),
       updates: finite(last.step) ?? 0,
       turns: finite(last.num_turns),
@@ -167,6 +169,7 @@ export class RunRows {
 
 function findKind({ env, algorithm }: z.infer<typeof configSchema>): RunRow["kind"] {
   if (env !== undefined) return "train";
+  if (algorithm === "dpo" || algorithm === "kto") return "preferences";
   return algorithm === undefined ? "sft" : "prompts";
 }
 
@@ -225,6 +228,8 @@ function progressOf(config: Readonly<Record<string, unknown>>, last: Readonly<Re
         ? ([
             ["numTrainEpochs", "epoch"],
             ["numTrainEpochs", "sft/epoch"],
+            ["numTrainEpochs", "dpo/epoch"],
+            ["numTrainEpochs", "kto/epoch"],
           ] as const)
         : ([["maxSteps", "step"]] as const)),
     ] as const

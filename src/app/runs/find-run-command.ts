@@ -2,7 +2,7 @@
 export const GATEWAY_ENV = "gateway";
 
 /** Commands whose run folders can be resumed. */
-export type RunCommand = "train" | "gateway" | "sft" | "grpo" | "rloo";
+export type RunCommand = "train" | "gateway" | "sft" | "grpo" | "rloo" | "dpo" | "kto";
 
 interface SavedSettings {
   readonly env?: unknown;
@@ -15,5 +15,6 @@ interface SavedSettings {
 export function findRunCommand({ env, data, rewardFuncs, algorithm }: SavedSettings): RunCommand | undefined {
   if (env !== undefined) return env === GATEWAY_ENV ? "gateway" : "train";
   if (rewardFuncs !== undefined) return algorithm === "rloo" ? "rloo" : "grpo";
-  return data === undefined ? undefined : "sft";
+  if (data === undefined) return undefined;
+  return algorithm === "dpo" || algorithm === "kto" ? algorithm : "sft";
 }

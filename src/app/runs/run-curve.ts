@@ -28,7 +28,7 @@ export const MEAN_REWARD = "reward";
 /** Updates are averaged to at most this many points, so that a curve stays readable. */
 const MAX_POINTS = 200;
 
-/** What a curve needs of a run's config; only runs in environments have one, and fine-tuning runs have no algorithm. */
+/** What a curve needs of a run's config; only runs in environments have one, and runs of SFT have no algorithm. */
 type CurveConfig = Partial<EnvConfig> & { readonly algorithm?: string };
 
 /** Returns the mean returns of random actions and of the best known policy, for an environment as registered. */
@@ -42,7 +42,7 @@ export function listReferences(env: RunEnv | undefined): readonly CurveReference
 }
 
 /**
- * Reads the curves of runs: by default the mean return over turns, the mean reward over updates of runs on prompts, or the loss of fine-tuning runs. References are
+ * Reads the curves of runs: by default the mean return over turns, the mean reward over updates of runs on prompts, or the loss of runs on examples. References are
  * those of the environment, if all runs have the same.
  * @throws FILE_NOT_FOUND for a folder without a run, INVALID_ARGUMENT for a metric that a run does not record.
  */
@@ -93,6 +93,7 @@ export async function openCurveTracker(
 
 function defaultMetric({ env, algorithm }: CurveConfig): string {
   if (env !== undefined) return MEAN_RETURN;
+  if (algorithm === "dpo" || algorithm === "kto") return `${algorithm}/loss`;
   return algorithm === undefined ? SFT_LOSS : MEAN_REWARD;
 }
 

@@ -1,52 +1,14 @@
 import { resolveSftConfig, sftSettings, type SftConfig } from "../../rl/algorithms/index.js";
 import {
-  choice,
   defineSettings,
-  integer,
-  number,
   resolveSettings,
   selectSettings,
+  text,
   type Settings,
   type SettingTable,
-  text,
 } from "../../core/settings.js";
-import { checkTuning, modelSettings, tuningSettings } from "../../models/index.js";
-import { serviceSettings } from "../../tinker/index.js";
-import { loopSettings } from "../../rl/train/index.js";
-import { trackingSettings } from "./tracking-settings.js";
-
-/** Settings of a fine-tuning run, without those of SFT itself. */
-const sftRunSettings = defineSettings({
-  ...modelSettings,
-  ...serviceSettings,
-  ...tuningSettings,
-  ...trackingSettings,
-  evalData: text({
-    valueName: "file",
-    changeable: "resume",
-    common: true,
-    description: "JSONL, JSON or CSV file of evaluation examples.",
-  }),
-  evalSplit: number({
-    default: 0,
-    min: 0,
-    max: 0.99,
-    description: "Fraction of the examples held out for evaluation, without evalData.",
-  }),
-  evalSteps: integer({ min: 1, description: "Number of updates between evaluations. Default: once per epoch." }),
-  saveSteps: { ...loopSettings.saveSteps, default: 100 },
-  onInvalidLine: choice({
-    default: "error",
-    choices: ["error", "skip"],
-    description: "Whether an invalid line fails the run or is skipped.",
-  }),
-  prompts: choice({
-    default: "auto",
-    choices: ["auto", "chat", "text"],
-    description:
-      "Format of prompt and completion texts: chat messages or plain text. auto is chat for models with a chat template.",
-  }),
-});
+import { checkTuning } from "../../models/index.js";
+import { exampleRunSettings } from "./example-run-settings.js";
 
 /** The file of the examples. */
 export const dataSettings = defineSettings({
@@ -60,7 +22,7 @@ export const dataSettings = defineSettings({
   }),
 });
 
-export const allSftRunSettings = { ...sftRunSettings, ...sftSettings } as const satisfies SettingTable;
+export const allSftRunSettings = { ...exampleRunSettings, ...sftSettings } as const satisfies SettingTable;
 
 /** The resolved settings of a run, as stored in config.json. */
 export interface SftRunConfig extends Settings<typeof allSftRunSettings> {

@@ -1,9 +1,7 @@
-import { stream } from "../../core/random/streams.js";
-import type { LanguageModel } from "../../generation/index.js";
-import { readExamples, type InvalidLine, type SftExample } from "../../rl/data/index.js";
+import { readExamples, type InvalidLine } from "../../rl/data/index.js";
 import { SftTrainer, type SftTrainOptions } from "../../rl/train/index.js";
 import { checkService } from "./check-service.js";
-import { hashData } from "./hash-files.js";
+import { hashExamples, loadExamples } from "./load-examples.js";
 import {
   resumeProgram,
   startProgram,
@@ -65,24 +63,12 @@ export async function resumeSftRun(
   return new OpenRun(await resumeProgram(sftProgram, folder, changes, hooks));
 }
 
-/** Adds the hashes of the data. */
-async function hashAllData({ config, saved, lock }: SftContext): Promise<SftRunConfig> {
-  const hash = async (path: string, option: string, name: "dataSha256" | "evalDataSha256") =>
-    hashData(path, option, saved && { folder: lock.folder, sha256: saved[name] });
-  const { data, evalData } = config;
-  return {
-    ...config,
-    dataSha256: await hash(data, "--data", "dataSha256"),
-    evalDataSha256: evalData === undefined ? undefined : await hash(evalData, "--eval-data", "evalDataSha256"),
-  };
-}
-
 async function openSft(context: SftContext): Promise<OpenedSftRun> {
   const { saved, checkpointDir, lock, hooks } = context;
   checkService(context.config);
-  const config = await hashAllData(context);
+  const config = await hashExamples(context);
   const model = await context.openModel("saved");
-  const { examples: train, evalExamples: evaluation, ...read } = await readData(config, model);
+  const { examples: train, evalExamples: evaluation, ...read } = await loadExamples(config, model, readExamples);
   const trainer = await SftTrainer.create(model, { ...getSftConfig(config), train, evaluation });
   context.defer(async () => trainer.release());
   const resumedAt = saved !== undefined ? await trainer.resume(checkpointDir, hooks.onWarning) : 0;
@@ -96,31 +82,4 @@ async function openSft(context: SftContext): Promise<OpenedSftRun> {
     hasCheckpoint: resumedAt > 0,
     train: async (callbacks) => trainer.train({ checkpointDir, lock, saveSteps, evalSteps, ...callbacks }),
   };
-}
-
-interface SftRunData {
-  readonly examples: readonly SftExample[];
-  readonly evalExamples: readonly SftExample[];
-  readonly invalidLines: readonly InvalidLine[];
-  readonly unusedColumns: readonly string[];
-}
-
-async function readData(config: SftRunConfig, model: LanguageModel): Promise<SftRunData> {
-  const { data, evalData, evalSplit, onInvalidLine, seed } = config;
-  const hasTemplate = model.hasTokenizer && model.tokenizer.chatTemplates.size > 0;
-  const prompts = config.prompts === "auto" ? (hasTemplate ? "chat" : "text") : config.prompts;
-  const loaded = await readExamples(data, { onInvalidLine, prompts });
-  if (evalData !== undefined) {
-    const kept = await readExamples(evalData, { onInvalidLine, prompts });
-    return {
-      examples: loaded.examples,
-      evalExamples: kept.examples,
-      invalidLines: [...loaded.invalidLines, ...kept.invalidLines],
-      unusedColumns: Array.from(new Set([...loaded.unusedColumns, ...kept.unusedColumns])),
-    };
-  }
-  const order = stream(seed, "sftSplit").permutation(loaded.examples.length);
-  const count = Math.round(evalSplit * order.length);
-  const select = (indices: readonly number[]) => indices.map((i) => loaded.examples[i]);
-  return { ...loaded, examples: select(order.slice(count)), evalExamples: select(order.slice(0, count)) };
 }

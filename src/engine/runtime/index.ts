@@ -9,7 +9,6 @@ export {
   listTokens,
   sampleFromDistribution,
 } from "./kernels/sampling.js";
-export { releaseMemory } from "./release-memory.js";
 export { Runtime, type SessionOptions } from "./runtime.js";
 export { type Feeds, Session } from "./session.js";
 export type { WorkerRequest } from "./worker-protocol.js";

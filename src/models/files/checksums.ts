@@ -18,9 +18,12 @@ const MAX_BYTES = 2 ** 20;
 const EDITED_ADVICE = `If you edited it, remove ${CHECKSUMS_NAME}, which is optional here.`;
 const CHUNK_BYTES = 2 ** 22;
 
-/** Writes the checksums of files below a folder, named by relative paths, and drops earlier ones. @throws FILE_WRITE_FAILED */
-export async function writeChecksums(folder: string, names: readonly string[]): Promise<void> {
-  await writeEntries(folder, new Map(), names);
+/**
+ * Writes the checksums of files below a folder, named by relative paths, and drops earlier ones. Returns them.
+ * @throws FILE_WRITE_FAILED
+ */
+export async function writeChecksums(folder: string, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  return writeEntries(folder, new Map(), names);
 }
 
 /** Adds checksums of further files. @throws FILE_WRITE_FAILED, FILE_CORRUPT */
@@ -106,7 +109,7 @@ async function writeEntries(
   folder: string,
   known: ReadonlyMap<string, string>,
   names: readonly string[],
-): Promise<void> {
+): Promise<ReadonlyMap<string, string>> {
   const entries = new Map(known);
   try {
     for (const name of names) entries.set(name, await hashFile(fs.join(folder, name)));
@@ -115,6 +118,7 @@ async function writeEntries(
   }
   const lines = [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, hash]) => `${hash}  ${name}\n`);
   await writeFileAtomic(fs.join(folder, CHECKSUMS_NAME), `# SHA-256 of ${lines.length} files\n${lines.join("")}`);
+  return entries;
 }
 
 /** Returns the relative paths of all files below a folder, apart from the list of checksums and the model card, which people edit. */

@@ -1,3 +1,4 @@
+export { getCacheFolder } from "./cache-folder.js";
 export {
   addAllChecksums,
   addChecksums,

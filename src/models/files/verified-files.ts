@@ -36,6 +36,12 @@ export async function hasHash(
   return hash === expected;
 }
 
+/** Remembers the hash of a file that this process has just written or hashed and that no other one writes. */
+export async function rememberHash(path: string, hash: string): Promise<void> {
+  const { size, changedMs } = await fs.stat(path);
+  await addRecord(await fs.realpath(path), { size, changedMs, hash });
+}
+
 function isUnchanged(a: Pick<FileInfo, "size" | "changedMs">, b: Pick<FileInfo, "size" | "changedMs">): boolean {
   return a.size === b.size && a.changedMs === b.changedMs;
 }

@@ -29,7 +29,8 @@ export interface WeightFile {
   readFloat32(name: string, target?: Float32Array): Promise<Float32Array>;
   /**
    * Reads a tensor as float32 in consecutive chunks of whole rows, or at once where its rows are stored in another
-   * order, so that a matrix of any size is read in little memory. @throws as `readFloat32`.
+   * order, so that a matrix of any size is read in little memory. The memory of a chunk is reused for the next one.
+   * @throws as `readFloat32`.
    */
   readChunks(name: string): AsyncIterable<Float32Array<ArrayBuffer>>;
   /** Reads a tensor's bytes as stored. @throws WEIGHTS_MISMATCH for an unknown name. */

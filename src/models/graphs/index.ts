@@ -18,6 +18,7 @@ export {
   type LossResult,
   ScoringGraph,
   type ScoringNodes,
+  type TokenScores,
   TrainingGraph,
   type TrainingRunOptions,
 } from "./training-graph.js";

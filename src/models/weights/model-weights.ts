@@ -3,12 +3,19 @@ import { fs } from "#platform";
 import type { WeightEntry, WeightFile } from "../files/index.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
 import type { SessionOptions } from "../../engine/runtime/index.js";
-import { viewBytes } from "../../core/bytes.js";
 import { countElements } from "../../core/count-elements.js";
 import type { WeightBits } from "./estimate-model-memory.js";
-import { BLOCK_SIZE, quantize, quantizeColumns, roundRows } from "./quantize.js";
+import { BLOCK_SIZE } from "./quantize.js";
 import { getPartNames, type QuantizedParameter, type StoredParameter } from "../model-parameter-scope.js";
-import { MappedWeightFile, type TensorParts } from "./mapped-weight-file.js";
+import { convertWeight, listParts, type WritePart } from "./convert-weight.js";
+import { MappedWeightFile } from "./mapped-weight-file.js";
+import { openCachedWeights, WEIGHTS_FILE, type MappedWeights, type WriteWeights } from "./weight-cache.js";
+
+/** Smaller weights are converted in less time than a cache takes to check. */
+const MIN_CACHED_BYTES = 2 ** 24;
+
+/** Alignment of tensors that sessions map. */
+const ALIGNMENT = 4096;
 
 /** A parameter that is computed whenever it is read, such as one with a merged adapter. */
 export interface ComputedWeight {
@@ -43,7 +50,7 @@ export interface QuantizationConfig {
  */
 export class ModelWeights {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
-  private readonly mappedFile = new LazyPromise(() => this.writeMappedFile());
+  private readonly mapped = new LazyPromise(() => this.convert());
 
   private constructor(
     readonly file: WeightFile,
@@ -119,9 +126,8 @@ export class ModelWeights {
   /** Returns what a session needs to load the weights of its graph. Release it once the session is created. */
   async getSessionOptions({ weights }: CompiledGraph): Promise<SessionOptions> {
     if ([...this.storageByName.values()].every(({ kind }) => kind !== "mapped")) {
-      const mappedFile = await this.mappedFile.get();
-      if (mappedFile !== undefined)
-        return { locate: ({ name }) => mappedFile.locations.get(name)!, folder: mappedFile.folder };
+      const mapped = await this.mapped.get();
+      if (mapped !== undefined) return { locate: ({ name }) => mapped.locations.get(name)!, folder: mapped.folder };
     }
     const used = new Set(weights.map(({ name }) => name));
     const buffers = new Map<string, Uint8Array>();
@@ -142,23 +148,58 @@ export class ModelWeights {
     };
   }
 
-  private writeMappedFile(): Promise<MappedWeightFile | undefined> {
-    const sizes = [...this.parameters.values()].map(({ shape }) => countElements(shape));
-    return MappedWeightFile.create(this.storageByName.keys(), Math.max(...sizes), (name, scratch) =>
-      this.readParts(name, scratch),
-    );
+  /** Converts the weights into a file: one of the cache, which later processes map as well, or a temporary one. */
+  private async convert(): Promise<MappedWeights | undefined> {
+    const size = [...this.parameters]
+      .flatMap(([name, parameter]) => listParts(name, parameter))
+      .reduce((sum, { byteLength, sameAs }) => sum + (sameAs === undefined ? byteLength : 0), 0);
+    const write: WriteWeights = (path) => this.writeParts(path);
+    const isStored = [...this.storageByName.values()].every(({ kind }) => kind === "file");
+    if (isStored && size >= MIN_CACHED_BYTES) {
+      const { file, bits, quantization } = this;
+      const conversion = quantization && { ...quantization, names: [...quantization.names] };
+      const cached = await openCachedWeights({ file, bits, conversion, size, write });
+      if (cached !== undefined) return cached;
+    }
+    return MappedWeightFile.create(write);
   }
 
-  /** Reads a parameter as the tensors that sessions use. */
-  private async readParts(name: string, scratch?: Float32Array): Promise<TensorParts> {
-    const { parameter } = this.storageByName.get(name)!;
-    const values = await this.read(name, scratch?.subarray(0, countElements(parameter.shape)));
-    if (parameter.kind === "frozen" || parameter.kind === "trainable") return new Map([[name, viewBytes(values)]]);
-    return quantizeParts(name, values, parameter, this.quantization!.transposed);
+  private async writeParts(path: string): Promise<Map<string, WeightLocation>> {
+    const locations = new Map<string, WeightLocation>();
+    const target = await fs.open(path, "create");
+    let end = 0;
+    try {
+      for (const [name, parameter] of this.parameters) {
+        for (const { part, byteLength, sameAs } of listParts(name, parameter)) {
+          locations.set(part, locations.get(sameAs ?? part) ?? { file: WEIGHTS_FILE, offset: end, byteLength });
+          if (sameAs === undefined) end = Math.ceil((end + byteLength) / ALIGNMENT) * ALIGNMENT;
+        }
+        await this.convertParameter(name, (part, bytes, offset) =>
+          target.write(bytes, locations.get(part)!.offset + offset),
+        );
+      }
+    } finally {
+      await target.close();
+    }
+    return locations;
+  }
+
+  /** Converts a parameter to tensors in memory. */
+  private async readParts(name: string): Promise<Map<string, Uint8Array>> {
+    const parts = new Map<string, Uint8Array>();
+    for (const { part, byteLength, sameAs } of listParts(name, this.parameters.get(name)!))
+      parts.set(part, parts.get(sameAs ?? part) ?? new Uint8Array(byteLength));
+    await this.convertParameter(name, async (part, bytes, offset) => parts.get(part)!.set(bytes, offset));
+    return parts;
+  }
+
+  private async convertParameter(name: string, write: WritePart): Promise<void> {
+    const transposed = this.quantization?.transposed ?? false;
+    await convertWeight(name, this.parameters.get(name)!, this.readChunks(name), { transposed, write });
   }
 
   async close(): Promise<void> {
-    await (await this.mappedFile.peek())?.remove();
+    await (await this.mapped.peek())?.remove();
     await this.file.close();
   }
 }
@@ -178,37 +219,4 @@ function chooseQuantizedForm(
   const outInShape = transposed ? [shape[1], shape[0]] : shape;
   if (scalesPerOutput) return { kind: "int8", shape: outInShape };
   return outInShape[1] % BLOCK_SIZE === 0 ? { kind: "quantized", shape: outInShape, bits } : undefined;
-}
-
-/** Quantizes a matrix; see quantizedMatmul and int8WeightMatmul. Rounds the values of an output matrix in place. */
-export function quantizeParts(
-  name: string,
-  values: Float32Array,
-  parameter: QuantizedParameter,
-  transposed: boolean,
-): TensorParts {
-  const [rows, columns] = parameter.shape;
-  const partNames = getPartNames(name, parameter);
-  if (parameter.kind === "int8Head") {
-    const { codes, scales } = roundRows(values, columns);
-    return new Map([codes, scales, values].map((part, i) => [partNames[i], viewBytes(part)]));
-  }
-  if (parameter.kind === "int8") {
-    const { codes, scales } = quantizeColumns(transposed ? values : transposeMatrix(values, rows, columns), rows);
-    return new Map([codes, scales].map((part, i) => [partNames[i], viewBytes(part)]));
-  }
-  const { bits } = parameter;
-  const { codes, scales } = quantize(transposed ? transposeMatrix(values, columns, rows) : values, bits);
-  // The middle code: 8 in both halves of a byte, or 128.
-  const zeroPoints = new Uint8Array(Math.ceil((scales.length * bits) / 8)).fill(bits === 4 ? 0x88 : 0x80);
-  return new Map([codes, codes, viewBytes(scales), zeroPoints].map((part, i) => [partNames[i], part]));
-}
-
-/** Transposes [rows, columns] to [columns, rows]. */
-export function transposeMatrix(values: Float32Array, rows: number, columns: number): Float32Array {
-  const result = new Float32Array(values.length);
-  for (let row = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column++) result[column * rows + row] = values[row * columns + column];
-  }
-  return result;
 }

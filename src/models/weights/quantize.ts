@@ -24,22 +24,33 @@ export function quantize(weights: Float32Array, bits: 4 | 8): QuantizedTensor {
   const codes = new Uint8Array((weights.length * bits) / 8);
   const scales = new Float32Array(blocks);
   const zeroCode = bits === 4 ? 8 : 128;
+  const maxCode = 2 * zeroCode - 1;
   for (let block = 0; block < blocks; block++) {
     const start = block * BLOCK_SIZE;
-    let extreme = 0;
-    for (let i = start; i < start + BLOCK_SIZE; i++) if (Math.abs(weights[i]) > Math.abs(extreme)) extreme = weights[i];
+    const end = start + BLOCK_SIZE;
+    let [extreme, magnitude] = [0, 0];
+    for (let i = start; i < end; i++) {
+      const size = Math.abs(weights[i]);
+      if (size > magnitude) {
+        magnitude = size;
+        extreme = weights[i];
+      }
+    }
     // At 4 bits the lowest code, -8, has the larger magnitude, so the extreme weight takes it.
-    const scale = bits === 4 ? extreme / -8 : Math.abs(extreme) / 127;
+    const scale = bits === 4 ? extreme / -8 : magnitude / 127;
     scales[block] = scale;
     const inverse = scale === 0 ? 0 : 1 / Math.fround(scale);
-    for (let i = start; i < start + BLOCK_SIZE; i++) {
-      const code = Math.min(2 * zeroCode - 1, Math.max(0, Math.round(weights[i] * inverse) + zeroCode));
-      if (bits === 8) codes[i] = code;
-      else codes[i >> 1] |= i % 2 === 0 ? code : code << 4;
-    }
+    // Rounds as Math.round does; a code is beyond the range only by rounding of the scale.
+    const round = (weight: number): number => Math.floor(weight * inverse + 0.5) + zeroCode;
+    if (bits === 8) for (let i = start; i < end; i++) codes[i] = clamp(round(weights[i]), maxCode);
+    else
+      for (let i = start; i < end; i += 2)
+        codes[i >> 1] = clamp(round(weights[i]), maxCode) | (clamp(round(weights[i + 1]), maxCode) << 4);
   }
   return { codes, scales };
 }
+
+const clamp = (code: number, max: number): number => (code < 0 ? 0 : code > max ? max : code);
 
 /** int8 codes -127 to 127 and the scales of their rows or columns. */
 export interface Int8Codes {
@@ -53,27 +64,51 @@ export function roundRows(weights: Float32Array, columns: number): Int8Codes {
   const scales = new Float32Array(weights.length / columns);
   for (let row = 0, start = 0; start < weights.length; row++, start += columns) {
     let largest = 0;
-    for (let i = start; i < start + columns; i++) largest = Math.max(largest, Math.abs(weights[i]));
+    for (let i = start; i < start + columns; i++) {
+      const magnitude = Math.abs(weights[i]);
+      if (magnitude > largest) largest = magnitude;
+    }
     scales[row] = largest / 127;
     const inverse = largest === 0 ? 0 : 127 / largest;
     for (let i = start; i < start + columns; i++) {
-      codes[i] = Math.round(weights[i] * inverse);
+      codes[i] = Math.floor(weights[i] * inverse + 0.5);
       weights[i] = codes[i] * scales[row];
     }
   }
   return { codes, scales };
 }
 
-/** Rounds a matrix [rows, columns] to codes, with a scale per column. */
-export function quantizeColumns(weights: Float32Array, columns: number): Int8Codes {
-  const scales = new Float32Array(columns);
-  for (let i = 0, column = 0; i < weights.length; i++, column = column + 1 === columns ? 0 : column + 1) {
-    const magnitude = Math.abs(weights[i]);
-    if (magnitude > scales[column]) scales[column] = magnitude;
+/** Rows that are transposed at a time, as many as stay in the processor's cache. */
+const TRANSPOSED_ROWS = 64;
+
+/** Rounds some rows of a matrix [rows, columns], from `row` on, into codes [columns, rows] with a scale per row. */
+export function transposeCodes(
+  weights: Float32Array,
+  {
+    codes,
+    scales,
+    rows,
+    columns,
+    row: firstRow,
+  }: Int8Codes & { readonly rows: number; readonly columns: number; readonly row: number },
+): void {
+  const count = weights.length / columns;
+  const inverses = new Float32Array(count);
+  for (let row = 0, start = 0; row < count; row++, start += columns) {
+    let largest = 0;
+    for (let i = start; i < start + columns; i++) {
+      const magnitude = Math.abs(weights[i]);
+      if (magnitude > largest) largest = magnitude;
+    }
+    inverses[row] = largest === 0 ? 0 : 127 / largest;
+    scales[firstRow + row] = largest / 127;
   }
-  const inverses = scales.map((largest) => (largest === 0 ? 0 : 127 / largest));
-  const codes = new Int8Array(weights.length);
-  for (let i = 0, column = 0; i < weights.length; i++, column = column + 1 === columns ? 0 : column + 1)
-    codes[i] = Math.round(weights[i] * inverses[column]);
-  return { codes, scales: scales.map((largest) => largest / 127) };
+  for (let first = 0; first < count; first += TRANSPOSED_ROWS) {
+    const end = Math.min(count, first + TRANSPOSED_ROWS);
+    for (let column = 0; column < columns; column++) {
+      const target = column * rows + firstRow;
+      for (let row = first; row < end; row++)
+        codes[target + row] = Math.floor(weights[row * columns + column] * inverses[row] + 0.5);
+    }
+  }
 }

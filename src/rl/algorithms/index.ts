@@ -18,3 +18,4 @@ export { type SftConfig, resolveSftConfig, sftSettings } from "./sft/settings.js
 export type { SftMetrics } from "./sft/sft-learner.js";
 export type { GradientLimits, GradientTransport } from "./update/gradient-transport.js";
 export { GRAPH_KINDS, type GradientJob, type GradientResult, MicroBatchGraphs } from "./update/micro-batch-graphs.js";
+export type { StepMetrics } from "./shared/example-learner.js";

@@ -1,3 +1,4 @@
 export type { Demonstration, DemonstrationTurn } from "./read-demonstrations.js";
 export { type InvalidLine, readExamples } from "./read-examples.js";
 export type { SftExample } from "./sft-example.js";
+export type { ReadExamplesOptions } from "./read-examples.js";

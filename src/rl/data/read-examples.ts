@@ -23,11 +23,11 @@ export interface ReadExamples {
 }
 
 /** Keys of prompts and completions, in order of precedence. */
-const PROMPT_KEYS = ["prompt", "instruction", "question", "input"];
-const COMPLETION_KEYS = ["completion", "output", "response", "answer"];
-const MESSAGE_KEYS = ["messages", "conversations"];
+export const PROMPT_KEYS = ["prompt", "instruction", "question", "input"];
+export const COMPLETION_KEYS = ["completion", "output", "response", "answer"];
+export const MESSAGE_KEYS = ["messages", "conversations"];
 /** Columns of all examples that a chat template renders. */
-const TEMPLATE_KEYS = ["system", "tools", "functions", "chat_template_kwargs"];
+export const TEMPLATE_KEYS = ["system", "tools", "functions", "chat_template_kwargs"];
 /** Columns of media, which no text model reads. */
 const MEDIA_KEYS = ["image", "images", "video", "videos", "audio", "audios"];
 /** Columns of demonstrations. */
@@ -63,8 +63,7 @@ export async function readExamples(
 /** Reads the example of a row, in which null means nothing. @throws Error with the reason, for an object that is not an example. */
 export function readExample(row: RowFields, prompts: "text" | "chat"): ReadExample {
   const fields = withoutNulls(row);
-  const media = MEDIA_KEYS.find((key) => isFilled(fields[key]));
-  if (media !== undefined) throw new Error(`"${media}" is not supported; only text is trained.`);
+  rejectMedia(fields);
   const messagesKey = MESSAGE_KEYS.find((key) => fields[key] !== undefined);
   if (messagesKey !== undefined)
     return { example: readChatExample(fields, messagesKey), usedColumns: [messagesKey, ...TEMPLATE_KEYS] };
@@ -83,8 +82,14 @@ export function readExample(row: RowFields, prompts: "text" | "chat"): ReadExamp
   );
 }
 
+/** @throws Error for a row with images, video or audio. */
+export function rejectMedia(fields: RowFields): void {
+  const media = MEDIA_KEYS.find((key) => isFilled(fields[key]));
+  if (media !== undefined) throw new Error(`"${media}" is not supported; only text is trained.`);
+}
+
 /** Returns the columns that have a value: in rows of several forms, those of the other forms are null. */
-const withoutNulls = (fields: RowFields): RowFields =>
+export const withoutNulls = (fields: RowFields): RowFields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 
 const isFilled = (value: unknown) =>
@@ -96,7 +101,8 @@ function readChatExample(fields: RowFields, key: string): SftExample {
   return { messages, ...readTemplateInputs(fields, key === "conversations") };
 }
 
-function prependSystem({ system }: RowFields, messages: readonly ChatMessage[]): readonly ChatMessage[] {
+/** Adds the system message of a row's `system` column. */
+export function prependSystem({ system }: RowFields, messages: readonly ChatMessage[]): readonly ChatMessage[] {
   if (!isFilled(system)) return messages;
   if (typeof system !== "string") throw new Error('"system" must be text.');
   if (messages[0].role !== "system") return [{ role: "system", content: system }, ...messages];
@@ -105,7 +111,7 @@ function prependSystem({ system }: RowFields, messages: readonly ChatMessage[]):
 }
 
 /** Reads what a row gives the chat template. Functions without a type are wrapped where the form of the row has no other ones. */
-function readTemplateInputs(fields: RowFields, isWrapped: boolean): TemplateInputs {
+export function readTemplateInputs(fields: RowFields, isWrapped: boolean): TemplateInputs {
   const given = ["tools", "functions"].filter((key) => isFilled(fields[key]));
   if (given.length > 1) throw new Error('it has both "tools" and "functions". Remove one of them.');
   const [key] = given;
@@ -162,7 +168,7 @@ function readCompletionExample(
 }
 
 /** @throws Error if a row has several prompts or completions, of which all but one would be lost. */
-function checkSingle(fields: RowFields, keys: readonly string[], used: readonly string[]): void {
+export function checkSingle(fields: RowFields, keys: readonly string[], used: readonly string[]): void {
   const other = keys.find((key) => isFilled(fields[key]) && !used.includes(key));
   if (other === undefined) return;
   throw new Error(`it has both "${used[0]}" and "${other}". Remove or rename one of them.`);
@@ -181,9 +187,11 @@ function readHistory(value: unknown): ChatMessage[] {
   ]);
 }
 
-function appendInput({ instruction, input }: RowFields, prompt: string): string {
+/** Appends the `input` of an instruction. */
+export function appendInput({ instruction, input }: RowFields, prompt: string): string {
   return prompt === instruction && typeof input === "string" && input !== "" ? `${prompt}\n\n${input}` : prompt;
 }
 
-const findText = (fields: RowFields, keys: readonly string[]) =>
+/** Returns the first key whose value is a text or a list. */
+export const findText = (fields: RowFields, keys: readonly string[]) =>
   keys.find((key) => typeof fields[key] === "string" || Array.isArray(fields[key]));

@@ -3,7 +3,7 @@ import { excerpt } from "../../core/format.js";
 import type { ChatMessage, Tokenizer, ToolDefinition } from "../../models/text/index.js";
 
 /** Where an example comes from. */
-interface ExampleSource {
+export interface ExampleSource {
   /** File and line, for errors. */
   readonly source?: string;
 }
@@ -88,8 +88,12 @@ function encodeMessages(
 ): TokenExample {
   const messages = tokenizer.prepareToolCalls(weighted.map(withoutWeight), { tools });
   const { ids, assistantSpans, spanMessages, missingAnswers } = tokenizer.encodeChat(messages, { tools, variables });
+  const inputs = { tools, variables };
+  // A template whose {% generation %} blocks have the header of an answer would train it.
   const completionStart =
-    firstTrained > 0 ? findCompletion(messages.slice(0, firstTrained), ids, { tokenizer, tools, variables }) : 0;
+    firstTrained > 0 && tokenizer.marksGeneration(inputs)
+      ? findCompletion(messages.slice(0, firstTrained), ids, { tokenizer, ...inputs })
+      : 0;
   const isTrained = (index: number) => index >= firstTrained && weighted[index].weight !== 0;
   const missing = missingAnswers.find(isTrained);
   if (missing !== undefined) throw missingAnswerError(messages[missing], missing);
@@ -103,20 +107,42 @@ function encodeMessages(
   return { tokens: ids, lossMask };
 }
 
-/**
- * Returns where the tokens of a completion begin: after those of the prompt with the header of an answer, as in TRL. A template whose
- * {% generation %} blocks have that header would train it.
- */
+/** Returns where the tokens of a completion begin: after those of the prompt with the header of an answer, as in TRL. */
 function findCompletion(
   prompt: readonly ChatMessage[],
   ids: readonly number[],
   { tokenizer, ...inputs }: TemplateInputs & { readonly tokenizer: Tokenizer },
 ): number {
-  if (!tokenizer.marksGeneration(inputs)) return 0;
   const rendered = tokenizer.renderChat(prompt, { ...inputs, addGenerationPrompt: true });
   const { ids: promptIds } = tokenizer.encodeWithOffsets(rendered);
   const end = promptIds.findIndex((id, i) => id !== ids[i]);
   return end < 0 ? promptIds.length : end;
+}
+
+/**
+ * Tokenizes a prompt with its completion, of which every token is in the loss, up to the end of the text that the chat template
+ * writes: the sequences of TRL's preference trainers.
+ * @throws as `encodeExample`, and INVALID_ARGUMENT for messages with a weight.
+ */
+export function encodeCompletion(
+  { prompt, completion, tools, variables }: CompletionExample,
+  getTokenizer: () => Tokenizer,
+): TokenExample {
+  const tokenizer = getTokenizer();
+  if (typeof prompt === "string" && typeof completion === "string") return encodeTexts(prompt, completion, tokenizer);
+  const promptMessages = typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt;
+  const completionMessages = typeof completion === "string" ? [{ role: "assistant", content: completion }] : completion;
+  const given = [...promptMessages, ...completionMessages];
+  if (given.some(({ weight }) => weight === 0))
+    throw invalidArgument(
+      "A message has the weight 0, but preferences are between whole completions. Remove the weight.",
+    );
+  const messages = tokenizer.prepareToolCalls(given.map(withoutWeight), { tools });
+  const { ids, missingAnswers } = tokenizer.encodeChat(messages, { tools, variables });
+  const missing = missingAnswers.find((index) => index >= promptMessages.length);
+  if (missing !== undefined) throw missingAnswerError(messages[missing], missing);
+  const start = findCompletion(messages.slice(0, promptMessages.length), ids, { tokenizer, tools, variables });
+  return { tokens: ids, lossMask: new Uint8Array(ids.length).fill(1, start) };
 }
 
 /** Removes the weight of a message, which is not for the model. @throws INVALID_ARGUMENT for one that is not 0 or 1. */

@@ -52,3 +52,4 @@ export {
   trainerSettings,
 } from "./trainer-settings.js";
 export { TrainingMonitor } from "./training-monitor.js";
+export type { ExampleTrainOptions } from "./example-trainer.js";

@@ -1,5 +1,6 @@
 export {
   decodeForwardBackward,
+  decodeForwardBackwardOutput,
   encodeForwardBackward,
   encodeForwardBackwardOutput,
   type ForwardBackwardOutput,
@@ -9,6 +10,7 @@ export {
 export * as requests from "./requests.js";
 export * as responses from "./responses.js";
 export {
+  decodeSampleResponse,
   encodeSampleResponse,
   type SampledSequence,
   type SampleResponse,

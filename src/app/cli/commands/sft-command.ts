@@ -3,7 +3,7 @@ import { listChangeable, type RunHooks } from "../../runs/open-run.js";
 import { resumeSftRun, startSftRun, type SftRun } from "../../runs/sft-run.js";
 import { allSftRunSettings, dataSettings, type SftRunOptions } from "../../runs/sft-run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
-import { SftProgress } from "../display/report-training.js";
+import { ExampleProgress } from "../display/report-training.js";
 import { checkResumeOptions } from "../options/check-resume-options.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { defineCommand } from "../options/define-command.js";
@@ -72,7 +72,7 @@ async function fineTune(run: SftRun, display: RunDisplay): Promise<void> {
   for (const { name, reason } of invalidLines) reporter.warn(`Skipped ${name}: ${reason}`);
   if (unusedColumns.length > 0) reporter.warn(`These columns are not used: ${unusedColumns.join(", ")}.`);
   reporter.print(describeStart(run));
-  const progress = new SftProgress(reporter);
+  const progress = new ExampleProgress(reporter);
   const result = await run.train({
     signal: reporter.signal,
     onStep: (metrics) => progress.update(metrics, trainer.totalSteps ?? 0),

@@ -1,5 +1,5 @@
 import { formatNumber } from "../../../core/format.js";
-import type { SftMetrics } from "../../../rl/algorithms/index.js";
+import type { SftMetrics, StepMetrics } from "../../../rl/algorithms/index.js";
 import type { CompletionRow, Tracker } from "../../../rl/tracking/index.js";
 import type { TrainProgress } from "../../../rl/train/index.js";
 import { fractionFields, type ProgressField } from "../../tracking/progress/progress-fields.js";
@@ -13,11 +13,11 @@ const MAX_SAMPLE_CHARS = 100;
 export class TrainingReport {
   private readonly progress = new TrainingProgress();
   private readonly handle: ProgressHandle;
-  private readonly warmStart: SftProgress;
+  private readonly warmStart: ExampleProgress;
 
   constructor(private readonly reporter: Reporter) {
     this.handle = reporter.progress(this.progress.fields);
-    this.warmStart = new SftProgress(reporter, "Warm start");
+    this.warmStart = new ExampleProgress(reporter, "Warm start");
   }
 
   update({ state: { updates, episodes, turns }, progress, metrics }: TrainProgress, totalEpisodes?: number): void {
@@ -48,10 +48,17 @@ export class TrainingReport {
   }
 }
 
-/** Shows the progress of supervised fine-tuning. */
-export class SftProgress {
+/** Metrics of an update on examples that its progress shows. */
+type ShownMetrics = StepMetrics & {
+  readonly mean_token_accuracy?: number;
+  readonly "rewards/accuracies"?: number;
+  readonly "rewards/margins"?: number;
+};
+
+/** Shows the progress of training on examples. */
+export class ExampleProgress {
   private readonly handle: ProgressHandle;
-  private metrics: SftMetrics | undefined;
+  private metrics: ShownMetrics | undefined;
   private totalSteps = 0;
 
   constructor(
@@ -61,7 +68,7 @@ export class SftProgress {
     this.handle = reporter.progress(() => this.fields());
   }
 
-  update(metrics: SftMetrics, totalSteps: number): void {
+  update(metrics: ShownMetrics, totalSteps: number): void {
     this.metrics = metrics;
     this.totalSteps = totalSteps;
     this.handle.update();
@@ -72,16 +79,24 @@ export class SftProgress {
   }
 
   private fields(): readonly ProgressField[] {
-    if (this.metrics === undefined) return [];
-    const { step, loss, mean_token_accuracy: accuracy, learning_rate: learningRate } = this.metrics;
+    const { metrics } = this;
+    if (metrics === undefined) return [];
+    const { step, loss, learning_rate: learningRate } = metrics;
+    const optional = (label: string, value: number | undefined) =>
+      value === undefined ? [] : [{ text: `${label} ${value.toFixed(3)}`, priority: 2 }];
     return [
       ...(this.label === undefined ? [] : [{ text: this.label, priority: 4 }]),
       ...fractionFields(step / this.totalSteps),
       { text: `step ${step}/${this.totalSteps}`, priority: 3 },
       { text: `loss ${loss.toFixed(4)}`, priority: 1 },
-      ...(accuracy === undefined ? [] : [{ text: `token accuracy ${accuracy.toFixed(3)}`, priority: 2 }]),
+      ...("rewards/chosen" in metrics || "rewards/rejected" in metrics
+        ? [
+            ...optional("reward accuracy", metrics["rewards/accuracies"]),
+            ...optional("margin", metrics["rewards/margins"]),
+          ]
+        : optional("token accuracy", metrics.mean_token_accuracy)),
       { text: `learning rate ${learningRate.toExponential(1)}`, priority: 7 },
-      { text: `${this.metrics.tokens_per_second.toFixed(0)} tokens/s`, priority: 6 },
+      { text: `${metrics.tokens_per_second.toFixed(0)} tokens/s`, priority: 6 },
     ];
   }
 }

@@ -4,7 +4,7 @@ import type { CausalLM } from "../../causal-lm.js";
 import type { GgufArchitecture } from "../../files/gguf/gguf-config.js";
 import { deinterleaveRow } from "../../files/gguf/gguf-weights.js";
 import { BLOCK_SIZE } from "../../weights/quantize.js";
-import { transposeMatrix } from "../../weights/model-weights.js";
+import { transposeMatrix } from "../../weights/convert-weight.js";
 import { WeightReader, type OnWeightsProgress } from "../../weight-reader.js";
 import type { GgufTensorToSave, GgufTensorType } from "./write-gguf.js";
 

@@ -13,8 +13,8 @@ import { ModelParameterScope, type StoredParameter } from "../../model-parameter
 import { buildSavedConfig } from "../../save-model.js";
 import type { Tokenizer } from "../../text/tokenizer.js";
 import { WeightReader, type OnWeightsProgress } from "../../weight-reader.js";
-import { BLOCK_SIZE } from "../../weights/quantize.js";
-import { quantizeParts } from "../../weights/model-weights.js";
+import { BLOCK_SIZE, quantize } from "../../weights/quantize.js";
+import { transposeMatrix } from "../../weights/convert-weight.js";
 import { onnxDecoder } from "./onnx-decoder.js";
 
 /** Stored type of the weights in an ONNX file. */
@@ -83,11 +83,13 @@ export async function exportOnnx(
     const source = findParameter(name);
     const parameter = parameters.get(source)!;
     if (parameter.kind === "quantized") {
-      const columns = parameter.shape[1];
-      const chunks = transposedWeights ? [await reader.read(source)] : reader.readChunks(source);
+      const [outFeatures, inFeatures] = parameter.shape;
+      const chunks = transposedWeights
+        ? [transposeMatrix(await reader.read(source), inFeatures, outFeatures)]
+        : reader.readChunks(source);
       for await (const values of chunks) {
-        const chunk = { ...parameter, shape: [values.length / columns, columns] };
-        yield quantizeParts(source, values, chunk, transposedWeights).get(name)!;
+        const { codes, scales } = quantize(values, parameter.bits);
+        yield name.endsWith(".bytes") ? codes : viewBytes(scales);
       }
       return;
     }

@@ -94,9 +94,11 @@ export class GgufWeights implements WeightFile {
       yield (await this.readFloat32(name)) as Float32Array<ArrayBuffer>;
       return;
     }
+    let scratch: Float32Array<ArrayBuffer> | undefined;
     for (const { start, count } of splitRows(entry)) {
+      scratch ??= new Float32Array(count * rowElements);
       const part = { ...entry, offset: offset + start * rowBytes, byteLength: count * rowBytes };
-      const values = new Float32Array(count * rowElements);
+      const values = scratch.subarray(0, count * rowElements);
       await readPlain(part, values);
       yield values;
     }

@@ -39,9 +39,11 @@ export class SafetensorsFile implements WeightFile {
     const entry = getEntry(this.entries, name, this.path);
     const rowElements = countElements(entry.shape.slice(1));
     const rowBytes = entry.byteLength / (entry.shape[0] ?? 1);
+    let scratch: Float32Array<ArrayBuffer> | undefined;
     for (const { start, count } of splitRows(entry)) {
+      scratch ??= new Float32Array(count * rowElements);
       const part = { ...entry, offset: entry.offset + start * rowBytes, byteLength: count * rowBytes };
-      yield await this.readEntry(part, new Float32Array(count * rowElements));
+      yield await this.readEntry(part, scratch.subarray(0, count * rowElements));
     }
   }
 

@@ -4,11 +4,12 @@ import { BatchSchedule } from "./batch-schedule.js";
 
 const settings = { batchSize: 3, maxBatchTokens: undefined, numTrainEpochs: 2, maxSteps: undefined, seed: 1 };
 const example = (length: number) => ({ tokens: Array.from({ length }, () => 1), lossMask: [] });
+const countTokens = ({ tokens }: ReturnType<typeof example>) => tokens.length;
 
 describe("BatchSchedule", () => {
   it("contains all examples in each epoch, in a new order each time", () => {
     const examples = Array.from({ length: 10 }, (_, i) => example(i + 1));
-    const plan = new BatchSchedule(examples, settings);
+    const plan = new BatchSchedule(examples, settings, countTokens);
     expect(plan.totalSteps).toBe(8);
     const lengths = (from: number, to: number) =>
       Array.from({ length: to - from }, (_, i) => plan.batch(from + i).examples.map(({ tokens }) => tokens.length));
@@ -22,15 +23,15 @@ describe("BatchSchedule", () => {
 
   it("returns the epoch, and ends within an epoch if `numTrainEpochs` is fractional", () => {
     const examples = Array.from({ length: 12 }, () => example(1));
-    const plan = new BatchSchedule(examples, { ...settings, numTrainEpochs: 1.5 });
+    const plan = new BatchSchedule(examples, { ...settings, numTrainEpochs: 1.5 }, countTokens);
     expect(plan.totalSteps).toBe(6);
     expect([0, 3, 5].map((step) => plan.batch(step).epoch)).toEqual([0.25, 1, 1.5]);
-    expect(new BatchSchedule(examples, { ...settings, maxSteps: 7 }).totalSteps).toBe(7);
+    expect(new BatchSchedule(examples, { ...settings, maxSteps: 7 }, countTokens).totalSteps).toBe(7);
   });
 
   it("depends only on the seed and the update's index", () => {
     const examples = Array.from({ length: 20 }, (_, i) => example(i + 1));
-    const [one, same, other] = [1, 1, 2].map((seed) => new BatchSchedule(examples, { ...settings, seed }));
+    const [one, same, other] = [1, 1, 2].map((seed) => new BatchSchedule(examples, { ...settings, seed }, countTokens));
     expect(same.batch(9)).toEqual(one.batch(9));
     expect(other.batch(9)).not.toEqual(one.batch(9));
   });
@@ -38,7 +39,11 @@ describe("BatchSchedule", () => {
   it("stays within a token budget, unless one example is longer", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 40 }), (lengths) => {
-        const plan = new BatchSchedule(lengths.map(example), { ...settings, maxBatchTokens: 20, numTrainEpochs: 1 });
+        const plan = new BatchSchedule(
+          lengths.map(example),
+          { ...settings, maxBatchTokens: 20, numTrainEpochs: 1 },
+          countTokens,
+        );
         let seen = 0;
         for (let step = 0; step < plan.totalSteps; step++) {
           const { examples } = plan.batch(step);

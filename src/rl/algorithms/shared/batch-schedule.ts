@@ -1,27 +1,27 @@
 import { stream } from "../../../core/random/streams.js";
-import type { SftConfig } from "./settings.js";
-import type { TokenExample } from "../../data/sft-example.js";
+import type { ExampleConfig } from "./example-settings.js";
 
-type BatchSettings = Pick<SftConfig, "batchSize" | "maxBatchTokens" | "numTrainEpochs" | "maxSteps" | "seed">;
+type BatchSettings = Pick<ExampleConfig, "batchSize" | "maxBatchTokens" | "numTrainEpochs" | "maxSteps" | "seed">;
 
 /**
  * Assigns examples to updates. Each epoch contains all examples in an order that depends only on the seed and the epoch, so that a
  * run can resume at any update.
  */
-export class BatchSchedule {
+export class BatchSchedule<Example> {
   readonly totalSteps: number;
   private readonly epochs = new Map<number, readonly (readonly number[])[]>();
 
   constructor(
-    private readonly examples: readonly TokenExample[],
+    private readonly examples: readonly Example[],
     private readonly settings: BatchSettings,
+    private readonly countTokens: (example: Example) => number,
   ) {
     const { maxSteps, numTrainEpochs } = settings;
     this.totalSteps = maxSteps ?? this.stepsInEpochs(numTrainEpochs);
   }
 
   /** Returns the examples of an update, counted from 0, and the number of epochs completed after it. */
-  batch(step: number): { readonly examples: readonly TokenExample[]; readonly epoch: number } {
+  batch(step: number): { readonly examples: readonly Example[]; readonly epoch: number } {
     let stepsBefore = 0;
     for (let epoch = 0; ; epoch++) {
       const batches = this.epoch(epoch);
@@ -55,7 +55,7 @@ export class BatchSchedule {
     const batches: number[][] = [];
     let tokens = 0;
     for (const i of order) {
-      const { length } = this.examples[i].tokens;
+      const length = this.countTokens(this.examples[i]);
       const last = batches.at(-1);
       const isFull =
         last === undefined ||

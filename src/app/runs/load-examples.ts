@@ -1,0 +1,77 @@
+import { stream } from "../../core/random/streams.js";
+import type { Settings } from "../../core/settings.js";
+import type { LanguageModel } from "../../generation/index.js";
+import type { FolderLock } from "../../models/files/index.js";
+import type { InvalidLine, ReadExamplesOptions } from "../../rl/data/index.js";
+import type { exampleRunSettings } from "./example-run-settings.js";
+import { hashData } from "./hash-files.js";
+
+/** The settings that name the files of a run's examples, with the hashes of their contents. */
+interface ExampleFiles {
+  readonly data: string;
+  readonly evalData: string | undefined;
+  readonly dataSha256?: string | undefined;
+  readonly evalDataSha256?: string | undefined;
+}
+
+/** Adds the hashes of the data. @throws FILE_NOT_FOUND, and RUN_INCOMPATIBLE for data that has changed since the run started. */
+export async function hashExamples<Config extends ExampleFiles>({
+  config,
+  saved,
+  lock,
+}: {
+  readonly config: Config;
+  readonly saved: Partial<ExampleFiles> | undefined;
+  readonly lock: FolderLock;
+}): Promise<Config> {
+  const hash = async (path: string, option: string, name: "dataSha256" | "evalDataSha256") =>
+    hashData(path, option, saved && { folder: lock.folder, sha256: saved[name] });
+  const { data, evalData } = config;
+  return {
+    ...config,
+    dataSha256: await hash(data, "--data", "dataSha256"),
+    evalDataSha256: evalData === undefined ? undefined : await hash(evalData, "--eval-data", "evalDataSha256"),
+  };
+}
+
+/** Examples read from a file. */
+interface ReadFile<Example> {
+  readonly examples: readonly Example[];
+  readonly invalidLines: readonly InvalidLine[];
+  readonly unusedColumns: readonly string[];
+}
+
+/** The examples of a run, for training and evaluation. */
+interface LoadedExamples<Example> extends ReadFile<Example> {
+  readonly evalExamples: readonly Example[];
+}
+
+type LoadConfig = Pick<Settings<typeof exampleRunSettings>, "evalData" | "evalSplit" | "onInvalidLine" | "prompts"> & {
+  readonly data: string;
+  readonly seed: number;
+};
+
+/** Reads the examples of a run, and holds some out for evaluation. */
+export async function loadExamples<Example>(
+  config: LoadConfig,
+  model: LanguageModel,
+  read: (path: string, options: ReadExamplesOptions) => Promise<ReadFile<Example>>,
+): Promise<LoadedExamples<Example>> {
+  const { data, evalData, evalSplit, onInvalidLine, seed } = config;
+  const hasTemplate = model.hasTokenizer && model.tokenizer.chatTemplates.size > 0;
+  const prompts = config.prompts === "auto" ? (hasTemplate ? "chat" : "text") : config.prompts;
+  const loaded = await read(data, { onInvalidLine, prompts });
+  if (evalData !== undefined) {
+    const kept = await read(evalData, { onInvalidLine, prompts });
+    return {
+      examples: loaded.examples,
+      evalExamples: kept.examples,
+      invalidLines: [...loaded.invalidLines, ...kept.invalidLines],
+      unusedColumns: Array.from(new Set([...loaded.unusedColumns, ...kept.unusedColumns])),
+    };
+  }
+  const order = stream(seed, "sftSplit").permutation(loaded.examples.length);
+  const count = Math.round(evalSplit * order.length);
+  const select = (indices: readonly number[]) => indices.map((i) => loaded.examples[i]);
+  return { ...loaded, examples: select(order.slice(count)), evalExamples: select(order.slice(0, count)) };
+}

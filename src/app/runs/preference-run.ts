@@ -1,0 +1,120 @@
+import {
+  type DpoEvaluation,
+  type DpoMetrics,
+  type KtoEvaluation,
+  type KtoMetrics,
+  readPreferences,
+  readUnpairedPreferences,
+  DpoTrainer,
+  KtoTrainer,
+} from "../../rl/preferences/index.js";
+import type { InvalidLine } from "../../rl/data/index.js";
+import type { ExampleTrainOptions } from "../../rl/train/index.js";
+import type { LanguageModel } from "../../generation/index.js";
+import { checkService } from "./check-service.js";
+import { hashExamples, loadExamples } from "./load-examples.js";
+import {
+  OpenRun,
+  resumeProgram,
+  startProgram,
+  type OpenedRun,
+  type RunContext,
+  type RunHooks,
+  type RunProgram,
+} from "./open-run.js";
+import {
+  getPreferenceConfig,
+  preferenceDataSettings,
+  preferenceRunSettingsOf,
+  resolvePreferenceRunConfig,
+  type PreferenceAlgorithm,
+  type PreferenceRunConfig,
+  type PreferenceRunOptions,
+} from "./preference-run-settings.js";
+
+type PreferenceCallbacks = Pick<
+  ExampleTrainOptions<DpoMetrics | KtoMetrics, DpoEvaluation | KtoEvaluation>,
+  "onStep" | "onEvaluation" | "signal"
+>;
+
+/** The open trainer of a run on preferences. */
+export interface OpenedPreferenceRun extends OpenedRun<PreferenceRunConfig, PreferenceCallbacks> {
+  readonly trainer: DpoTrainer | KtoTrainer;
+  readonly invalidLines: readonly InvalidLine[];
+  /** Columns of the data that are not part of any example. */
+  readonly unusedColumns: readonly string[];
+}
+
+type PreferenceContext = RunContext<PreferenceRunOptions, PreferenceRunConfig, RunHooks>;
+
+/** An open run on a file of preferences. */
+export type PreferenceRun = OpenRun<PreferenceRunConfig, OpenedPreferenceRun>;
+
+/**
+ * Starts a run in a new folder. Nothing is written before the model and the examples are loaded.
+ * @throws as `startProgram`, and FILE_CORRUPT for an invalid line.
+ */
+export async function startPreferenceRun(
+  options: PreferenceRunOptions,
+  folder: string,
+  hooks: RunHooks = {},
+): Promise<PreferenceRun> {
+  return new OpenRun(await startProgram(createProgram(options.algorithm), options, folder, hooks));
+}
+
+/**
+ * Resumes a run; `data` and `evalData` may name the same contents at another path.
+ * @throws as `resumeProgram`, FILE_NOT_FOUND for missing data, RUN_INCOMPATIBLE for data that has changed.
+ */
+export async function resumePreferenceRun(
+  algorithm: PreferenceAlgorithm,
+  folder: string,
+  changes: Partial<PreferenceRunOptions> = {},
+  hooks: RunHooks = {},
+): Promise<PreferenceRun> {
+  return new OpenRun(await resumeProgram(createProgram(algorithm), folder, changes, hooks));
+}
+
+function createProgram(
+  algorithm: PreferenceAlgorithm,
+): RunProgram<PreferenceRunOptions, PreferenceRunConfig, RunHooks, OpenedPreferenceRun> {
+  return {
+    command: algorithm,
+    resultFolder: "model",
+    settings: { ...preferenceDataSettings(algorithm), ...preferenceRunSettingsOf(algorithm) },
+    resolve: resolvePreferenceRunConfig,
+    open: openTrainer,
+  };
+}
+
+async function openTrainer(context: PreferenceContext): Promise<OpenedPreferenceRun> {
+  const { saved, checkpointDir, lock, hooks } = context;
+  checkService(context.config);
+  const config = await hashExamples(context);
+  const model = await context.openModel("saved");
+  // The reference policy is a copy of the parameters before a checkpoint replaces them.
+  const { trainer, ...read } = await createTrainer(config, model);
+  context.defer(async () => trainer.release());
+  const resumedAt = saved !== undefined ? await trainer.resume(checkpointDir, hooks.onWarning) : 0;
+  const { saveSteps, evalSteps } = config;
+  return {
+    config,
+    model,
+    trainer,
+    ...read,
+    resumedAt,
+    hasCheckpoint: resumedAt > 0,
+    train: async (callbacks) => trainer.train({ checkpointDir, lock, saveSteps, evalSteps, ...callbacks }),
+  };
+}
+
+async function createTrainer(config: PreferenceRunConfig, model: LanguageModel) {
+  const settings = getPreferenceConfig(config);
+  if (config.algorithm === "dpo") {
+    const { examples: train, evalExamples: evaluation, ...read } = await loadExamples(config, model, readPreferences);
+    return { trainer: await DpoTrainer.create(model, { ...settings, train, evaluation } as never), ...read };
+  }
+  const { examples, evalExamples, ...read } = await loadExamples(config, model, readUnpairedPreferences);
+  const trainer = await KtoTrainer.create(model, { ...settings, train: examples, evaluation: evalExamples } as never);
+  return { trainer, ...read };
+}

@@ -1,0 +1,59 @@
+import type { LanguageModel } from "../../generation/index.js";
+import { KtoLearner, type KtoEvaluation, type KtoMetrics, type CompletionMetrics } from "./kto-learner.js";
+import { resolveKtoConfig, type KtoConfig, type KtoOptions } from "./kto-settings.js";
+import { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
+import { encodeLabeled, type UnpairedPreferenceExample, type LabeledTokens } from "./preference-example.js";
+import type { ExampleTrainOptions } from "../train/example-trainer.js";
+import { limitLength, PreferenceTrainer, type PreferenceTrainerParts } from "./preference-trainer.js";
+
+/** Options of `KtoTrainer`, named as TRL's. */
+export interface KtoTrainerOptions extends KtoOptions {
+  /** Training examples. */
+  readonly train?: readonly UnpairedPreferenceExample[];
+  /** Examples for `evaluate`. */
+  readonly evaluation?: readonly UnpairedPreferenceExample[];
+  /** The reference policy. Default: a copy of the trained parameters as they are when the trainer is created. */
+  readonly refModel?: LanguageModel;
+}
+
+/** Callbacks of `KtoTrainer.train`. */
+export interface KtoTrainOptions extends ExampleTrainOptions<KtoMetrics, KtoEvaluation> {}
+
+/**
+ * Kahneman-Tversky optimization (Ethayarajh et al. 2024): raises the likelihood of desirable completions and lowers that of others,
+ * close to a reference policy. The model needs trainable parameters: an adapter (`getPeftModel`) or all weights.
+ */
+export class KtoTrainer extends PreferenceTrainer<
+  UnpairedPreferenceExample,
+  LabeledTokens,
+  CompletionMetrics,
+  KtoEvaluation
+> {
+  /**
+   * @throws INVALID_STATE for a model without trainable parameters; INVALID_ARGUMENT for invalid settings and examples;
+   * TEMPLATE_FAILED.
+   */
+  static async create(
+    model: LanguageModel,
+    { train, evaluation = [], refModel, ...options }: KtoTrainerOptions = {},
+  ): Promise<KtoTrainer> {
+    const config = resolveKtoConfig(options);
+    const limits = limitLength(model, config);
+    const encode = (examples: readonly UnpairedPreferenceExample[]) =>
+      encodeLabeled(examples, () => model.tokenizer, limits);
+    const dataset = train && encode(train);
+    const schedule = dataset && new BatchSchedule(dataset.examples, config, ({ example }) => example.tokens.length);
+    const evalExamples = evaluation.length === 0 ? [] : encode(evaluation).examples;
+    const totalSteps = schedule?.totalSteps ?? config.maxSteps;
+    const learner = await KtoLearner.create(model, config, { totalSteps, refModel, maxLength: limits.maxLength });
+    const own = { name: "KtoTrainer", metricPrefix: "kto", learner, schedule, dataset, evalExamples };
+    return new KtoTrainer(config, { ...own, encode: (examples) => encode(examples).examples });
+  }
+
+  private constructor(
+    readonly config: KtoConfig,
+    parts: PreferenceTrainerParts<UnpairedPreferenceExample, LabeledTokens, CompletionMetrics, KtoEvaluation>,
+  ) {
+    super(parts);
+  }
+}

@@ -1,0 +1,188 @@
+import { LlamaGymError } from "../../core/errors.js";
+import { printWarning } from "../../core/terminal-text.js";
+import type { LanguageModel } from "../../generation/index.js";
+import { withFolderLock } from "../../models/files/index.js";
+import type { LearnerState, Metrics } from "../algorithms/learner.js";
+import type { ExampleLearner, ExampleState, StepMetrics } from "../algorithms/shared/example-learner.js";
+import { checkNoCheckpoints, restoreLatestCheckpoint } from "./checkpoints.js";
+import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
+import type { ResumedRun, RolloutCounts, TrainerState, TrainTask } from "./train-task.js";
+
+/** Callbacks of a trainer on examples. */
+export interface ExampleTrainOptions<StepMetricsType, Evaluation> extends Pick<
+  TrainLoopOptions,
+  "checkpointDir" | "lock" | "saveSteps" | "evalSteps" | "tracker" | "onUpdate" | "signal"
+> {
+  /** Called after each update, and awaited. */
+  readonly onStep?: (metrics: StepMetricsType) => void | Promise<void>;
+  readonly onEvaluation?: (evaluation: Evaluation, step: number) => void;
+}
+
+/** The examples of one update. */
+export interface ExampleBatch<Example> {
+  readonly examples: readonly Example[];
+  /** Epochs completed after this batch; undefined for generated examples. */
+  readonly epoch: number | undefined;
+}
+
+type AnyLoss = { readonly loss: number };
+
+/** What a trainer on examples consists of. */
+interface ExampleTrainerParts<Example, Loss extends AnyLoss, Evaluation> {
+  /** Name of the trainer's class, for errors. */
+  readonly name: string;
+  /** Group of the metrics in a log, such as "sft". */
+  readonly metricPrefix: string;
+  readonly learner: ExampleLearner<Example, Loss, Evaluation>;
+  /** Returns the examples of an update, counted from 0; undefined where there is nothing to train on. */
+  readonly getBatch: ((step: number) => ExampleBatch<Example>) | undefined;
+  readonly evalExamples: readonly Example[];
+}
+
+/** Trains on lists of examples: the loop, checkpoints and evaluation that supervised and preference training share. */
+export abstract class ExampleTrainer<Example, Loss extends AnyLoss, Evaluation extends object> {
+  private resumed: ResumedRun | undefined;
+  private readonly task: ExampleTask<Example, Loss, Evaluation> | undefined;
+
+  protected constructor(private readonly parts: ExampleTrainerParts<Example, Loss, Evaluation>) {
+    this.task = parts.getBatch && new ExampleTask(parts, parts.getBatch);
+  }
+
+  get model(): LanguageModel {
+    return this.parts.learner.model;
+  }
+
+  /** Updates made so far, including those skipped because of a non-finite gradient. */
+  get step(): number {
+    return this.parts.learner.step;
+  }
+
+  /** Number of updates of the run; undefined without training examples and `maxSteps`. */
+  get totalSteps(): number | undefined {
+    return this.parts.learner.totalSteps;
+  }
+
+  /**
+   * Restores the newest undamaged checkpoint in a folder, if there is one, and returns the number of updates made so far.
+   * `onWarning` receives the damaged ones.
+   * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, RUN_INCOMPATIBLE
+   */
+  async resume(checkpointDir: string, onWarning: (message: string) => void = printWarning): Promise<number> {
+    this.resumed = await restoreLatestCheckpoint(checkpointDir, () => this.requireTask(), onWarning);
+    return this.step;
+  }
+
+  /** Makes the remaining updates. @throws INVALID_STATE without training examples, FOLDER_IN_USE, TRAINING_DIVERGED. */
+  async train(options: ExampleTrainOptions<StepMetrics & Loss, Evaluation> = {}): Promise<TrainResult> {
+    const { lock, checkpointDir } = options;
+    if (lock !== undefined) return this.trainLocked(options);
+    return withFolderLock(checkpointDir, async (taken) => this.trainLocked({ ...options, lock: taken }));
+  }
+
+  async release(): Promise<void> {
+    await this.parts.learner.release();
+  }
+
+  private async trainLocked({
+    onStep,
+    onUpdate,
+    onEvaluation,
+    ...options
+  }: ExampleTrainOptions<StepMetrics & Loss, Evaluation>): Promise<TrainResult> {
+    const task = this.requireTask();
+    const { resumed } = this;
+    if (resumed === undefined)
+      await checkNoCheckpoints(options.checkpointDir, "Call resume() before train(), or choose another folder.");
+    const result = await runTrainLoop(task, {
+      ...options,
+      resumed,
+      onUpdate: async (event) => {
+        await onStep?.(task.lastMetrics!);
+        return onUpdate?.(event);
+      },
+      onEvaluation: (_metrics, { updates }) => onEvaluation?.(task.lastEvaluation!, updates),
+    });
+    this.resumed = { state: result.state, folder: result.latestCheckpoint };
+    return result;
+  }
+
+  private requireTask(): ExampleTask<Example, Loss, Evaluation> {
+    if (this.task !== undefined) return this.task;
+    throw new LlamaGymError("INVALID_STATE", `There is nothing to train on: give ${this.parts.name}.create \`train\`.`);
+  }
+}
+
+class ExampleTask<Example, Loss extends AnyLoss, Evaluation extends object> implements TrainTask<
+  ExampleBatch<Example>,
+  ExampleBatch<Example>
+> {
+  lastMetrics: (StepMetrics & Loss) | undefined;
+  lastEvaluation: Evaluation | undefined;
+
+  constructor(
+    private readonly parts: ExampleTrainerParts<Example, Loss, Evaluation>,
+    private readonly getBatch: (step: number) => ExampleBatch<Example>,
+  ) {}
+
+  progress({ updates }: TrainerState): number {
+    return updates / this.parts.learner.totalSteps!;
+  }
+
+  async collect({ updates }: TrainerState): Promise<ExampleBatch<Example>> {
+    return this.getBatch(updates);
+  }
+
+  async prepare(batch: ExampleBatch<Example>): Promise<ExampleBatch<Example>> {
+    return batch;
+  }
+
+  async update({ examples, epoch }: ExampleBatch<Example>): Promise<Metrics> {
+    const metrics = await this.parts.learner.update(examples);
+    this.lastMetrics = epoch === undefined ? metrics : { ...metrics, epoch };
+    const { step: _, ...logged } = this.lastMetrics;
+    return { ...this.addPrefix(logged), ...this.parts.learner.model.policy.metrics };
+  }
+
+  count({ examples }: ExampleBatch<Example>): RolloutCounts {
+    const { learner } = this.parts;
+    return { turns: 0, tokens: examples.reduce((sum, item) => sum + learner.countTokens(item), 0), returns: [] };
+  }
+
+  describe(): Metrics {
+    return {};
+  }
+
+  async evaluate(): Promise<Metrics | undefined> {
+    const { evalExamples, learner } = this.parts;
+    if (evalExamples.length === 0) return undefined;
+    this.lastEvaluation = await learner.evaluate(evalExamples);
+    return this.addPrefix(this.lastEvaluation);
+  }
+
+  isEpochEnd(): boolean {
+    return Number.isInteger(this.lastMetrics?.epoch);
+  }
+
+  async getState(): Promise<LearnerState> {
+    const { optimizer, ...state } = await this.parts.learner.getState();
+    return { optimizer, state };
+  }
+
+  async saveModel(folder: string): Promise<void> {
+    await this.parts.learner.model.savePretrained(folder);
+  }
+
+  async setState({ optimizer, state }: LearnerState, folder: string): Promise<void> {
+    const { learner } = this.parts;
+    await learner.model.loadTrainedValues(folder);
+    await learner.setState({ ...(state as Omit<ExampleState, "optimizer">), optimizer });
+  }
+
+  /** sft/loss, sft/eval_loss, ... */
+  private addPrefix(metrics: object): Metrics {
+    const { metricPrefix } = this.parts;
+    return Object.fromEntries(
+      Object.entries(metrics).map(([name, value]) => [`${metricPrefix}/${name}`, value as number]),
+    );
+  }
+}
