@@ -216,7 +216,10 @@ export class CausalLM {
 
   /** Creates a session for a graph of this model; see SessionOptions. */
   async createSession(graph: CompiledGraph, options: Pick<SessionOptions, "packWeights"> = {}): Promise<Session> {
-    return this.runtime.createSession(graph, { ...(await this.weights.getSessionOptions(graph)), ...options });
+    return this.runtime.createSession(graph, {
+      ...(await this.weights.getSessionOptions(graph, this.runtime)),
+      ...options,
+    });
   }
 
   /**

@@ -66,6 +66,20 @@ export function getPartNames(name: string, { kind }: StoredParameter): string[] 
   }
 }
 
+/** Returns the tensors of a matrix in blocks as weights of a graph. */
+export function getQuantizedParts(name: string, { shape: [rows, columns], bits }: BlockParameter): QuantizedWeight {
+  const blocks = columns / BLOCK_SIZE;
+  const codeType = bits === 4 ? "uint4" : "uint8";
+  const createPart = (suffix: (typeof BLOCK_PARTS)[number], dtype: DType, shape: readonly number[]) =>
+    weight(`${name}.${suffix}`, dtype, shape);
+  return {
+    bytes: createPart("bytes", "uint8", [rows, blocks, (BLOCK_SIZE * bits) / 8]),
+    codes: createPart("codes", codeType, [rows, columns]),
+    scales: createPart("scales", "float32", [rows, blocks]),
+    zeroPoints: createPart("zero_points", codeType, [rows, blocks]),
+  };
+}
+
 /** Precision of gradients through frozen weights. */
 export type BackwardPrecision = "float32" | "int8";
 
@@ -183,7 +197,7 @@ export class ModelParameterScope implements ParameterScope {
     const usesInt8Gradient = this.options.backwardPrecision === "int8";
     switch (parameter?.kind) {
       case "quantized": {
-        const parts = this.getQuantizedParts(name, parameter);
+        const parts = getQuantizedParts(name, parameter);
         return quantizedMatmul(x, parts, { bits: parameter.bits, blockSize: BLOCK_SIZE });
       }
       case "int8":
@@ -209,21 +223,8 @@ export class ModelParameterScope implements ParameterScope {
   }
 
   private dequantizeWeight(name: string, parameter: BlockParameter): Node {
-    const { codes, scales, zeroPoints } = this.getQuantizedParts(name, parameter);
+    const { codes, scales, zeroPoints } = getQuantizedParts(name, parameter);
     return dequantize(codes, scales, zeroPoints, BLOCK_SIZE);
-  }
-
-  private getQuantizedParts(name: string, { shape: [rows, columns], bits }: BlockParameter): QuantizedWeight {
-    const blocks = columns / BLOCK_SIZE;
-    const codeType = bits === 4 ? "uint4" : "uint8";
-    const createPart = (suffix: (typeof BLOCK_PARTS)[number], dtype: DType, shape: readonly number[]) =>
-      weight(`${name}.${suffix}`, dtype, shape);
-    return {
-      bytes: createPart("bytes", "uint8", [rows, blocks, (BLOCK_SIZE * bits) / 8]),
-      codes: createPart("codes", codeType, [rows, columns]),
-      scales: createPart("scales", "float32", [rows, blocks]),
-      zeroPoints: createPart("zero_points", codeType, [rows, blocks]),
-    };
   }
 
   applyHeadAdapter(x: Node, tokens?: Node): Node | undefined {

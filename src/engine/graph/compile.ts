@@ -36,6 +36,10 @@ export interface WeightLocation {
   readonly file: string;
   readonly offset: number;
   readonly byteLength: number;
+  /** Forms of the weight that kernels read, in the same file; see Runtime.packWeight. */
+  readonly packed?: readonly string[];
+  /** Whether the runtime must take the weight as it is, as if it could change: it then keeps no packed copy of it. */
+  readonly isVariable?: boolean;
 }
 
 const IR_VERSION = 10n;
@@ -192,7 +196,9 @@ function createModelProto(
     outputs.map(({ name, dtype, shape }) => createValueInfo(name, dtype, shape)),
   );
   for (const weight of weights) {
-    const { file, offset, byteLength } = locate(weight);
+    const { file, offset, byteLength, packed = [], isVariable = false } = locate(weight);
+    // An initializer that is an input as well has a default value, which is not constant.
+    if (isVariable) graph.input.push(createValueInfo(weight.name, weight.dtype, weight.shape));
     graph.initializer.push(
       create(TensorProtoSchema, {
         name: weight.name,
@@ -203,6 +209,7 @@ function createModelProto(
           { key: "location", value: file },
           { key: "offset", value: String(offset) },
           { key: "length", value: String(byteLength) },
+          ...packed.map((value, i) => ({ key: `prepacked_${i}`, value })),
         ],
       }),
     );

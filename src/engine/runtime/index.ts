@@ -9,6 +9,7 @@ export {
   listTokens,
   sampleFromDistribution,
 } from "./kernels/sampling.js";
+export { formatPackedForm } from "./packed-forms.js";
 export { Runtime, type SessionOptions } from "./runtime.js";
 export { type Feeds, Session } from "./session.js";
 export type { WorkerRequest } from "./worker-protocol.js";

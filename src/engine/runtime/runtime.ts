@@ -10,6 +10,7 @@ import { resolveProviders, type Device } from "./device.js";
 import { createExitGuard, waitAtExit } from "./exit-guard.js";
 import type { KernelCall, KernelResult } from "./kernels/run-kernel.js";
 import type { GpuReport, WorkerRequest, WorkerResponse, WorkerResult } from "./worker-protocol.js";
+import { readPackedForms, type PackedForm } from "./packed-forms.js";
 import { Session } from "./session.js";
 
 /** Options of a `Runtime`. */
@@ -27,9 +28,15 @@ export interface SessionOptions {
   readonly folder?: string;
   /** In-memory weight files. An ArrayBuffer is transferred and freed; a SharedArrayBuffer remains the caller's. */
   readonly buffers?: readonly { readonly name: string; readonly data: Uint8Array }[];
-  /** Keeps a packed copy of frozen matrices: twice as fast for few rows, for as much memory again. Default true. */
+  /**
+   * Keeps a packed copy of frozen matrices: twice as fast for few rows, for as much memory again. Otherwise, only forms
+   * that are packed in a file are used. Default true.
+   */
   readonly packWeights?: boolean;
 }
+
+/** Name of the files of packed weights. */
+const PACKED_NAME = "packed";
 
 interface PendingRequest {
   readonly resolve: (result: WorkerResult) => void;
@@ -76,7 +83,18 @@ export class Runtime {
     const session = this.nextId++;
     const { providers, threads } = this;
     const { hasInt8Products } = graph;
-    const settings = { providers, threads, folder, buffers, packWeights, hasInt8Products };
+    const hasPackedForms = graph.weights.some((weight) => locate(weight).packed !== undefined);
+    const settings = {
+      providers,
+      threads,
+      folder,
+      buffers,
+      packWeights: packWeights || hasPackedForms,
+      hasInt8Products,
+    };
+    // With the packed forms of some weights, ONNX Runtime would also pack the others.
+    const locateForSession = (weight: NamedTensorType): WeightLocation =>
+      packWeights ? { ...locate(weight), isVariable: false } : locate(weight);
     const transferred = new Set(
       buffers.map(({ data }) => data.buffer).filter((buffer) => buffer instanceof ArrayBuffer),
     );
@@ -86,10 +104,26 @@ export class Runtime {
       const weights = graph.weights.map((weight) => [weight.name, locate(weight)] as const);
       request = { kind: "createProgram", session, program: lowerGraph(graph), weights, folder, buffers };
     } else {
-      request = { kind: "create", session, model: graph.serialize(locate, this.device), settings };
+      request = { kind: "create", session, model: graph.serialize(locateForSession, this.device), settings };
     }
     await this.request(request, [...transferred]);
     return new Session(graph, session, (request) => this.request(request));
+  }
+
+  /**
+   * Packs the frozen matrices of a graph as the kernels of this processor read them, into files in a folder. Returns
+   * the packed forms by weight.
+   */
+  async packWeights(
+    graph: CompiledGraph,
+    { locate = missingWeight, folder }: Pick<SessionOptions, "locate" | "folder">,
+    target: string,
+  ): Promise<ReadonlyMap<string, readonly PackedForm[]>> {
+    const { providers, threads } = this;
+    const settings = { providers, threads, folder, buffers: [], packWeights: true, hasInt8Products: false };
+    const saved = { folder: target, name: PACKED_NAME };
+    await this.request({ kind: "pack", model: graph.serialize(locate, this.device), settings, saved });
+    return readPackedForms(target, PACKED_NAME);
   }
 
   /** Allocates zeros in the worker; release them with `free`. */

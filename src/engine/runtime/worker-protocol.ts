@@ -37,6 +37,13 @@ export type WorkerRequest =
       readonly model: Uint8Array;
       readonly settings: SessionConfig;
     }
+  /** Writes a graph, its weights and their packed forms to two files; `saved` is their path without ".onnx" and ".bin". */
+  | {
+      readonly kind: "pack";
+      readonly model: Uint8Array;
+      readonly settings: SessionConfig;
+      readonly saved: { readonly folder: string; readonly name: string };
+    }
   /** Creates a session of a program for the GPU. */
   | {
       readonly kind: "createProgram";

@@ -116,6 +116,25 @@ async function handle(request: WorkerRequest): Promise<WorkerResult> {
       releaseMemory(settings.buffers.map(({ data }) => data.buffer));
       return undefined;
     }
+    case "pack": {
+      const { model, settings, saved } = request;
+      const options = sessionOptions(settings, false);
+      const session = await InferenceSession.create(model, {
+        ...options,
+        optimizedModelFilePath: `${saved.folder}/${saved.name}.onnx`,
+        extra: {
+          ...options.extra,
+          session: {
+            ...(options.extra!.session as Record<string, unknown>),
+            save_external_prepacked_constant_initializers: "1",
+            optimized_model_external_initializers_file_name: `${saved.name}.bin`,
+            optimized_model_external_initializers_min_size_in_bytes: "0",
+          },
+        },
+      });
+      await session.release();
+      return undefined;
+    }
     case "run":
       return run(request);
     case "release":

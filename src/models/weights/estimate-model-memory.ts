@@ -83,7 +83,7 @@ export function usesPackedWeights(
   bits: WeightBits,
   memory: number = system.memoryBytes(),
 ): boolean {
-  return bits !== 8 && estimateModelMemory(network, { use: "train", bits, packed: true }) <= memory / 2;
+  return bits === 32 && estimateModelMemory(network, { use: "train", bits, packed: true }) <= memory / 2;
 }
 
 /** Counts the weights of a network; a tied output matrix counts once. */

@@ -2,7 +2,8 @@ import { LazyPromise } from "../../core/promise-cache.js";
 import { fs } from "#platform";
 import type { WeightEntry, WeightFile } from "../files/index.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
-import type { SessionOptions } from "../../engine/runtime/index.js";
+import { getRuntimeVersion, type Runtime, type SessionOptions } from "../../engine/runtime/index.js";
+import { alignOffset, appendPackedForms, packsWeights } from "./packed-weights.js";
 import { countElements } from "../../core/count-elements.js";
 import type { WeightBits } from "./estimate-model-memory.js";
 import { BLOCK_SIZE } from "./quantize.js";
@@ -13,9 +14,6 @@ import { openCachedWeights, WEIGHTS_FILE, type MappedWeights, type WriteWeights 
 
 /** Smaller weights are converted in less time than a cache takes to check. */
 const MIN_CACHED_BYTES = 2 ** 24;
-
-/** Alignment of tensors that sessions map. */
-const ALIGNMENT = 4096;
 
 /** A parameter that is computed whenever it is read, such as one with a merged adapter. */
 export interface ComputedWeight {
@@ -50,7 +48,7 @@ export interface QuantizationConfig {
  */
 export class ModelWeights {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
-  private readonly mapped = new LazyPromise(() => this.convert());
+  private mapped: LazyPromise<MappedWeights | undefined> | undefined;
 
   private constructor(
     readonly file: WeightFile,
@@ -124,8 +122,9 @@ export class ModelWeights {
   }
 
   /** Returns what a session needs to load the weights of its graph. Release it once the session is created. */
-  async getSessionOptions({ weights }: CompiledGraph): Promise<SessionOptions> {
+  async getSessionOptions({ weights }: Pick<CompiledGraph, "weights">, runtime: Runtime): Promise<SessionOptions> {
     if ([...this.storageByName.values()].every(({ kind }) => kind !== "mapped")) {
+      this.mapped ??= new LazyPromise(() => this.convert(runtime));
       const mapped = await this.mapped.get();
       if (mapped !== undefined) return { locate: ({ name }) => mapped.locations.get(name)!, folder: mapped.folder };
     }
@@ -149,35 +148,46 @@ export class ModelWeights {
   }
 
   /** Converts the weights into a file: one of the cache, which later processes map as well, or a temporary one. */
-  private async convert(): Promise<MappedWeights | undefined> {
+  private async convert(runtime: Runtime): Promise<MappedWeights | undefined> {
+    const packs = packsWeights(runtime);
     const size = [...this.parameters]
       .flatMap(([name, parameter]) => listParts(name, parameter))
-      .reduce((sum, { byteLength, sameAs }) => sum + (sameAs === undefined ? byteLength : 0), 0);
-    const write: WriteWeights = (path) => this.writeParts(path);
+      // The packed form of a matrix takes as much as its codes.
+      .reduce((sum, { byteLength, sameAs }) => sum + (sameAs === undefined || packs ? byteLength : 0), 0);
+    const write: WriteWeights = (path) => this.writeParts(path, runtime);
     const isStored = [...this.storageByName.values()].every(({ kind }) => kind === "file");
     if (isStored && size >= MIN_CACHED_BYTES) {
       const { file, bits, quantization } = this;
-      const conversion = quantization && { ...quantization, names: [...quantization.names] };
+      const conversion = quantization && {
+        ...quantization,
+        names: [...quantization.names],
+        packed: packs && getRuntimeVersion(),
+      };
       const cached = await openCachedWeights({ file, bits, conversion, size, write });
       if (cached !== undefined) return cached;
     }
     return MappedWeightFile.create(write);
   }
 
-  private async writeParts(path: string): Promise<Map<string, WeightLocation>> {
+  private async writeParts(path: string, runtime: Runtime): Promise<Map<string, WeightLocation>> {
     const locations = new Map<string, WeightLocation>();
     const target = await fs.open(path, "create");
     let end = 0;
     try {
       for (const [name, parameter] of this.parameters) {
         for (const { part, byteLength, sameAs } of listParts(name, parameter)) {
-          locations.set(part, locations.get(sameAs ?? part) ?? { file: WEIGHTS_FILE, offset: end, byteLength });
-          if (sameAs === undefined) end = Math.ceil((end + byteLength) / ALIGNMENT) * ALIGNMENT;
+          // The float32 values of a matrix, which ONNX Runtime would pack next to those that have packed forms.
+          const isVariable = part === name && parameter.shape.length > 1;
+          const own = { file: WEIGHTS_FILE, offset: end, byteLength, ...(isVariable ? { isVariable } : {}) };
+          locations.set(part, locations.get(sameAs ?? part) ?? own);
+          if (sameAs === undefined) end = alignOffset(end + byteLength);
         }
         await this.convertParameter(name, (part, bytes, offset) =>
           target.write(bytes, locations.get(part)!.offset + offset),
         );
       }
+      if (packsWeights(runtime))
+        await appendPackedForms({ runtime, path, target, end, locations, parameters: this.parameters });
     } finally {
       await target.close();
     }
@@ -199,7 +209,7 @@ export class ModelWeights {
   }
 
   async close(): Promise<void> {
-    await (await this.mapped.peek())?.remove();
+    await (await this.mapped?.peek())?.remove();
     await this.file.close();
   }
 }

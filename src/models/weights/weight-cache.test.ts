@@ -40,8 +40,8 @@ afterEach(() => {
 
 const open = (quantize: 4 | 8 = 8) => CausalLM.open(model.folder, { device: "cpu", threads: 1, quantize });
 
-const getFolder = async ({ weights }: CausalLM) =>
-  (await weights.getSessionOptions({ weights: [] } as never)).folder ?? "in memory";
+const getFolder = async ({ weights, runtime }: CausalLM) =>
+  (await weights.getSessionOptions({ weights: [] }, runtime)).folder ?? "in memory";
 
 /** Opens the model, converts its weights and closes it. Returns the folder of the weights. */
 async function convert(quantize?: 4 | 8): Promise<string> {
@@ -153,7 +153,7 @@ const PROGRAM = `
 const { CausalLM } = await import(process.argv[1]);
 console.log("open");
 const model = await CausalLM.open(process.argv[2], { device: "cpu", threads: 1, quantize: 8 });
-const { folder } = await model.weights.getSessionOptions({ weights: [] });
+const { folder } = await model.weights.getSessionOptions({ weights: [] }, model.runtime);
 console.log(folder);
 await model.close();
 process.exit(0);

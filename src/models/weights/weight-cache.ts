@@ -16,7 +16,7 @@ import { writeFileAtomic } from "../files/write-file-atomic.js";
 import type { WeightBits } from "./estimate-model-memory.js";
 
 /** Incremented whenever the conversion of weights or the format of entries changes. */
-const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 2;
 
 export const WEIGHTS_FILE = "weights.bin";
 const INDEX_FILE = "index.json";
@@ -34,8 +34,15 @@ const indexSchema = z.object({
   source: z.string(),
   bits: z.union([z.literal(32), z.literal(8), z.literal(4)]),
   size: z.int(),
-  /** Offset and length of each tensor. */
-  tensors: z.record(z.string(), z.tuple([z.int(), z.int()])),
+  tensors: z.record(
+    z.string(),
+    z.object({
+      offset: z.int(),
+      byteLength: z.int(),
+      packed: z.array(z.string()).optional(),
+      isVariable: z.boolean().optional(),
+    }),
+  ),
 });
 
 /** Converted weights that sessions map. */
@@ -202,10 +209,7 @@ async function readEntry(key: string): Promise<Map<string, WeightLocation> | und
   const index = await readIndex(key);
   if (problem === undefined && index !== undefined)
     return new Map(
-      Object.entries(index.tensors).map(([name, [offset, byteLength]]) => [
-        name,
-        { file: WEIGHTS_FILE, offset, byteLength },
-      ]),
+      Object.entries(index.tensors).map(([name, location]) => [name, { file: WEIGHTS_FILE, ...location }]),
     );
   warnOnce(`${problem ?? `${fs.join(folder, INDEX_FILE)} is unreadable.`} The weights are converted again.`);
   return undefined;
@@ -219,7 +223,8 @@ async function writeEntry(key: string, { file, bits, size, write }: ConversionSo
   try {
     await fs.makeFolder(temporary);
     const tensors = [...(await write(fs.join(temporary, WEIGHTS_FILE)))].map(
-      ([name, { offset, byteLength }]) => [name, [offset, byteLength]] as const,
+      ([name, { offset, byteLength, packed, isVariable }]) =>
+        [name, { offset, byteLength, packed, isVariable }] as const,
     );
     await syncFile(fs.join(temporary, WEIGHTS_FILE));
     const index = { version: FORMAT_VERSION, source: file.path, bits, size, tensors: Object.fromEntries(tensors) };

@@ -90,6 +90,7 @@ class GpuWorker {
       case "counters":
         return { adapter: this.executor.name, counters: { ...this.executor.counters } };
       case "create":
+      case "pack":
         throw new Error("a GPU runs programs, not ONNX graphs");
     }
   }
