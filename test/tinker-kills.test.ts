@@ -9,8 +9,8 @@ import { startCommand } from "./support/command.js";
 import { TinkerTestClient, TinkerTestModel, toDatum } from "./support/tinker-client.js";
 
 /** More with LLAMAGYM_TEST_KILLS. */
-const KILLS = Number(process.env.LLAMAGYM_TEST_KILLS ?? 4);
-const STEPS = 12 * KILLS;
+const KILLS = Number(process.env.LLAMAGYM_TEST_KILLS ?? 3);
+const STEPS = 8 * KILLS;
 /** Time until a kill: a step with its checkpoint takes about 100 ms. */
 const MAX_MS = 1500;
 
@@ -74,15 +74,15 @@ it(`continues after ${KILLS} kills of the server as without them`, { timeout: 60
   undisturbed.child.kill("SIGKILL");
   let kills = 0;
   let lastStep = 0;
+  const lost: number[] = [];
   for (;;) {
     const { child, client } = await start("killed");
     const isKilled = kills < KILLS;
     const killing = isKilled && sleep(MAX_MS * Math.random()).then(() => child.kill("SIGKILL"));
     const result = await train(client, (step) => {
-      // A checkpoint that was reported is there after the kill.
-      expect(step).toBe(lastStep + 1);
+      if (step !== lastStep + 1) lost.push(step);
       lastStep = step;
-    }).catch(async (error: unknown) => {
+    }).catch((error: unknown) => {
       if (!isKilled || (error as Error).name === "AssertionError") throw error;
       return undefined;
     });
@@ -97,6 +97,8 @@ it(`continues after ${KILLS} kills of the server as without them`, { timeout: 60
     }
     const differences = result.map((value, i) => Math.abs(value - expected[i]));
     expect(Math.max(...differences)).toBeLessThan(1e-6);
+    // A checkpoint that was reported is there after the kill.
+    expect(lost).toEqual([]);
     expect(kills).toBeGreaterThan(0);
     return;
   }
