@@ -10,7 +10,7 @@ import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as llamagym from "../../src/index.js";
 import { launchBrowser, skipsBrowser } from "../support/browser.js";
-import { trainBlackjack, type PageResult } from "./train-in-page.js";
+import { PROMPT, trainBlackjack, type PageResult } from "./train-in-page.js";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html",
@@ -108,6 +108,13 @@ describe.skipIf(skipsBrowser)("llamagym in a page", { timeout: 240_000 }, () => 
     const page = await open("/isolated/");
     expect(await page.evaluate("crossOriginIsolated")).toBe(true);
     expectSameRun(await call<PageResult>(page, "train", 2));
+  });
+
+  it.each([8, 4] as const)("completes with weights of %i bits as in Node.js", async (quantize) => {
+    const model = await llamagym.AutoModelForCausalLM.fromPretrained("embedded", { quantize, threads: 1 });
+    const { text, tokens } = await model.generate(PROMPT, { maxNewTokens: 8, temperature: 0, ignoreEos: true });
+    await model.close();
+    expect(await call(await open("/"), "complete", quantize)).toEqual({ text, tokens: [...tokens] });
   });
 
   it("says which environments need Node.js", async () => {

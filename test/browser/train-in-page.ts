@@ -8,6 +8,8 @@ export interface PageResult {
   readonly logProbs: readonly number[];
 }
 
+export const PROMPT = "Your total is 13. The dealer shows 2.";
+
 /** Trains Blackjack for two updates of 64 turns; runs in Node and in a page. */
 export async function trainBlackjack(
   { AutoModelForCausalLMWithValueHead, make, TextAgent, Trainer }: typeof Llamagym,
@@ -22,8 +24,7 @@ export async function trainBlackjack(
   const records: Llamagym.MetricRecord[] = [];
   const trainer = new Trainer({ agent, env: "Blackjack-v1", seed: 1, turns: 128, checkpointDir });
   await trainer.train({ tracker: { log: (_, record) => void records.push(record) } });
-  const prompt = "Your total is 13. The dealer shows 2.";
-  const { text, logProbs } = await model.generate(prompt, { maxNewTokens: 8, temperature: 0, ignoreEos: true });
+  const { text, logProbs } = await model.generate(PROMPT, { maxNewTokens: 8, temperature: 0, ignoreEos: true });
   await model.close();
   const read = (name: string) => records.map((record) => record[name]);
   return { losses: read("loss"), rewards: read("objective/scores"), completion: text, logProbs: [...logProbs] };
