@@ -27,6 +27,7 @@ import {
 import { checkEvaluationSettings, recordingSettings, trainerSettings } from "../../rl/train/index.js";
 import { serviceSettings } from "../../tinker/index.js";
 import { checkJudge, judgeSettings } from "../judge/judge-settings.js";
+import { checkTeacher, teacherSettings } from "./teacher-settings.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import {
   EMBEDDED_TURNS,
@@ -114,6 +115,7 @@ export const runSettings = defineSettings({
     },
     { group: "Algorithm", scope: "algorithm" },
   ),
+  ...teacherSettings,
   ...tuningSettings,
   ...defineSettings(
     {
@@ -245,6 +247,7 @@ export function resolveTrainConfig(
     ...runOptions,
   });
   checkConflicts(runConfig);
+  checkTeacher(runConfig);
   checkActionRegex(runConfig);
   const algorithmConfig = resolveAlgorithmSettings(runConfig.algorithm, {
     ...getAlgorithmDefaults(

@@ -21,6 +21,7 @@ import {
   type RunHooks,
   type RunProgram,
 } from "./open-run.js";
+import { openTeacher } from "./open-teacher.js";
 import { resolveWarmStart } from "./resolve-warm-start.js";
 import { RunEnv } from "./run-env.js";
 import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "./run-settings.js";
@@ -137,7 +138,8 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   const sftWarmStart = await resolveWarmStart(config, env);
   const { valueHead: kind, valueHeadDropout: dropout } = config;
   const model = await context.openModel(findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);
-  const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart });
+  const teacher = await openTeacher(config, { onDownload: hooks.onDownload, defer });
+  const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart }, teacher);
   if (saved === undefined) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
   await agent.getLearner();
   const transport = await openTransport?.(lock.folder, { config, model, onWarning });
