@@ -162,7 +162,7 @@ class PartBuilder {
     const { isLinear, activity } = this.loss;
     for (let position = 0; position < tokens.length; position++) {
       const index = position + 1 - prefix;
-      // States of the prefix are those of all rows of the group.
+      // All rows of a group share the states of its prefix.
       const state = `${group} ${this.sharesStates && index <= 0 ? "" : row} ${index}`;
       for (let k = 0; k < width; k++) {
         const cell = position * width + k;
