@@ -7,6 +7,8 @@ import type { TrainConfig } from "./run-settings.js";
 /** Settings of a run that concern its model. */
 type ModelConfig = Settings<typeof modelSettings & typeof tuningSettings> & Pick<TrainConfig, "seed">;
 
+const { checkMemory: _, ...openSettings } = modelSettings;
+
 /** Opens the model of a run with its trainable parameters. @throws as `openTrainable`. */
 export async function openRunModel(
   config: ModelConfig,
@@ -18,7 +20,7 @@ export async function openRunModel(
     readonly onDownload?: (progress: DownloadProgress) => void;
   },
 ): Promise<LanguageModel> {
-  const { model, quantize, ...options } = selectSettings(modelSettings, config);
+  const { model, quantize, ...options } = selectSettings(openSettings, config);
   const { tuning, seed } = config;
   return openTrainable(model, {
     ...options,
