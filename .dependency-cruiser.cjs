@@ -25,7 +25,7 @@ const innerOrder = {
     ["reasoning", "baby-ai"],
     ["vector", "bridges"],
   ],
-  tinker: [["wire"]],
+  tinker: [["wire"], ["client"]],
   app: [
     ["tracking", "server", "judge"],
     ["gateway", "tinker"],

@@ -1,4 +1,4 @@
-import "./envs/bridges/register-openers.js";
+import "#env-bridges";
 export {
   batchSpace,
   Box,

@@ -74,7 +74,7 @@ export type { Trajectory, TrajectoryEnd, Turn } from "./rl/rollout/trajectory.js
 export { Env, type StepResult } from "./envs/env.js";
 export { make, register } from "./envs/registry/make.js";
 export { openEnv } from "./envs/registry/open-env.js";
-import "./envs/bridges/register-openers.js";
+import "#env-bridges";
 export { LlamaGymError, type ErrorCode } from "./core/errors.js";
 export {
   type ChatExample,

@@ -65,3 +65,4 @@ export {
 } from "./app/tracking/index.js";
 export { openRunTrackers, type RunTrackersOptions } from "./rl/tracking/open-run-trackers.js";
 export { openTensorBoardTracker, type TensorBoardOptions } from "./rl/tracking/tensorboard/tensorboard-tracker.js";
+export { openSavedTinkerModel, openTinkerModel, type TinkerModelOptions } from "./tinker/index.js";

@@ -10,6 +10,7 @@ import { KtoTrainer } from "../src/rl/preferences/kto-trainer.js";
 import { SftTrainer } from "../src/rl/train/sft-trainer.js";
 import { InProcessTransport } from "../src/rl/rollout/rollout-job.js";
 import { Trainer } from "../src/rl/train/trainer.js";
+import { TokenUsage } from "../src/tinker/client/token-usage.js";
 import { CountingEnv, EvenOddAgent } from "./support/counting.js";
 import { TrainableModels } from "./support/trainable.js";
 
@@ -108,6 +109,7 @@ it("docs/metrics.md lists the metrics that short runs of all algorithms log, and
   for (const lossType of ["dapo", "cispo", "vespo"] as const)
     await trainInEnv({ grpo: { ...groups, lossType, beta: 0.1 } });
   await trainInEnv({ rloo: groups });
+  await trainInEnv({ reinforce: { batchSize: 8 }, teacher: { model: "self", hint: "1" } });
   await trainInEnv({ reinforce: { batchSize: 8, klCoef: 0.1 } });
   await trainInGames();
   await trainOnPrompts();
@@ -115,5 +117,6 @@ it("docs/metrics.md lists the metrics that short runs of all algorithms log, and
   await trainOnPreferences();
   const documented = await documentedNames();
   expect(new Set(documented).size).toBe(documented.length);
+  for (const name of Object.keys(new TokenUsage().metrics)) logged.add(name);
   expect([...logged].sort()).toEqual(documented.sort());
 }, 120_000);

@@ -97,7 +97,7 @@ async function train(stage: Stage, from: string, to: string): Promise<void> {
   let accuracy = 0;
   const onStep = (metrics: SftMetrics) => {
     loss += metrics.loss / logEvery;
-    accuracy += metrics.mean_token_accuracy / logEvery;
+    accuracy += (metrics.mean_token_accuracy ?? NaN) / logEvery;
     if (metrics.step % logEvery !== 0) return;
     const seconds = Math.round((performance.now() - start) / 1000);
     console.log(`${metrics.step}/${maxSteps} loss ${loss.toFixed(3)} accuracy ${accuracy.toFixed(3)} ${seconds} s`);

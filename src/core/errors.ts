@@ -24,6 +24,7 @@ export type ErrorCode =
   | "HUB_UNREACHABLE"
   | "HUB_OFFLINE"
   | "TRACKING_FAILED"
+  | "SERVICE_FAILED"
   | "ENV_UNKNOWN"
   | "ENV_INVALID"
   | "ENV_ACTION_INVALID"

@@ -1,4 +1,4 @@
-import "./bridges/register-openers.js";
+import "#env-bridges";
 export { findHiddenState, findHiddenStateLag } from "./check/hidden-state.js";
 export { applyDefaults } from "./env-options.js";
 export {

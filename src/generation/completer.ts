@@ -62,6 +62,7 @@ export class Completer {
       ...rest,
       random: () => random.random(),
       stopTokens: constraint === undefined ? stop.tokens : NO_TOKENS,
+      stopStrings: stop.strings,
       shouldStop: () => detokenizer?.hasMatchedStopString === true,
       onToken: (token) => {
         const piece = detokenizer?.push(token);

@@ -31,6 +31,10 @@ export class EnginePolicy implements PolicyBackend {
     return this.causalLM.source.path;
   }
 
+  get runtime() {
+    return this.causalLM.runtime;
+  }
+
   get config() {
     return this.causalLM.config;
   }

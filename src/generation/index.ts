@@ -43,7 +43,14 @@ export type {
   Completion,
   ScoreOptions,
 } from "./completion.js";
-export type { FinishReason, SampleRequest, ScoredTokens, TokenLogProb } from "./sampling/sample-request.js";
+export { RunningSequence } from "./sampling/running-sequence.js";
+export type {
+  FinishReason,
+  SampleOutput,
+  SampleRequest,
+  ScoredTokens,
+  TokenLogProb,
+} from "./sampling/sample-request.js";
 export { Completer } from "./completer.js";
 export { ChoiceConstraint } from "./constraints/choice-constraint.js";
 export type { CompiledConstraint, ConstraintCursor, TokenConstraint } from "./constraints/compiled-constraint.js";

@@ -1,3 +1,4 @@
+import type { Runtime } from "../engine/runtime/index.js";
 import type { AdamWOptions, Optimizer } from "../engine/optim/index.js";
 import type { DecoderConfig, ValueHeadConfig } from "../engine/nn/index.js";
 import type { CausalLM, SaveOptions } from "../models/index.js";
@@ -52,6 +53,8 @@ export interface TrainingNeeds {
 export interface PolicyBackend {
   /** The weights in this process; undefined where a service has them. */
   readonly causalLM: CausalLM | undefined;
+  /** Computes graphs in this process. */
+  readonly runtime: Runtime;
   /** Path, hub id or address of the model. */
   readonly name: string;
   readonly config: Pick<DecoderConfig, "vocabSize" | "maxPositions" | "hiddenSize" | "heads">;
@@ -74,6 +77,10 @@ export interface PolicyBackend {
   readonly parametersVersion: number;
   /** Incremented by `markParametersChanged` and `clearCaches`. */
   readonly cacheVersion: number;
+  /** Metrics of what it computed so far, such as the tokens of a service. */
+  readonly metrics?: Readonly<Record<string, number>>;
+  /** Whether it has computed as many tokens as it may; a run then ends. */
+  readonly isExhausted?: boolean;
   markParametersChanged(): void;
   clearCaches(): void;
   /** Returns the sampler of the trained policy; with `adapter: false` that of the reference policy. */

@@ -80,6 +80,10 @@ export const COMMANDS = {
     summary: "Serve a model over the HTTP APIs of OpenAI and Anthropic",
     load: async () => (await import("./commands/serve-command.js")).serveCommand,
   },
+  tinker: {
+    summary: "Check what a Tinker service computes",
+    load: async () => (await import("./commands/tinker-command.js")).tinkerCommand,
+  },
   gateway: {
     summary: "Train a model on the sessions of agents that call it by HTTP",
     load: async () => (await import("./commands/gateway-command.js")).gatewayCommand,

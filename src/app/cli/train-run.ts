@@ -80,6 +80,9 @@ export async function trainRun<Run extends TrainedRun>(
 interface EndedRun {
   readonly hasCheckpoint: boolean;
   readonly resumedAt: number;
+  readonly serviceUsage: string | undefined;
+  /** Whether the service has computed as many tokens as it may. */
+  readonly isExhausted: boolean;
   saveModel(): Promise<string>;
 }
 
@@ -99,9 +102,12 @@ export async function saveTrained(
     return undefined;
   }
   const path = await run.saveModel();
+  if (run.serviceUsage !== undefined) reporter.print(run.serviceUsage);
   if (isInterrupted) {
     const trained = updates > 0 ? `update ${updates}` : "the warm start";
-    reporter.print(`Stopped and saved after ${trained}. Resume with: ${resumeCommand}`);
+    const limit = run.isExhausted ? " at the limit of service tokens" : "";
+    const more = run.isExhausted ? " --max-service-tokens N" : "";
+    reporter.print(`Stopped and saved after ${trained}${limit}. Resume with: ${resumeCommand}${more}`);
     return undefined;
   }
   if (run.hasCheckpoint && updates === run.resumedAt)

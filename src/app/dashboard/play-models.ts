@@ -3,6 +3,7 @@ import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
+import { isServiceModelFolder } from "../../tinker/index.js";
 import { baseModelSettings } from "../../models/index.js";
 import { envSettings, RunEnv } from "../runs/run-env.js";
 import type { TextAgent } from "../../rl/agent/index.js";
@@ -113,6 +114,10 @@ export class PlayModels {
   }
 
   private async openModel(config: TrainConfig, folder: string, isFull: boolean): Promise<LanguageModel> {
+    if (await isServiceModelFolder(folder))
+      throw invalidArgument(
+        "The run's model is on a Tinker service, which the dashboard does not call. Use llamagym play.",
+      );
     // The threads that the model starts inherit the priority.
     setPriority(constants.priority.PRIORITY_LOW);
     return AutoModelForCausalLM.fromPretrained(isFull ? folder : config.model, {

@@ -1,11 +1,13 @@
 import { choice, defineSettings, integer, number, text } from "../../core/settings.js";
 import { modelSettings, tuningSettings } from "../../models/index.js";
 import { loopSettings } from "../../rl/train/index.js";
+import { serviceSettings } from "../../tinker/index.js";
 import { trackingSettings } from "./tracking-settings.js";
 
 /** Settings of runs on files of examples, without those of the training itself. */
 export const exampleRunSettings = defineSettings({
   ...modelSettings,
+  ...serviceSettings,
   ...tuningSettings,
   ...trackingSettings,
   evalData: text({

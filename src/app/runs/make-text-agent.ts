@@ -7,6 +7,7 @@ import {
   type ActionMode,
 } from "../../rl/agent/index.js";
 import { randomAction, type Env, getChoices, type TextInterface, findHiddenState } from "../../envs/index.js";
+import type { TeacherOptions } from "../../rl/algorithms/index.js";
 import { promptSettings, EpisodeRunner } from "../../rl/rollout/index.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
@@ -96,6 +97,7 @@ export function makeTextAgent(
   model: LanguageModel,
   env: Pick<TextEnv, "text" | "actionSpace">,
   config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentDemonstrationOptions, "sftWarmStart">,
+  teacher?: TeacherOptions,
 ): TextAgent {
   const { maxCompletionLength, maxContextLength, actionMode, actionScoring } = config;
   const context = Math.min(maxContextLength ?? Infinity, model.policy.config.maxPositions);
@@ -110,6 +112,7 @@ export function makeTextAgent(
     generation: { ...selectSettings(policySamplingSettings, config), maxNewTokens: maxCompletionLength },
     invalidAction: { retries, penalty, fallback: randomAction(env) },
     sftWarmStart: config.sftWarmStart,
+    teacher,
     ...configureAlgorithm(config),
   });
 }

@@ -5,6 +5,7 @@ import { filterSettings, selectSettings, type SettingTable, type Settings } from
 import type { openTrainable, LanguageModel } from "../../generation/index.js";
 import type { DownloadProgress, FolderLock } from "../../models/files/index.js";
 import type { modelSettings, tuningSettings } from "../../models/index.js";
+import type { serviceSettings } from "../../tinker/index.js";
 import type { TrackerSource } from "../../rl/tracking/index.js";
 import {
   getCheckpointDir,
@@ -30,7 +31,7 @@ import type { trackingSettings } from "./tracking-settings.js";
 /** Settings of every run. */
 export interface BaseRunConfig
   extends
-    Settings<typeof modelSettings & typeof tuningSettings>,
+    Settings<typeof modelSettings & typeof tuningSettings & typeof serviceSettings>,
     Partial<Settings<typeof loopSettings & typeof recordingSettings & typeof trackingSettings>>,
     Partial<EnvConfig>,
     JudgeConfig {
@@ -184,12 +185,12 @@ async function openRun<
         onWarning(message);
       },
       openModel: async (valueHead) => {
-        const memory = await estimateRunMemory(resolved);
+        const memory = resolved.backend === "tinker" ? undefined : await estimateRunMemory(resolved);
         if (memory?.fit === "insufficient" && resolved.checkMemory)
           throw invalidArgument(`${memory.text} To start it anyway, set \`checkMemory\` to false (--no-check-memory).`);
         if (memory?.fit === "fits") onInfo?.(memory.text);
         else if (memory !== undefined) onWarning(memory.text);
-        model = await openRunModel(resolved, { valueHead, onDownload });
+        model = await openRunModel(resolved, { valueHead, onDownload, onWarning });
         return model;
       },
       defer: (closer) => void closers.push(closer),
@@ -271,9 +272,26 @@ export class OpenRun<Config extends BaseRunConfig, Opened extends OpenedRun<Conf
     const { onUpdate } = callbacks as Partial<LoopHooks>;
     const hooks: LoopHooks = {
       tracker: records.tracker,
-      onUpdate: async (event) => ({ ...(await onUpdate?.(event)), ...(await this.takeRequests()) }),
+      onUpdate: async (event) => {
+        const requests = { ...(await onUpdate?.(event)), ...(await this.takeRequests()) };
+        return opened.model.policy.isExhausted === true ? { ...requests, stop: true } : requests;
+      },
     };
     return records.watch(opened.train({ ...callbacks, ...hooks } as never));
+  }
+
+  /** Tokens that a service has computed for the run, as text; undefined for a run of the engine. */
+  get serviceUsage(): string | undefined {
+    const { metrics } = this.opened.model.policy;
+    if (metrics === undefined) return undefined;
+    const counts = Object.entries(metrics).map(
+      ([name, count]) => `${count.toLocaleString("en-US")} ${name.replace("service/tokens_", "")}`,
+    );
+    return `Tokens of the service: ${counts.join(", ")}.`;
+  }
+
+  get isExhausted(): boolean {
+    return this.opened.model.policy.isExhausted === true;
   }
 
   /** Saves the trained parameters in the run folder and returns that path. */

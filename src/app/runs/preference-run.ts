@@ -11,6 +11,7 @@ import {
 import type { InvalidLine } from "../../rl/data/index.js";
 import type { ExampleTrainOptions } from "../../rl/train/index.js";
 import type { LanguageModel } from "../../generation/index.js";
+import { checkService } from "./check-service.js";
 import { hashExamples, loadExamples } from "./load-examples.js";
 import {
   OpenRun,
@@ -88,6 +89,7 @@ function createProgram(
 
 async function openTrainer(context: PreferenceContext): Promise<OpenedPreferenceRun> {
   const { saved, checkpointDir, lock, hooks } = context;
+  checkService(context.config);
   const config = await hashExamples(context);
   const model = await context.openModel("saved");
   // The reference policy is a copy of the parameters before a checkpoint replaces them.

@@ -17,6 +17,7 @@ import {
   type PromptAlgorithm,
   type ResolvedPromptConfig,
 } from "../../rl/train/index.js";
+import { serviceSettings } from "../../tinker/index.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 import { getEmbeddedGroupDefaults } from "./embedded-defaults.js";
 import { trackingSettings } from "./tracking-settings.js";
@@ -53,6 +54,7 @@ export const promptRunSettings = defineSettings({
   ...rewardSettings,
   ...promptSettings,
   ...modelSettings,
+  ...serviceSettings,
   ...tuningSettings,
   ...trackingSettings,
 });
@@ -106,6 +108,8 @@ export function resolvePromptRunConfig({
   const isEmbedded = config.model === EMBEDDED_MODEL;
   const algorithmConfig = algorithms[algorithm].resolve({
     ...(isEmbedded ? getEmbeddedPromptDefaults(algorithm, algorithmOptions) : {}),
+    // A service does not return the entropy of free completions.
+    ...(config.backend === "tinker" ? { entropyCoef: 0 } : {}),
     ...algorithmOptions,
   });
   checkTruncation(config, algorithmConfig);

@@ -6,6 +6,7 @@ import {
   RewardScorer,
   type TrainResult,
 } from "../../rl/train/index.js";
+import { checkService } from "./check-service.js";
 import { hashData, hashFile } from "./hash-files.js";
 import { loadRewardFunctions, parseRewardReference } from "./load-reward-functions.js";
 import {
@@ -92,6 +93,7 @@ async function hashFiles({ config, saved, lock, onWarning }: PromptContext): Pro
 
 async function openTraining(context: PromptContext): Promise<OpenedPromptRun> {
   const { checkpointDir, lock, saved, onWarning } = context;
+  checkService(context.config);
   const config = await hashFiles(context);
   const { data, algorithm, rewardTimeoutSeconds: timeoutSeconds } = config;
   const functions = await loadRewardFunctions(config.rewardFuncs);

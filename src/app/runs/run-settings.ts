@@ -25,7 +25,9 @@ import {
   rewardSettings,
 } from "../../rl/rollout/index.js";
 import { checkEvaluationSettings, recordingSettings, trainerSettings } from "../../rl/train/index.js";
+import { serviceSettings } from "../../tinker/index.js";
 import { checkJudge, judgeSettings } from "../judge/judge-settings.js";
+import { checkTeacher, teacherSettings } from "./teacher-settings.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import {
   EMBEDDED_TURNS,
@@ -95,6 +97,7 @@ export const runSettings = defineSettings({
     { group: "Workers", scope: "rollouts", changeable: "resume" },
   ),
   ...modelSettings,
+  ...serviceSettings,
   ...agentRunSettings,
   invalidActionPenalty: { ...invalidActionSettings.penalty, group: "Completions", scope: "rollouts" },
   ...defineSettings(rewardSettings, { group: "Algorithm", scope: "rollouts" }),
@@ -112,6 +115,7 @@ export const runSettings = defineSettings({
     },
     { group: "Algorithm", scope: "algorithm" },
   ),
+  ...teacherSettings,
   ...tuningSettings,
   ...defineSettings(
     {
@@ -243,6 +247,7 @@ export function resolveTrainConfig(
     ...runOptions,
   });
   checkConflicts(runConfig);
+  checkTeacher(runConfig);
   checkActionRegex(runConfig);
   const algorithmConfig = resolveAlgorithmSettings(runConfig.algorithm, {
     ...getAlgorithmDefaults(
@@ -293,7 +298,9 @@ function checkConflicts(run: Settings<typeof runSettings>): void {
 
 /** Returns defaults of the algorithm's settings that depend on the run. */
 function getAlgorithmDefaults(
-  run: Pick<TrainConfig, "algorithm" | "maxCompletionLength" | "maxEpisodeSteps"> & { readonly isListed: boolean },
+  run: Pick<TrainConfig, "algorithm" | "backend" | "maxCompletionLength" | "maxEpisodeSteps"> & {
+    readonly isListed: boolean;
+  },
   given: AlgorithmSettings,
   isEmbedded: boolean,
   isPretrained: boolean,
@@ -302,7 +309,12 @@ function getAlgorithmDefaults(
   if (!isBuiltInAlgorithm(algorithm))
     return Object.hasOwn(findAlgorithm(algorithm).settings, "maxCompletionLength") ? { maxCompletionLength } : {};
   if (algorithm !== "ppo")
-    return { maxCompletionLength, ...(isEmbedded ? getEmbeddedGroupDefaults({ ...run, algorithm }, given) : {}) };
+    return {
+      maxCompletionLength,
+      ...(isEmbedded ? getEmbeddedGroupDefaults({ ...run, algorithm }, given) : {}),
+      // A service does not return the entropy of free completions.
+      ...(run.backend === "tinker" && !run.isListed ? { entropyCoef: 0 } : {}),
+    };
   const defaults: AlgorithmSettings = isEmbedded
     ? getEmbeddedPpoDefaults(run)
     : isPretrained

@@ -8,6 +8,7 @@ import type { GradientTransport } from "../../rl/algorithms/index.js";
 import type { RolloutTransport } from "../../rl/rollout/index.js";
 import { withJudge } from "../judge/judged-env.js";
 import { checkRunSize } from "./check-run-size.js";
+import { checkService } from "./check-service.js";
 import { EnvSupply } from "./env-supply.js";
 import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { makeTextAgent, readNewTextEnv, readTextEnv, type TextEnv } from "./make-text-agent.js";
@@ -20,6 +21,7 @@ import {
   type RunHooks,
   type RunProgram,
 } from "./open-run.js";
+import { openTeacher } from "./open-teacher.js";
 import { resolveWarmStart } from "./resolve-warm-start.js";
 import { RunEnv } from "./run-env.js";
 import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "./run-settings.js";
@@ -130,10 +132,14 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   const envs = new EnvSupply(env, (opened) => withJudge(opened, judge));
   defer(async () => envs.close());
   const { config, textEnv } = await readEnv(context, envs);
+  checkService(config);
+  if (config.backend === "tinker" && openTransport !== undefined)
+    throw invalidArgument("Workers sample with the engine: leave them out, or set `backend` to engine.");
   const sftWarmStart = await resolveWarmStart(config, env);
   const { valueHead: kind, valueHeadDropout: dropout } = config;
   const model = await context.openModel(findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);
-  const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart });
+  const teacher = await openTeacher(config, { onDownload: hooks.onDownload, defer });
+  const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart }, teacher);
   if (saved === undefined) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
   await agent.getLearner();
   const transport = await openTransport?.(lock.folder, { config, model, onWarning });

@@ -1,5 +1,6 @@
 import { readExamples, type InvalidLine } from "../../rl/data/index.js";
 import { SftTrainer, type SftTrainOptions } from "../../rl/train/index.js";
+import { checkService } from "./check-service.js";
 import { hashExamples, loadExamples } from "./load-examples.js";
 import {
   resumeProgram,
@@ -64,6 +65,7 @@ export async function resumeSftRun(
 
 async function openSft(context: SftContext): Promise<OpenedSftRun> {
   const { saved, checkpointDir, lock, hooks } = context;
+  checkService(context.config);
   const config = await hashExamples(context);
   const model = await context.openModel("saved");
   const { examples: train, evalExamples: evaluation, ...read } = await loadExamples(config, model, readExamples);

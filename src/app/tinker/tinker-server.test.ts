@@ -137,6 +137,7 @@ describe("training over the Tinker API", () => {
         forwardOnly,
       });
     const step = (seqId: number) => client.post("optim_step", { model_id: id, seq_id: seqId, adam_params: STEP });
+    const before = Number(server.metrics.format().match(/work_total\{kind="optim_step"\} (\d+)/u)?.[1] ?? 0);
     const after = await client.post("forward_backward", body(4, true));
     const steps = [await step(3), await step(3)];
     const passes = [
@@ -148,10 +149,13 @@ describe("training over the Tinker API", () => {
     expect(passes[0]).toEqual(passes[1]);
     for (const { request_id: requestId } of [...passes, second, steps[0], after]) await client.wait(requestId);
     expect((await step(3)).request_id).toBe(steps[0].request_id);
+    const ran = server.metrics.format().match(/work_total\{kind="optim_step"\} (\d+)/u)?.[1];
+    expect(Number(ran)).toBe(before + 1);
     const { trained: other } = await createModel();
     await other.pass("cross_entropy", batch);
     await other.pass("cross_entropy", batch);
     await other.step(STEP);
+    expect(server.metrics.format()).toContain(`work_total{kind="optim_step"} ${Number(ran) + 1}\n`);
     const again = new TinkerTestModel(client, id);
     const { lossFnOutputs } = await again.pass("cross_entropy", batch, { forwardOnly: true, seqId: 5 });
     const values = lossFnOutputs.flatMap(({ logprobs }) => Array.from(logprobs.data));
@@ -497,6 +501,7 @@ describe("sessions of the Tinker API", () => {
 
   it.each<[string, object, RegExp]>([
     ["another model", { base_model: "other" }, /There is no model "other" here. Use embedded/],
+    ["a rank without end", { base_model: "embedded", lora_config: { rank: 100_000 } }, /at most 1024/],
     ["a rank of 0", { base_model: "embedded", lora_config: { rank: 0 } }, /rank/],
     [
       "no part of the model",

@@ -34,8 +34,9 @@ const LORA_ALPHA = 32;
 const MAX_MODELS = 64;
 /** Snapshots without a name that a session keeps; the one used longest ago makes room. */
 const MAX_SNAPSHOTS = 64;
-/** Rank of a request without one. */
+/** Rank of a request without one, and the largest one. */
 const DEFAULT_RANK = 32;
+const MAX_RANK = 1024;
 
 /** Options of a `TinkerService`. */
 export interface TinkerServiceOptions {
@@ -51,6 +52,8 @@ export interface TinkerServiceOptions {
   readonly sessionTimeoutMs?: number;
   /** Logs an error that the client did not cause. */
   readonly onError?: (error: unknown) => void;
+  /** Counts a request of a model that is run. */
+  readonly onWork?: (kind: string) => void;
 }
 
 /** Trains adapters of one model and samples from them, as the Tinker API describes. */
@@ -94,6 +97,8 @@ export class TinkerService {
     this.checkBaseModel(body.base_model);
     checkOptimizer(body.optimizer_config?.type);
     const lora = body.lora_config;
+    if ((lora?.rank ?? DEFAULT_RANK) > MAX_RANK)
+      throw new RequestError(400, `The rank of an adapter must be at most ${MAX_RANK}, got ${lora!.rank}.`);
     const { rank = DEFAULT_RANK, train_attn = true, train_mlp = true, train_unembed = true } = lora ?? {};
     const form = { rank, train_attn, train_mlp, train_unembed };
     selectTargets(this.model.causalLM.config, form);
@@ -111,7 +116,8 @@ export class TinkerService {
 
   /** Starts a training pass. */
   forwardBackward(request: ForwardBackwardRequest): object {
-    return this.submit(request.modelId, request.seqId === 0 ? undefined : request.seqId, async (entry) => {
+    const kind = request.forwardOnly ? "forward" : "forward_backward";
+    return this.submit(kind, request.modelId, request.seqId === 0 ? undefined : request.seqId, async (entry) => {
       const output = await (await entry.trained).run(request);
       return { protobuf: encodeForwardBackwardOutput(output) };
     });
@@ -122,7 +128,7 @@ export class TinkerService {
     checkOptimizer(body.optimizer_params == null ? undefined : body.optimizer_params.type);
     const params = body.adam_params;
     if (params == null) throw new RequestError(400, "optim_step needs `adam_params`.");
-    return this.submit(modelId, seqId, async (entry) => {
+    return this.submit("optim_step", modelId, seqId, async (entry) => {
       const { gradNorm } = await (
         await entry.trained
       ).step({
@@ -143,7 +149,7 @@ export class TinkerService {
     kind: Exclude<CheckpointKind, "sampler_weights">,
   ): object {
     const name = checkName(body.path ?? `step-${crypto.randomUUID().slice(0, 8)}`);
-    return this.submit(body.model_id, body.seq_id, async (entry) => {
+    return this.submit("save_weights", body.model_id, body.seq_id, async (entry) => {
       const trained = await entry.trained;
       const path = await this.store.save(
         { runId: entry.id, kind, name },
@@ -168,7 +174,7 @@ export class TinkerService {
     if (name == null && samplerSeq == null)
       throw new RequestError(400, "save_weights_for_sampler needs `path` or `sampling_session_seq_id`.");
     if (name != null) checkName(name);
-    return this.submit(body.model_id, body.seq_id, async (entry) => {
+    return this.submit("save_weights_for_sampler", body.model_id, body.seq_id, async (entry) => {
       const trained = await entry.trained;
       const type = "save_weights_for_sampler";
       if (name != null) {
@@ -209,7 +215,7 @@ export class TinkerService {
       return { json: { path: body.path, type: "load_weights" } };
     };
     if (body.model_id != null)
-      return this.submit(body.model_id, body.seq_id, async (entry) => load(await entry.trained));
+      return this.submit("load_weights", body.model_id, body.seq_id, async (entry) => load(await entry.trained));
     if (body.session_id == null || body.model_seq_id == null)
       throw new RequestError(400, "load_weights needs `session_id` and `model_seq_id`, or `model_id` and `seq_id`.");
     const session = this.sessions.get(body.session_id);
@@ -288,6 +294,7 @@ export class TinkerService {
   }
 
   private submit(
+    kind: string,
     modelId: string,
     seqId: number | null | undefined,
     work: (entry: TrainedModelEntry) => Promise<FutureResult>,
@@ -300,7 +307,12 @@ export class TinkerService {
     if (!requests.has(seq)) {
       requests.check(seq);
       entry.lastRequest = new Date();
-      this.futures.start(requestId, session.id, () => requests.run(seq, () => work(entry)));
+      this.futures.start(requestId, session.id, () =>
+        requests.run(seq, () => {
+          this.options.onWork?.(kind);
+          return work(entry);
+        }),
+      );
     }
     return { request_id: requestId, model_id: entry.id };
   }
@@ -405,7 +417,10 @@ export class TinkerService {
 
   private async endSession(session: TinkerSession): Promise<void> {
     this.futures.endSession(session.id, session.sampling.keys());
-    for (const entry of session.models.values()) await freeModel(entry);
+    for (const entry of session.models.values()) {
+      await freeModel(entry);
+      await this.store.removeEmptyRun(entry.id);
+    }
     for (const { snapshot } of session.sampling.values())
       if (snapshot?.isTemporary === true) await this.snapshots.remove(snapshot);
     session.models.clear();

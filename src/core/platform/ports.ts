@@ -91,6 +91,8 @@ export interface System {
   readonly homeFolder: string;
   readonly tempFolder: string;
   readonly hostname: string;
+  /** Whether native code, such as ONNX Runtime, opens files by the paths of `fs`. */
+  readonly opensFilesNatively: boolean;
   /** Returns the number of cores that the process may use, or `OMP_NUM_THREADS`, as PyTorch does. */
   countCores(): number;
   /** Returns the memory of the machine, or of its container, in bytes. */
@@ -127,6 +129,17 @@ export interface ComputeWorker {
   terminate(): Promise<void>;
 }
 
+/** A worker of a browser. */
+export interface WebWorker {
+  postMessage(message: unknown, transfer?: readonly ArrayBuffer[]): void;
+  addEventListener(type: "message", listener: (event: { readonly data: unknown }) => void): void;
+  addEventListener(type: "error", listener: (event: { readonly message?: string }) => void): void;
+  terminate(): void;
+}
+
+/** Where a worker's module is: an entry of package.json's `imports`, or, in a browser, a function that starts it. */
+export type WorkerSource = string | (() => WebWorker);
+
 export interface WorkerOptions<Response> {
   /** Value that `connectToParent` returns in the worker. */
   readonly data: unknown;
@@ -155,7 +168,7 @@ export interface Platform {
   readonly fs: FileSystem;
   readonly system: System;
   readonly assets: Assets;
-  startWorker<Response>(specifier: string, options: WorkerOptions<Response>): ComputeWorker;
+  startWorker<Response>(source: WorkerSource, options: WorkerOptions<Response>): ComputeWorker;
   /** Connects a worker's module to the thread that started it. */
   connectToParent<Request, Data>(): ParentConnection<Request, Data>;
   createHash(algorithm: "sha1" | "sha256"): RunningHash;

@@ -1,5 +1,5 @@
 import { LazyPromise } from "../../core/promise-cache.js";
-import { InferenceSession, Tensor } from "onnxruntime-node";
+import { createSession, runSession, Tensor } from "#onnxruntime";
 import { compile, constant, dim, input, int8WeightMatmul } from "../graph/index.js";
 
 const INNER = 64;
@@ -19,12 +19,12 @@ async function multiplyLargestCodes(): Promise<number> {
   const codes = constant("int8", [INNER, COLUMNS], new Int8Array(INNER * COLUMNS).fill(127));
   const x = input("x", "float32", [dim("rows"), INNER]);
   const graph = compile({ y: int8WeightMatmul(x, { codes }, { transposeB: false, bits: 8, gradientBits: 8 }) });
-  const session = await InferenceSession.create(
+  const session = await createSession(
     graph.serialize(() => ({ file: "", offset: 0, byteLength: 0 })),
     { intraOpNumThreads: 1, logSeverityLevel: 4 },
   );
   const ones = new Tensor("float32", new Float32Array(8 * INNER).fill(1), [8, INNER]);
-  const { y } = await session.run({ x: ones });
+  const { y } = await runSession(session, { x: ones }, { y: null });
   await session.release();
   return Math.min(...(y.data as Float32Array));
 }

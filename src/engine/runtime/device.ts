@@ -1,27 +1,17 @@
-// oxlint-disable-next-line import/no-unassigned-import -- It must come before ONNX Runtime is loaded.
-import "./disable-telemetry.js";
-import { assets, fs, system } from "#platform";
-import { listSupportedBackends } from "onnxruntime-node";
-import { decodeUtf8 } from "../../core/bytes.js";
+import { assets } from "#platform";
+import { CPU_PROVIDER, getRuntimeVersion, INSTALL_HINT, listDevices } from "#onnxruntime";
 import { LlamaGymError } from "../../core/errors.js";
+
+export { getRuntimeVersion };
 
 /** Execution device. */
 export type Device = "auto" | "cpu" | "webgpu" | "cuda";
 
 const INSTALL_HINTS: Readonly<Record<Exclude<Device, "auto">, string>> = {
-  cpu: "It comes with onnxruntime-node; reinstall the package.",
+  cpu: INSTALL_HINT,
   webgpu: "Install it with `npm install webgpu`; it needs a graphics driver (Vulkan, Direct3D 12 or Metal).",
   cuda: "Install its files with `npm rebuild onnxruntime-node --onnxruntime-node-install=cuda12` on Linux x64 with CUDA 12 and cuDNN 9.",
 };
-
-const RUNTIME_MANIFEST = "onnxruntime-node/package.json";
-
-/** ONNX Runtime lists CUDA wherever it is supported; its libraries are a separate download. */
-function isCudaInstalled(): boolean {
-  const root = fs.dirname(assets.resolve(RUNTIME_MANIFEST));
-  const library = system.os === "win32" ? "onnxruntime_providers_cuda.dll" : "libonnxruntime_providers_cuda.so";
-  return fs.existsSync(fs.join(root, "bin", "napi-v6", system.os, system.arch, library));
-}
 
 /** Whether npm's webgpu is installed, or the host has WebGPU itself. */
 function isWebgpuInstalled(): boolean {
@@ -33,21 +23,10 @@ function isWebgpuInstalled(): boolean {
   }
 }
 
-/** Returns the version of the onnxruntime-node package. */
-export function getRuntimeVersion(): string {
-  const manifest = JSON.parse(decodeUtf8(fs.readBytesSync(assets.resolve(RUNTIME_MANIFEST)))) as { version: string };
-  return manifest.version;
-}
-
 /** Lists devices whose libraries are installed; whether a GPU is usable is known only when a session is created. */
 export function listInstalledDevices(): Exclude<Device, "auto">[] {
-  const backends = new Set(listSupportedBackends().map(({ name }) => name));
-  const isInstalled = {
-    cuda: backends.has("cuda") && isCudaInstalled(),
-    webgpu: isWebgpuInstalled(),
-    cpu: backends.has("cpu"),
-  };
-  return (["cuda", "webgpu", "cpu"] as const).filter((device) => isInstalled[device]);
+  const installed = [...listDevices(), ...(isWebgpuInstalled() ? (["webgpu"] as const) : [])];
+  return (["cuda", "webgpu", "cpu"] as const).filter((device) => installed.includes(device));
 }
 
 /**
@@ -69,6 +48,6 @@ export function resolveProviders(device: Device): { device: Exclude<Device, "aut
     );
   }
   // GPUs run programs of this package (engine/gpu) instead of ONNX Runtime's.
-  const providers = { cpu: ["cpu"], cuda: ["cuda", "cpu"], webgpu: [] }[chosen];
+  const providers = { cpu: [CPU_PROVIDER], cuda: ["cuda", CPU_PROVIDER], webgpu: [] }[chosen];
   return { device: chosen, providers };
 }

@@ -1,7 +1,7 @@
 import { system } from "#platform";
 
 /** Shared flags that keep the process from exiting while its worker is inside ONNX Runtime, which would crash. */
-export type ExitGuard = Int32Array<SharedArrayBuffer>;
+export type ExitGuard = Int32Array<ArrayBufferLike>;
 
 const BUSY = 0;
 const EXITING = 1;
@@ -10,7 +10,8 @@ const EXITING = 1;
 const SHUTDOWN_TIMEOUT_MS = 30_000;
 
 export function createExitGuard(): ExitGuard {
-  return new Int32Array(new SharedArrayBuffer(8));
+  // A page that is not isolated from other origins has no shared memory; it can be closed at any time.
+  return new Int32Array(typeof SharedArrayBuffer === "undefined" ? new ArrayBuffer(8) : new SharedArrayBuffer(8));
 }
 
 /** Runs a task in the worker. When the process is exiting, neither runs it nor settles. */

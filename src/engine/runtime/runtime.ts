@@ -1,4 +1,5 @@
-import { startWorker, system } from "#platform";
+import { fs, startWorker, system } from "#platform";
+import { GPU_WORKER, RUNTIME_WORKER } from "#compute-workers";
 import type { ComputeWorker } from "../../core/platform/ports.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../graph/compile.js";
@@ -66,7 +67,7 @@ export class Runtime {
     this.device = resolved.device;
     this.providers = resolved.providers;
     this.threads = threads;
-    this.worker = startWorker<WorkerResponse>(this.device === "webgpu" ? "#gpu-worker" : "#runtime-worker", {
+    this.worker = startWorker<WorkerResponse>(this.device === "webgpu" ? GPU_WORKER : RUNTIME_WORKER, {
       data: this.guard,
       onMessage: (response) => this.handleResponse(response),
       onError: (error) => this.fail(`The compute worker failed: ${error.message}.`, error),
@@ -76,10 +77,8 @@ export class Runtime {
   }
 
   /** Loads a graph. @throws RUNTIME_FAILED when ONNX Runtime rejects it. */
-  async createSession(
-    graph: CompiledGraph,
-    { locate = missingWeight, folder, buffers = [], packWeights = true }: SessionOptions = {},
-  ): Promise<Session> {
+  async createSession(graph: CompiledGraph, options: SessionOptions = {}): Promise<Session> {
+    const { locate = missingWeight, folder, buffers = [], packWeights = true } = await readWeightFiles(graph, options);
     const session = this.nextId++;
     const { providers, threads } = this;
     const { hasInt8Products } = graph;
@@ -94,7 +93,7 @@ export class Runtime {
     };
     // With the packed forms of some weights, ONNX Runtime would also pack the others.
     const locateForSession = (weight: NamedTensorType): WeightLocation =>
-      packWeights ? { ...locate(weight), isVariable: false } : locate(weight);
+      packWeights || !hasPackedForms ? { ...locate(weight), isVariable: false } : locate(weight);
     const transferred = new Set(
       buffers.map(({ data }) => data.buffer).filter((buffer) => buffer instanceof ArrayBuffer),
     );
@@ -232,6 +231,16 @@ export class Runtime {
     for (const { reject } of this.pending.values()) reject(this.failure);
     this.pending.clear();
   }
+}
+
+/** Reads the weight files of a graph where the worker cannot open them. */
+async function readWeightFiles(graph: CompiledGraph, options: SessionOptions): Promise<SessionOptions> {
+  const { folder, locate = missingWeight, buffers = [] } = options;
+  if (folder === undefined || system.opensFilesNatively) return options;
+  const names = new Set(graph.weights.map((weight) => locate(weight).file));
+  for (const { name } of buffers) names.delete(name);
+  const files = [...names].map(async (name) => ({ name, data: await fs.readBytes(fs.join(folder, name)) }));
+  return { ...options, folder: undefined, buffers: [...buffers, ...(await Promise.all(files))] };
 }
 
 function missingWeight({ name }: NamedTensorType): never {

@@ -1,5 +1,5 @@
 import { connectToParent } from "#platform";
-import { InferenceSession, Tensor } from "onnxruntime-node";
+import { createSession, type InferenceSession, runSession, Tensor } from "#onnxruntime";
 import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
 import { type Tensor as HostTensor } from "../tensor/tensor.js";
 import { countElements } from "../../core/count-elements.js";
@@ -97,7 +97,8 @@ async function run({ session, bindings: boundIds, feeds, fetches }: RunRequest):
     Object.assign(allFeeds, binding.feeds);
     Object.assign(allFetches, binding.fetches);
   }
-  const results = await getOrThrow(sessions, session, "session used after it was released").run(allFeeds, allFetches);
+  const loaded = getOrThrow(sessions, session, "session used after it was released");
+  const results = await runSession(loaded, allFeeds, allFetches);
   const returned = fetches.filter(([, view]) => view === undefined);
   return Object.fromEntries(
     returned.map(([name]) => {
@@ -112,14 +113,14 @@ async function handle(request: WorkerRequest): Promise<WorkerResult> {
     case "create": {
       const { settings } = request;
       const options = sessionOptions(settings, settings.hasInt8Products && (await detectInt8Overflow()));
-      sessions.set(request.session, await InferenceSession.create(request.model, options));
+      sessions.set(request.session, await createSession(request.model, options));
       releaseMemory(settings.buffers.map(({ data }) => data.buffer));
       return undefined;
     }
     case "pack": {
       const { model, settings, saved } = request;
       const options = sessionOptions(settings, false);
-      const session = await InferenceSession.create(model, {
+      const session = await createSession(model, {
         ...options,
         optimizedModelFilePath: `${saved.folder}/${saved.name}.onnx`,
         extra: {

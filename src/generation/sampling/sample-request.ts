@@ -21,6 +21,8 @@ export interface SampleRequest {
   readonly stopTokens: ReadonlySet<number>;
   /** Called after each token; returning true ends the completion with "stop_string". */
   readonly shouldStop?: (tokens: readonly number[]) => boolean;
+  /** The strings that `shouldStop` finds, for a sampler that does not call it after each token. */
+  readonly stopStrings?: readonly string[];
   readonly constraint?: TokenConstraint;
   /**
    * Appends tokens that are the only ones allowed without running the model, which is faster. Their `rawLogProbs` and `values` are

@@ -59,10 +59,12 @@ describe("memory", () => {
     },
   ].map((sizes) => parseModelConfig({ model_type: "llama", tie_word_embeddings: true, ...sizes }, "config.json"));
 
-  const tinyLlama = parseModelConfig(modelList.find(({ id }) => id.includes("TinyLlama"))!.config, "config.json");
-  const networks = { smol, llama360, large, llama1b, tinyLlama };
+  const [tinyLlama, qwen, gemma] = ["TinyLlama", "Qwen2.5-0.5B", "gemma-3-270m"].map((name) =>
+    parseModelConfig(modelList.find(({ id }) => id.includes(name))!.config, "config.json"),
+  );
+  const networks = { smol, llama360, large, llama1b, tinyLlama, qwen, gemma };
 
-  // Peaks that were measured, in MB, with SmolLM2-135M and TinyLlama's shape, and with llamas of 362 million, of 227 million
+  // Peaks that were measured, in MB, with SmolLM2-135M and the shapes of TinyLlama, Qwen2.5-0.5B and Gemma-3-270M, and with llamas of 362 million, of 227 million
   // with a large vocabulary, and of 1.2 billion parameters.
   it.each([
     ["smol", { use: "inference" }, 811],
@@ -78,6 +80,10 @@ describe("memory", () => {
     ["llama1b", { use: "train", microBatchTokens: 512, bits: 8 }, 6570],
     ["tinyLlama", { use: "inference", bits: 4 }, 880],
     ["tinyLlama", { use: "train", microBatchTokens: 128, bits: 4 }, 2340],
+    ["tinyLlama", { use: "train", microBatchTokens: 128, bits: 4, layersToTransform: [18, 19, 20, 21] }, 1494],
+    ["qwen", { use: "train", microBatchTokens: 128, bits: 4 }, 1849],
+    ["qwen", { use: "train", microBatchTokens: 128, bits: 8 }, 2517],
+    ["gemma", { use: "train", microBatchTokens: 128, bits: 4 }, 1629],
   ] as const)("is near what was measured: %s, %o", (name, usage, measured) => {
     expect(Math.abs(estimateModelMemory(networks[name], usage) / (measured * 1e6) - 1)).toBeLessThan(0.1);
   });

@@ -33,14 +33,15 @@ const PACKED_BYTES = { 32: 4, 8: 1, 4: 0.5 + 4 / 32 } as const;
 /** Bytes per weight that a training session reads in addition to, or instead of, the packed weights, for its products forward. */
 const FORWARD_BYTES = { 32: 4, 8: 1, 4: 0 } as const;
 
-/** Bytes per weight of a trained layer that gradients read: float32 weights are those of the forward pass. */
+/** Bytes per weight of a trained layer that gradients read: float32 weights are shared with the forward pass. */
 const BACKWARD_BYTES = { 32: 0, 8: 1, 4: 0.5 + 0.5 / 32 } as const;
 
 /** Measured float32 values kept per token, trained layer and hidden dimension for the backward pass. */
 const ACTIVATIONS_PER_TOKEN = 22;
 
-/** Rows of logits in memory at once, times their copies. */
-const LOGIT_ROWS = 3 * 256;
+/** Most rows of logits in memory at once, and their copies. */
+const MAX_LOGIT_ROWS = 256;
+const LOGIT_COPIES = 3;
 
 /** Value, gradient and two moments of an adapter's parameter. */
 const BYTES_PER_TRAINABLE_VALUE = 16;
@@ -56,11 +57,11 @@ export function estimateModelMemory(network: DecoderConfig, usage: MemoryUsage =
   const { bits = 32, use = "inference", cachedTokens = DEFAULT_CACHED_TOKENS } = usage;
   const headWeights = network.vocabSize * network.hiddenSize;
   const layerWeights = sumWeights(linearModules(network));
-  // Packing reads the stored output matrix, and a quantized one is transposed first.
-  const headBytes = (bits === 32 ? 4 + 4 : 1 + 1) * headWeights;
+  const headBytes = (bits === 32 ? 4 : 1) * headWeights;
   const keyValueBytes = 4 * 2 * network.layers.length * network.keyValueHeads * network.headDim * cachedTokens;
   const resident = PROCESS_BYTES + PACKED_BYTES[bits] * layerWeights + headBytes + keyValueBytes;
-  return use === "inference" ? resident : resident + estimateTrainingMemory(network, usage);
+  // Packing needs the output matrix twice for a moment, mapped or transposed; training needs more later.
+  return resident + (use === "inference" ? headBytes : estimateTrainingMemory(network, usage));
 }
 
 /** Estimates what training adds. */
@@ -73,6 +74,7 @@ function estimateTrainingMemory(
   const trainedLayers = countTrainedLayers(layers.length, layersToTransform);
   const trainedShare = trainedLayers / layers.length;
   const { microBatchTokens = defaultMicroBatchTokens(network, { isQuantized: bits !== 32 }) } = usage;
+  const logitRows = Math.min(MAX_LOGIT_ROWS, microBatchTokens);
   const layerWeights = sumWeights(modules);
   const headWeights = vocabSize * hiddenSize;
   const adaptedShare = (layersToTransform.length || layers.length) / layers.length;
@@ -81,12 +83,12 @@ function estimateTrainingMemory(
     FORWARD_BYTES[bits] * layerWeights +
     BACKWARD_BYTES[bits] * trainedShare * layerWeights +
     // Logits and their gradients need float32 values of the output matrix.
-    (bits === 32 ? 0 : 4 * headWeights) +
+    4 * headWeights +
     (packed ? 4 * 2 * (trainedShare * layerWeights + headWeights) : 0);
   return (
     weightBytes +
     BYTES_PER_TRAINABLE_VALUE * adaptedShare * adapterValues +
-    4 * (ACTIVATIONS_PER_TOKEN * microBatchTokens * trainedLayers * hiddenSize + LOGIT_ROWS * vocabSize)
+    4 * (ACTIVATIONS_PER_TOKEN * microBatchTokens * trainedLayers * hiddenSize + LOGIT_COPIES * logitRows * vocabSize)
   );
 }
 

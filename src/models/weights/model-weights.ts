@@ -1,5 +1,5 @@
 import { LazyPromise } from "../../core/promise-cache.js";
-import { fs } from "#platform";
+import { fs, system } from "#platform";
 import type { WeightEntry, WeightFile } from "../files/index.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
 import { getRuntimeVersion, type Runtime, type SessionOptions } from "../../engine/runtime/index.js";
@@ -123,7 +123,8 @@ export class ModelWeights {
 
   /** Returns what a session needs to load the weights of its graph. Release it once the session is created. */
   async getSessionOptions({ weights }: Pick<CompiledGraph, "weights">, runtime: Runtime): Promise<SessionOptions> {
-    if ([...this.storageByName.values()].every(({ kind }) => kind !== "mapped")) {
+    // A file in the memory of a page would be one more copy.
+    if (system.opensFilesNatively && [...this.storageByName.values()].every(({ kind }) => kind !== "mapped")) {
       this.mapped ??= new LazyPromise(() => this.convert(runtime));
       const mapped = await this.mapped.get();
       if (mapped !== undefined) return { locate: ({ name }) => mapped.locations.get(name)!, folder: mapped.folder };

@@ -1,4 +1,4 @@
-import { fs } from "#platform";
+import { fs, system } from "#platform";
 import type { OpenFile } from "../../core/platform/ports.js";
 import { compile, dim, input, quantizedMatmul, type WeightLocation } from "../../engine/graph/index.js";
 import { formatPackedForm, type Runtime } from "../../engine/runtime/index.js";
@@ -14,7 +14,7 @@ const CHUNK_BYTES = 2 ** 22;
 export const alignOffset = (offset: number): number => Math.ceil(offset / ALIGNMENT) * ALIGNMENT;
 
 /** Whether packed forms of weights are stored: only ONNX Runtime's kernels for processors pack them. */
-export const packsWeights = ({ device }: Runtime): boolean => device === "cpu";
+export const packsWeights = ({ device }: Runtime): boolean => device === "cpu" && system.opensFilesNatively;
 
 interface PackingTarget {
   readonly runtime: Runtime;

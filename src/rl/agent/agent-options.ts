@@ -2,6 +2,7 @@ import type { Info, ValueSchema } from "../../envs/index.js";
 import type { Settings } from "../../core/settings.js";
 import type { AlgorithmOptions } from "../algorithms/algorithms.js";
 import type { GenerationOptions, policySamplingSettings } from "../../generation/index.js";
+import type { TeacherOptions } from "../algorithms/teacher.js";
 import type { AgentDemonstrationOptions } from "./demonstrations/demonstration-trainer.js";
 import type { InvalidActionPolicy, rolloutSettings } from "../rollout/rollout-settings.js";
 import type { ownAgentSettings } from "./agent-settings.js";
@@ -22,6 +23,8 @@ export interface AgentOptions<Observation = unknown, Action = unknown>
    * its JSON) and reads the typed action from them, in place of `getChoices`, `getSchema` and `extractAction`.
    */
   readonly actionSchema?: ValueSchema<Action>;
+  /** A teacher whose log-probabilities of the agent's decisions are part of their advantages (on-policy distillation). */
+  readonly teacher?: TeacherOptions;
   /** Handling of completions without an action. By default an error. */
   readonly invalidAction?: Partial<InvalidActionPolicy<Observation, Action>>;
 }

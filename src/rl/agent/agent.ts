@@ -1,7 +1,8 @@
 import { LazyPromise } from "../../core/promise-cache.js";
-import type { Learner, Metrics } from "../algorithms/learner.js";
+import type { Distillation, Learner, Metrics } from "../algorithms/learner.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import { createLearner } from "../algorithms/create-learner.js";
+import { createDistillation } from "../algorithms/teacher.js";
 import { type Info, SchemaSpace, isReward, REWARD_RULE } from "../../envs/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
@@ -263,8 +264,22 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       temperature: completion.sampling.temperature,
       isTruncatedSampling: isTruncatedSampling(completion),
       random: stream(this.options.seed ?? 0, "learner"),
+      distillation: this.createDistillation(),
     });
     return this.demonstrationTrainer.wrap(learner);
+  }
+
+  private createDistillation(): Distillation | undefined {
+    const { teacher, microBatchTokens = this.model.policy.microBatchTokens } = this.options;
+    return (
+      teacher &&
+      createDistillation(teacher, {
+        student: this.model,
+        microBatchTokens,
+        systemPrompt: this.getSystemPrompt(),
+        render: (systemPrompt) => this.renderer.renderSingleTurn(systemPrompt, "x"),
+      })
+    );
   }
 
   /** Creates an episode with its own random stream, for parallel environments; `sampler` replaces that of the mode. */

@@ -14,6 +14,7 @@ const otherOptions: OtherOptions<AgentOptions, typeof agentSettings & typeof alg
   algorithm: true,
   sftWarmStart: true,
   replay: true,
+  teacher: true,
 };
 
 /**

@@ -1,5 +1,6 @@
+import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { SettingTable } from "../../core/settings.js";
-import type { ScheduleName } from "../../engine/optim/index.js";
+import type { ScheduleName, ScheduleShape } from "../../engine/optim/index.js";
 import type { Tensor } from "../../engine/tensor/index.js";
 import type { EntropyMode, LossResult } from "../../models/graphs/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
@@ -8,7 +9,7 @@ import type { LossNodes } from "./shared/loss-nodes.js";
 import type { NumberArray } from "./shared/statistics.js";
 
 /** Settings that the learner reads, where an algorithm has them. */
-export interface UpdateConfig {
+export interface UpdateConfig extends ScheduleShape {
   readonly learningRate: number;
   /** Default `learningRate`. */
   readonly valueHeadLearningRate?: number | undefined;
@@ -138,6 +139,8 @@ export interface AlgorithmDefinition<Table extends SettingTable, Options extends
   readonly resolve?: (options: Options) => Config;
   /** Trains a value head: turns have `oldValues`, partial trajectories a bootstrap value. Default false. */
   readonly critic?: boolean;
+  /** Whether the loss reads one advantage per turn, which a teacher's scores of decisions cannot be part of. Default false. */
+  readonly hasTurnAdvantages?: boolean;
   readonly rollout: (config: Config) => RolloutRequest;
   /** The setting that weighs the KL to the reference policy; above 0 it adds `refLogProbs`. */
   readonly klSetting?: string & keyof Config;
@@ -147,12 +150,15 @@ export interface AlgorithmDefinition<Table extends SettingTable, Options extends
   readonly scoresEntropy?: (config: Config) => boolean;
   /** Whether the loss has a gradient at zero advantage. By default where `entropyCoef` is above 0. */
   readonly hasRegularizer?: (config: Config) => boolean;
-  /** Computes advantages. Also called without scores, to find groups without signal; must not mutate `state`. */
+  /**
+   * Computes advantages, from turns with their texts, tokens and scores; may be asynchronous. Also called without scores, to find
+   * groups without signal; must not mutate `state`.
+   */
   readonly advantages: (
     trajectories: readonly ScoredTrajectory[],
     config: Config,
     state: State,
-  ) => AdvantageResult<State>;
+  ) => MaybePromise<AdvantageResult<State>>;
   /** Masks decisions that do not train the policy. */
   readonly policyMasks?: (turns: readonly ScoredTurn[], config: Config) => readonly NumberArray[] | undefined;
   /** Builds the loss, a sum over decisions weighted by the input "weights". */

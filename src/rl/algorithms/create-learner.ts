@@ -14,7 +14,7 @@ export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "
  * @throws INVALID_STATE for a model that the algorithm cannot train.
  */
 export async function createLearner(model: LanguageModel, options: LearnerOptions): Promise<Learner> {
-  const { temperature, isTruncatedSampling, maxCompletionLength, random } = options;
+  const { temperature, isTruncatedSampling, maxCompletionLength, distillation, random } = options;
   const { microBatchTokens = model.policy.microBatchTokens } = options;
   if (!(temperature > 0))
     throw invalidArgument(
@@ -27,6 +27,7 @@ export async function createLearner(model: LanguageModel, options: LearnerOption
     microBatchTokens,
     maxCompletionLength,
     random,
+    distillation,
     frozenStates: model.frozenStates,
   });
 }

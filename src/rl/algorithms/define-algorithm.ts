@@ -1,3 +1,4 @@
+import { invalidArgument } from "../../core/errors.js";
 import { resolveSettings, type SettingTable, type Settings } from "../../core/settings.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { CausalLM } from "../../models/index.js";
@@ -66,10 +67,11 @@ export function defineAlgorithm<Table extends SettingTable, Options extends obje
   const klSetting = "klSetting" in definition ? definition.klSetting : undefined;
   const resolveDefaults = (options: Options) => resolveSettings(title, settings, options) as unknown as Config;
   const resolve = (options = {} as Options) => (definition.resolve ?? resolveDefaults)(options);
-  const create = async (model: LanguageModel, config: Config, context: LearnerContext): Promise<Learner> =>
-    "create" in definition
-      ? definition.create(model.causalLM, config, context)
-      : PolicyLearner.create(model.policy, definition, config, context);
+  const create = async (model: LanguageModel, config: Config, context: LearnerContext): Promise<Learner> => {
+    if (!("create" in definition)) return PolicyLearner.create(model.policy, definition, config, context);
+    if (context.distillation === undefined) return definition.create(model.causalLM, config, context);
+    throw invalidArgument(`${title} has its own update, which a teacher is not part of. Use another algorithm.`);
+  };
   const configure = (options = {} as Options): ConfiguredAlgorithm => {
     const config = resolve(options);
     return {

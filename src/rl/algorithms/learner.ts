@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
 import type { FrozenStates, SavedFrozenStates } from "../../models/graphs/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
@@ -22,7 +23,20 @@ export interface GroupSpec {
   /** Times that groups without signal are replaced by others. */
   readonly maxResamples: number;
   /** Whether a group has advantages other than 0. */
-  readonly hasSignal: (group: readonly Trajectory[]) => boolean;
+  readonly hasSignal: (group: readonly Trajectory[]) => MaybePromise<boolean>;
+}
+
+/** Scores the decisions of sampled turns: log-probabilities by turn and decision. */
+export interface Teacher {
+  score(turns: readonly Turn[], temperature: number): Promise<readonly Float64Array[]>;
+  release(): Promise<void>;
+}
+
+/** A teacher with its weights. */
+export interface Distillation {
+  readonly teacher: Teacher;
+  readonly coef: number;
+  readonly rewardCoef: number;
 }
 
 /** How a policy samples and how its updates run. */
@@ -37,6 +51,8 @@ export interface LearnerContext {
   readonly microBatchTokens: number;
   /** Shuffles minibatches and seeds dropout. */
   readonly random: RandomStream;
+  /** A teacher whose log-probabilities are part of the advantages. */
+  readonly distillation?: Distillation | undefined;
   /** The states of frozen layers that the model's sampler reads; undefined for a model without frozen layers. */
   readonly frozenStates?: FrozenStates | undefined;
 }

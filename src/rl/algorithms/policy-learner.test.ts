@@ -243,8 +243,8 @@ describe("rolloutSpec", () => {
     const segments = await makeSegments(await openModel(), REWARDS);
     const rewarded = (...rewards: number[]) =>
       rewards.map((reward, i): Trajectory => ({ ...segments[i], turns: [{ ...segments[i].turns[0], reward }] }));
-    expect(wish.hasSignal(rewarded(1, 0, 1))).toBe(true);
-    expect(wish.hasSignal(rewarded(2, 2, 2))).toBe(false);
+    expect(await wish.hasSignal(rewarded(1, 0, 1))).toBe(true);
+    expect(await wish.hasSignal(rewarded(2, 2, 2))).toBe(false);
   });
 
   it("requests separate starts where the update is the group", async () => {

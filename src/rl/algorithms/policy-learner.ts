@@ -1,3 +1,4 @@
+import { invalidArgument } from "../../core/errors.js";
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
 import { scheduleFactor, warmupScheduleFactor } from "../../engine/optim/index.js";
@@ -28,6 +29,7 @@ import { lossMetrics, rewardMetrics, type StepOutcome } from "./policy-metrics.j
 import { weighStaleAdvantages } from "./stale-trajectories.js";
 import { recordedScores, scoreTrajectories, type ScoreRequest } from "./score-trajectories.js";
 import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
+import { distill } from "./teacher.js";
 import { countTokens, findInformativeGroups, hasReward, minibatchTotals, toTurnSamples } from "./turn-samples.js";
 import type { GradientTransport } from "./update/gradient-transport.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
@@ -119,6 +121,10 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   ): Promise<PolicyLearner<Options, Config, State>> {
     policy.checkTraining?.(trainingNeeds(algorithm, config, context));
     checkModel(policy, algorithm, config);
+    if (context.distillation !== undefined && algorithm.hasTurnAdvantages === true)
+      throw invalidArgument(
+        `${algorithm.title ?? algorithm.name} has one advantage per turn, which a teacher's scores of tokens cannot be part of. Use ppo, grpo or reinforce.`,
+      );
     const { learningRate, maxGradNorm = Infinity, valueHeadLearningRate = learningRate } = config;
     const { weightDecay = 0, adamBeta1: beta1 = 0.9, adamBeta2: beta2 = 0.999, adamEpsilon: epsilon = 1e-8 } = config;
     const valueHeadFactor = learningRate === 0 ? 1 : valueHeadLearningRate / learningRate;
@@ -144,7 +150,10 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   async prepare(trajectories: readonly Trajectory[]): Promise<PreparedUpdate<State>> {
     const { algorithm, config } = this;
     const scored = await scoreTrajectories(trajectories, this.scorer, this.scoreRequest());
-    const result = weighStaleAdvantages(trajectories, scored, algorithm.advantages(scored, config, this.state));
+    const { distillation, temperature } = this.context;
+    const own = await algorithm.advantages(scored, config, this.state);
+    const distilled = distillation === undefined ? own : await distill(scored, own, distillation, temperature);
+    const result = weighStaleAdvantages(trajectories, scored, distilled);
     const hasSignal = findInformativeGroups(scored, result.advantages);
     const trainedIndices = this.trainedTrajectories(scored, hasSignal);
     const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
@@ -209,12 +218,14 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     await this.updater.release();
     await this.scorer.release();
     await this.context.frozenStates?.release();
+    await this.context.distillation?.teacher.release();
   }
 
   /** Whether the members of a group differ in their returns. */
-  private hasSignal(group: readonly Trajectory[]): boolean {
+  private async hasSignal(group: readonly Trajectory[]): Promise<boolean> {
+    if (this.context.distillation !== undefined) return true;
     const scored = recordedScores(group, this.scoreRequest());
-    const { advantages } = this.algorithm.advantages(scored, this.config, this.state);
+    const { advantages } = await this.algorithm.advantages(scored, this.config, this.state);
     return findInformativeGroups(scored, advantages).includes(true);
   }
 
@@ -235,7 +246,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   private trainedTrajectories(scored: readonly ScoredTrajectory[], hasSignal: readonly boolean[]): number[] {
     const { filterGroups = false, entropyCoef = 0 } = this.config;
     const hasRegularizer = this.algorithm.hasRegularizer?.(this.config) ?? entropyCoef > 0;
-    const isFiltered = filterGroups && !hasRegularizer;
+    const isFiltered = filterGroups && !hasRegularizer && this.context.distillation === undefined;
     return scored.flatMap((trajectory, i) => (hasReward(trajectory) && (hasSignal[i] || !isFiltered) ? [i] : []));
   }
 
@@ -246,11 +257,11 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   private learningRateFactor(progress: number): (step: number) => number {
     const { lrSchedulerType = "constant", warmupSteps = 0 } = this.config;
     if (warmupSteps === 0) {
-      const factor = scheduleFactor(lrSchedulerType, progress);
+      const factor = scheduleFactor(lrSchedulerType, progress, this.config);
       return () => factor;
     }
     const totalSteps = progress === 0 ? Infinity : this.updater.steps / progress;
-    return (step) => warmupScheduleFactor({ kind: lrSchedulerType, warmupSteps, totalSteps }, step);
+    return (step) => warmupScheduleFactor({ ...this.config, kind: lrSchedulerType, warmupSteps, totalSteps }, step);
   }
 
   /** Takes all optimizer steps of an update. */

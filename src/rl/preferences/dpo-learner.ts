@@ -24,7 +24,7 @@ export interface PairMetrics {
   readonly "logps/chosen": number;
   readonly "logps/rejected": number;
   /** Fraction of the chosen completions' tokens that are the argmax of their distribution. */
-  readonly mean_token_accuracy: number;
+  readonly mean_token_accuracy?: number;
 }
 
 /** Metrics of an update. */
@@ -49,7 +49,7 @@ export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvalua
     const perPair = (name: string) => input(name, "float32", [pairs]);
     const nodes = { chosen: perPair("chosen"), rejected: perPair("rejected"), chosenSum: perPair("chosenSum") };
     const loss = reduceSum(mul(pairLosses(nodes, this.config), perPair("pairWeights")));
-    return this.model.causalLM.runtime.createSession(compile({ loss }));
+    return this.model.policy.runtime.createSession(compile({ loss }));
   });
 
   private constructor(
@@ -89,7 +89,7 @@ export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvalua
       const reference = await this.scoreReference(batch, examples);
       scores.push(...policy.map(([chosen, rejected], i) => ({ chosen, rejected, ...reference[i] })));
       batch.sequences.forEach((sequence, i) => {
-        if (sequence === 0 && tokens.logProbs[i] >= tokens.maxLogProbs![i]) correct++;
+        if (sequence === 0 && tokens.logProbs[i] >= (tokens.maxLogProbs?.[i] ?? Infinity)) correct++;
       });
       const outputs = await (
         await this.lossSession.get()
@@ -194,7 +194,12 @@ export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvalua
       "rewards/margins": mean(chosen.map((reward, i) => reward - rejected[i])),
       "logps/chosen": mean(scores.map((pair) => pair.chosen)),
       "logps/rejected": mean(scores.map((pair) => pair.rejected)),
-      mean_token_accuracy: correct / examples.reduce((sum, pair) => sum + countLossTokens(pair.chosen), 0),
+      // Absent where a service does not return it.
+      ...(this.model.policy.hasDistributions ? { mean_token_accuracy: correct / countChosen(examples) } : {}),
     };
   }
+}
+
+function countChosen(examples: readonly TokenPair[]): number {
+  return examples.reduce((sum, { chosen }) => sum + countLossTokens(chosen), 0);
 }

@@ -50,7 +50,7 @@ export class KtoLearner extends ExampleLearner<LabeledTokens, CompletionMetrics,
   /** The loss as a function of log-probabilities, for evaluations. */
   private readonly lossSession = new LazyPromise(async () => {
     const loss = reduceSum(completionLosses(input("completion", "float32", [completions]), this.config));
-    return this.model.causalLM.runtime.createSession(compile({ loss }));
+    return this.model.policy.runtime.createSession(compile({ loss }));
   });
 
   private constructor(

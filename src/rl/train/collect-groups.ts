@@ -36,10 +36,10 @@ export async function collectGroups(
   let target = 0;
   do {
     target += spec.groups;
-    informative += countInformative(await groupCollector.collect(spec.groups), spec);
+    informative += await countInformative(await groupCollector.collect(spec.groups), spec);
   } while (groupCollector.turns < spec.minTurns && !groupCollector.isFull);
   for (let resample = 0; resample < spec.maxResamples && informative < target && !groupCollector.isFull; resample++)
-    informative += countInformative(await groupCollector.collect(target - informative), spec);
+    informative += await countInformative(await groupCollector.collect(target - informative), spec);
   return groupCollector;
 }
 
@@ -83,14 +83,17 @@ class GroupCollector implements Rollout {
 }
 
 /** Counts the starts whose episodes have a learning signal; all count if none are resampled. */
-function countInformative(
+async function countInformative(
   trajectories: readonly Trajectory[],
   { groupSize, maxResamples, hasSignal }: GroupSpec,
-): number {
+): Promise<number> {
   const groups = new Map<number | undefined, Trajectory[]>();
   trajectories.forEach((trajectory, i) => {
     const group = trajectory.group ?? Math.floor(i / groupSize);
     groups.set(group, [...(groups.get(group) ?? []), trajectory]);
   });
-  return [...groups.values()].filter((group) => maxResamples === 0 || hasSignal(group)).length;
+  if (maxResamples === 0) return groups.size;
+  let count = 0;
+  for (const group of groups.values()) if (await hasSignal(group)) count++;
+  return count;
 }

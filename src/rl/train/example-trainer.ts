@@ -140,7 +140,7 @@ class ExampleTask<Example, Loss extends AnyLoss, Evaluation extends object> impl
     const metrics = await this.parts.learner.update(examples);
     this.lastMetrics = epoch === undefined ? metrics : { ...metrics, epoch };
     const { step: _, ...logged } = this.lastMetrics;
-    return this.addPrefix(logged);
+    return { ...this.addPrefix(logged), ...this.parts.learner.model.policy.metrics };
   }
 
   count({ examples }: ExampleBatch<Example>): RolloutCounts {

@@ -39,7 +39,8 @@ export abstract class LearnerTask<
   }
 
   async update(batch: unknown, progress: number): Promise<Metrics> {
-    return (await this.getLearner()).update(batch, { progress });
+    const metrics = await (await this.getLearner()).update(batch, { progress });
+    return { ...metrics, ...this.model.policy.metrics };
   }
 
   async recordRollout({ trajectories }: Rollout, batch: unknown, step: number): Promise<RolloutRecord | undefined> {

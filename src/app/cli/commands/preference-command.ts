@@ -13,6 +13,7 @@ import { ExampleProgress } from "../display/report-training.js";
 import { checkResumeOptions } from "../options/check-resume-options.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { defineCommand, type Command } from "../options/define-command.js";
+import { inheritModel } from "../options/inherit-model.js";
 import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
 import { dashboardOption, saveTrained, trainRun, type RunDisplay } from "../train-run.js";
@@ -100,7 +101,8 @@ async function openRun(
     return resumePreferenceRun(algorithm, resume, given, hooks);
   }
   if (data === undefined) throw new UsageError(`--data is missing: ${settings.data.description}`);
-  return startPreferenceRun({ ...given, algorithm, data }, args.output ?? timestampedFolder(algorithm), hooks);
+  const options = { ...(await inheritModel(given)), ...given, algorithm, data };
+  return startPreferenceRun(options, args.output ?? timestampedFolder(algorithm), hooks);
 }
 
 async function train(run: PreferenceRun, display: RunDisplay): Promise<void> {

@@ -77,7 +77,10 @@ async function fineTune(run: SftRun, display: RunDisplay): Promise<void> {
     signal: reporter.signal,
     onStep: (metrics) => progress.update(metrics, trainer.totalSteps ?? 0),
     onEvaluation: ({ eval_loss: loss, eval_mean_token_accuracy: accuracy }, step) =>
-      reporter.info(`step ${step}: evaluation loss ${loss.toFixed(4)}, token accuracy ${accuracy.toFixed(3)}`),
+      reporter.info(
+        `step ${step}: evaluation loss ${loss.toFixed(4)}` +
+          (accuracy === undefined ? "" : `, token accuracy ${accuracy.toFixed(3)}`),
+      ),
   });
   progress.end();
   const path = await saveTrained(run, result, display, "a new run from its result (--adapter)");

@@ -17,6 +17,7 @@ import type {
   RunningHash,
   System,
   WorkerOptions,
+  WorkerSource,
 } from "../ports.js";
 import { LlamaGymError } from "../../errors.js";
 import { nodeFileSystem } from "./files.js";
@@ -81,6 +82,7 @@ export const system: System = {
   get hostname() {
     return hostname();
   },
+  opensFilesNatively: true,
   countCores,
   memoryBytes() {
     const limit = process.constrainedMemory();
@@ -114,11 +116,14 @@ export const assets: Assets = {
 };
 
 export function startWorker<Response>(
-  specifier: string,
+  source: WorkerSource,
   { data, inheritFlags = false, onMessage, onError, onExit: onWorkerExit }: WorkerOptions<Response>,
 ): ComputeWorker {
   // Resolves to the built file, even when this one runs from source: Node.js 20 runs no TypeScript.
-  const worker = new Worker(assets.resolve(specifier), { workerData: data, ...(inheritFlags ? {} : { execArgv: [] }) });
+  const worker = new Worker(assets.resolve(source as string), {
+    workerData: data,
+    ...(inheritFlags ? {} : { execArgv: [] }),
+  });
   worker.on("message", onMessage).on("error", onError).on("exit", onWorkerExit).unref();
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),

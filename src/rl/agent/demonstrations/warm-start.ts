@@ -72,7 +72,7 @@ export function toSftExample({ prompt, tokens }: Pick<ReplayTurn, "prompt" | "to
 export function toSftMetrics(stats: SftMetrics): Metrics {
   return {
     "sft/loss": stats.loss,
-    "sft/mean_token_accuracy": stats.mean_token_accuracy,
+    ...(stats.mean_token_accuracy === undefined ? {} : { "sft/mean_token_accuracy": stats.mean_token_accuracy }),
     "sft/grad_norm": stats.grad_norm,
     "sft/learning_rate": stats.learning_rate,
     "sft/num_tokens": stats.num_tokens,

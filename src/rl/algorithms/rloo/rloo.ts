@@ -16,6 +16,7 @@ export const rloo = defineAlgorithm({
   settings: rlooSettings,
   resolve: resolveRlooConfig,
   klSetting: "beta",
+  hasTurnAdvantages: true,
   rollout: (config) =>
     groupRollout(config, { groupSize: config.numGenerations, isGroupRelative: !config.normalizeAdvantages }),
   advantages: rlooAdvantages,

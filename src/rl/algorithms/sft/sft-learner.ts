@@ -13,8 +13,8 @@ import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js
 export interface SftLossMetrics {
   /** Mean cross-entropy of the loss tokens in nats, before the update. */
   readonly loss: number;
-  /** Fraction of the loss tokens that are the argmax of their distribution. */
-  readonly mean_token_accuracy: number;
+  /** Fraction of the loss tokens that are the argmax of their distribution; absent where a service does not return it. */
+  readonly mean_token_accuracy?: number;
 }
 
 /** Metrics of an update. */
@@ -23,7 +23,8 @@ export interface SftMetrics extends StepMetrics, SftLossMetrics {}
 /** Metrics of an evaluation. */
 export interface SftEvaluation {
   readonly eval_loss: number;
-  readonly eval_mean_token_accuracy: number;
+  /** Absent where a service does not return it. */
+  readonly eval_mean_token_accuracy?: number;
 }
 
 /** State of a resumable run in addition to the trained parameters. */
@@ -56,11 +57,12 @@ export class SftLearner extends ExampleLearner<TokenExample, SftLossMetrics, Sft
       const { logProbs, maxLogProbs } = await this.graphs.score(microBatch);
       logProbs.forEach((logProb, i) => {
         sum -= logProb;
-        if (logProb >= maxLogProbs![i]) correct++;
+        if (maxLogProbs !== undefined && logProb >= maxLogProbs[i]) correct++;
       });
       count += logProbs.length;
     }
-    return { eval_loss: sum / count, eval_mean_token_accuracy: correct / count };
+    const accuracy = this.model.policy.hasDistributions ? { eval_mean_token_accuracy: correct / count } : {};
+    return { eval_loss: sum / count, ...accuracy };
   }
 
   countTokens({ tokens }: TokenExample): number {
@@ -86,6 +88,6 @@ export class SftLearner extends ExampleLearner<TokenExample, SftLossMetrics, Sft
       correct += outputs.correct.data[0];
       accumulate = true;
     }
-    return { loss, mean_token_accuracy: correct / lossTokens };
+    return { loss, ...(this.model.policy.hasDistributions ? { mean_token_accuracy: correct / lossTokens } : {}) };
   }
 }

@@ -1,0 +1,165 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import { makeTrainable } from "../../models/adapters/get-peft-model.js";
+import { readJson, SafetensorsFile } from "../../models/files/index.js";
+import { TrainableModels } from "../../../test/support/trainable.js";
+import type { Trajectory, Turn } from "../rollout/trajectory.js";
+import type { TurnSample } from "./algorithm-definition.js";
+import type { PolicyLearner } from "./policy-learner.js";
+import { reinforce } from "./reinforce/reinforce.js";
+import type { Distillation } from "./learner.js";
+import { createDistillation, insertHint } from "./teacher.js";
+
+const fixtures = fileURLToPath(new URL("../../../test/fixtures/", import.meta.url));
+
+/** Numbers that PyTorch computed; generate.py next to them. */
+interface Fixture {
+  readonly temperature: number;
+  readonly turns: readonly Pick<Turn, "prompt" | "tokens">[];
+  readonly studentLogProbs: readonly number[][];
+  readonly teacherLogProbs: readonly number[][];
+  readonly loss: number;
+}
+
+const models = new TrainableModels();
+let fixture: Fixture;
+let student: LanguageModel;
+let teacher: LanguageModel;
+beforeAll(async () => {
+  fixture = (await readJson(`${fixtures}distillation/distillation.json`)) as unknown as Fixture;
+  const open = async (name: string) =>
+    AutoModelForCausalLM.fromPretrained(`${fixtures}preferences/${name}`, { device: "cpu", threads: 1 });
+  const base = await open("policy");
+  teacher = await open("reference");
+  models.track(base);
+  models.track(teacher);
+  student = base.withCausalLM(await makeTrainable(base.causalLM, /layers/));
+});
+afterAll(() => models.close());
+
+/** One trajectory per turn, with rewards 1, 2, ... */
+function toTrajectories({ turns, studentLogProbs }: Fixture): Trajectory[] {
+  return turns.map(({ prompt, tokens }, i) => ({
+    end: "terminated",
+    bootstrapPrompt: undefined,
+    turns: [
+      {
+        prompt,
+        tokens,
+        logProbs: studentLogProbs[i],
+        allowedTokens: undefined,
+        text: "",
+        finishReason: "stop",
+        isValid: true,
+        attempts: 1,
+        penalty: 0,
+        reward: i + 1,
+      },
+    ],
+  }));
+}
+
+interface Prepared {
+  readonly turns: readonly TurnSample[];
+}
+
+async function prepare(distillation: Distillation | undefined) {
+  const algorithm = reinforce({ numGenerations: 1, batchSize: 3, klCoef: 0 });
+  const learner = (await algorithm.create(student, {
+    temperature: fixture.temperature,
+    isTruncatedSampling: false,
+    microBatchTokens: 16,
+    random: new RandomStream(1),
+    distillation,
+  })) as unknown as PolicyLearner<object, never, unknown>;
+  const prepared = (await learner.prepare(toTrajectories(fixture))) as unknown as Prepared & {
+    readonly result: { readonly metrics: Readonly<Record<string, number>> };
+  };
+  return { learner, prepared, advantages: prepared.turns.flatMap(({ advantages }) => Array.from(advantages)) };
+}
+
+const context = () => ({
+  student,
+  microBatchTokens: 16,
+  systemPrompt: undefined,
+  render: () => [],
+});
+
+const flat = (rows: readonly (readonly number[])[]) => rows.flat();
+
+describe("on-policy distillation", () => {
+  it("has PyTorch's loss and gradient of the reverse KL divergence on sampled tokens", async () => {
+    const { learner, prepared, advantages } = await prepare(
+      createDistillation({ model: teacher, rewardCoef: 0 }, context()),
+    );
+    const expected = flat(fixture.teacherLogProbs).map((logProb, i) => logProb - flat(fixture.studentLogProbs)[i]);
+    advantages.forEach((advantage, i) => expect(advantage).toBeCloseTo(expected[i], 5));
+    const { loss } = await learner.computeGradients(prepared.turns);
+    expect(loss).toBeCloseTo(fixture.loss, 5);
+    const { parameters, runtime } = student.causalLM;
+    const file = await SafetensorsFile.open(`${fixtures}distillation/gradients.safetensors`);
+    for (const name of parameters.names) {
+      const { data } = await runtime.read(parameters.view(name, parameters.gradients));
+      const gradient = await file.readFloat32(name);
+      gradient.forEach((value, i) => expect(Math.abs((data as Float32Array)[i] - value)).toBeLessThan(1e-5));
+      expect(Math.max(...gradient.map(Math.abs))).toBeGreaterThan(1e-4);
+    }
+    await file.close();
+    const kl = -expected.reduce((sum, value) => sum + value, 0) / expected.length;
+    expect(prepared.result.metrics["teacher/kl"]).toBeCloseTo(kl, 5);
+  });
+
+  it("mixes the divergence with rewards by coefficients", async () => {
+    const { advantages: ofRewards } = await prepare(undefined);
+    const { advantages } = await prepare(createDistillation({ model: teacher, coef: 0.3, rewardCoef: 0.5 }, context()));
+    const difference = flat(fixture.teacherLogProbs).map((logProb, i) => logProb - flat(fixture.studentLogProbs)[i]);
+    advantages.forEach((advantage, i) => expect(advantage).toBeCloseTo(0.5 * ofRewards[i] + 0.3 * difference[i], 5));
+  });
+
+  it("trains groups of equal rewards, whose rewards have no signal", async () => {
+    const { learner, prepared } = await prepare(createDistillation({ model: teacher }, context()));
+    const spec = learner.rolloutSpec;
+    expect(spec.kind === "groups" && (await spec.hasSignal(toTrajectories(fixture).slice(0, 1)))).toBe(true);
+    expect(prepared.turns).toHaveLength(3);
+  });
+
+  it("refuses a teacher with another tokenizer, weights below 0, and a teacher that is the student", async () => {
+    const other = await models.open({ config: { vocab_size: 330 } });
+    const create = (options: object) => () => createDistillation({ model: teacher, ...options }, context());
+    expect(create({ model: other })).toThrow(/it has 330 tokens instead of 320.*llamagym sft/);
+    expect(create({ coef: -1 })).toThrow(/`teacher\.coef` must be a number >= 0, got -1/);
+    expect(create({ model: "self" })).toThrow(/needs a `hint`/);
+    expect(create({ model: { score: async () => [], release: async () => {} }, hint: "x" })).toThrow(/needs a model/);
+  });
+});
+
+describe("insertHint", () => {
+  const render = (model: LanguageModel) => (systemPrompt: string | undefined) =>
+    model.tokenizer.encode(
+      model.tokenizer.applyChatTemplate(
+        [
+          ...(systemPrompt === undefined ? [] : [{ role: "system", content: systemPrompt }]),
+          { role: "user", content: "x" },
+        ],
+        { addGenerationPrompt: true },
+      ),
+      { addSpecialTokens: false },
+    );
+
+  it.each([undefined, "Play well."])(
+    "renders the prompt that a system prompt with the hint gives (%s)",
+    async (system) => {
+      const model = await models.open();
+      const renderPrompt = render(model);
+      const insert = insertHint(renderPrompt, system, "Hit below 17.");
+      const hinted = system === undefined ? "Hit below 17." : `${system}\n\nHit below 17.`;
+      expect(insert(renderPrompt(system))).toEqual(renderPrompt(hinted));
+      const later = [...renderPrompt(system), 9, 8, 7];
+      expect(insert(later)).toEqual([...renderPrompt(hinted), 9, 8, 7]);
+      expect(() => insert([9, 9])).toThrow(/does not begin with the system prompt/);
+    },
+  );
+});

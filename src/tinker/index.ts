@@ -1,0 +1,9 @@
+export {
+  checkTinkerService,
+  openSavedTinkerModel,
+  openTinkerModel,
+  type TinkerModelOptions,
+} from "./open-tinker-model.js";
+export { isServiceModelFolder, readServiceModel } from "./service-model.js";
+export type { ServiceTraits } from "./probe-service.js";
+export { serviceSettings } from "./service-settings.js";

@@ -1,0 +1,295 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { decodeForwardBackward } from "../src/tinker/wire/index.js";
+import { closeHost, runCommand, runInHost, startCommand } from "./support/command.js";
+import { FlakyHttpProxy, type Fate } from "./support/flaky-http-proxy.js";
+
+const folder = mkdtempSync(join(tmpdir(), "tinker-backend-"));
+const KEY = "tml-secret-of-this-test";
+const env = { TINKER_API_KEY: KEY };
+const RUN =
+  "--model embedded --batch-size 16 --num-generations 4 --min-turns 0 --mini-batch-size 64 --num-iterations 2 " +
+  "--num-envs 4 --sft-warm-start none --no-tensorboard --rollouts none --seed 3";
+const CHOICES = `${RUN} --action-mode choices`;
+
+let server: ReturnType<typeof startCommand>;
+let url = "";
+
+beforeAll(async () => {
+  const options = ["--port", "0", "--api-key", KEY, "--tinker-folder", join(folder, "service")];
+  server = startCommand(["serve", "--tinker", "--model", "embedded", "--threads", "1", ...options]);
+  url = await new Promise<string>((resolve, reject) => {
+    let out = "";
+    server.stdout.on("data", (data: Buffer) => {
+      out += data.toString();
+      const found = /Tinker API at (http:\S+):/u.exec(out)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+    server.once("exit", (status) => reject(new Error(`The server exited with status ${status}.`)));
+  });
+});
+
+afterAll(async () => {
+  server.kill("SIGKILL");
+  closeHost();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const path = (name: string) => join(folder, name);
+
+async function train(name: string, options: string, { baseUrl = url, isRemote = true } = {}) {
+  const backend = isRemote ? ["--backend", "tinker", "--base-url", baseUrl] : ["--threads", "1"];
+  return runInHost(["train", "blackjack", ...options.split(" "), ...backend, "--output", path(name)], { env });
+}
+
+/** Reads the metrics of a run without its times. */
+function readRun(name: string): Record<string, number>[] {
+  const lines = readFileSync(join(path(name), "metrics.jsonl"), "utf8")
+    .trim()
+    .split("\n");
+  return lines.map((line) => {
+    const metrics = Object.entries(JSON.parse(line) as Record<string, number>);
+    return Object.fromEntries(metrics.filter(([key]) => !/time|per_second|^service/u.test(key)));
+  });
+}
+
+/** Lists the metrics in which two runs differ by more than a tolerance, which is near their rounding. */
+function listDifferences(actual: string, expected: string, tolerance = 1e-4): string[] {
+  const [actualRun, expectedRun] = [readRun(actual), readRun(expected)];
+  const updates = actualRun.length === expectedRun.length ? [] : [`${actualRun.length} updates`];
+  const differences = expectedRun.flatMap((metrics, i) =>
+    Object.entries(metrics).flatMap(([name, value]) =>
+      // A service does not return it.
+      name.endsWith("mean_token_accuracy") || Math.abs(actualRun[i]?.[name] - value) <= tolerance
+        ? []
+        : [`${name} of update ${i}: ${actualRun[i]?.[name]} and ${value}`],
+    ),
+  );
+  return [...updates, ...differences];
+}
+
+function readAllFiles(folderPath: string): string {
+  return readdirSync(folderPath, { recursive: true, encoding: "utf8" })
+    .map((name) => join(folderPath, name))
+    .filter((file) => statSync(file).isFile())
+    .map((file) => readFileSync(file, "latin1"))
+    .join("\n");
+}
+
+describe("a run on a Tinker service in another process", () => {
+  it.each(["grpo --beta 0.05", "rloo", "reinforce"])(
+    "has the metrics of the same run in one process: %s",
+    async (algorithm) => {
+      const options = `--algorithm ${algorithm} ${CHOICES} --turns 150`;
+      const name = algorithm.split(" ")[0];
+      const remote = await train(`${name}-remote`, options);
+      expect(remote.err + remote.out).toContain("Tokens of the service");
+      expect(remote.status).toBe(0);
+      await train(`${name}-local`, options, { isRemote: false });
+      expect(readRun(`${name}-local`).length).toBeGreaterThanOrEqual(5);
+      expect(listDifferences(`${name}-remote`, `${name}-local`)).toEqual([]);
+    },
+  );
+
+  it("has the metrics of the same run after a warm start, whose optimizer it drops", async () => {
+    const options = `--algorithm grpo ${CHOICES} --turns 40`.replace(
+      "--sft-warm-start none",
+      "--sft-warm-start 8 --sft-steps 4",
+    );
+    expect((await train("warm-remote", options)).status).toBe(0);
+    await train("warm-local", options, { isRemote: false });
+    expect(listDifferences("warm-remote", "warm-local")).toEqual([]);
+  });
+
+  it("samples free completions, and evaluates and plays them on the service", async () => {
+    const { status, err, out } = await train("free", `--algorithm grpo ${RUN} --action-mode free --turns 60`);
+    expect(err + out).toContain("Saved");
+    expect(status).toBe(0);
+    const adapter = join(path("free"), "adapter");
+    const evaluated = await runInHost(["eval", "blackjack", "--adapter", adapter, "--episodes", "8", "--json"], {
+      env,
+    });
+    expect(JSON.parse(evaluated.out)).toMatchObject({ episodes: 8, model: "embedded" });
+    const played = await runInHost(["play", "blackjack", "--agent", "--adapter", adapter, "--seed", "1"], { env });
+    expect(played.out).toMatch(/return/iu);
+    const generated = await runInHost(["generate", "--model", adapter, "--max-new-tokens", "3", "--prompt", "hello"], {
+      env,
+    });
+    expect(generated.status).toBe(0);
+  });
+
+  it("writes the key into no file and no output", async () => {
+    const run = await train("key", `--algorithm grpo ${CHOICES} --turns 16`);
+    expect(run.out + run.err).not.toContain(KEY);
+    expect(readAllFiles(path("key"))).not.toContain(KEY);
+    const wrong = await runInHost(
+      [
+        "train",
+        "blackjack",
+        ...`--algorithm grpo ${CHOICES} --backend tinker --base-url ${url}`.split(" "),
+        "--output",
+        path("wrong"),
+      ],
+      { env: { TINKER_API_KEY: "tml-wrong" } },
+    );
+    expect(wrong.err).toContain("Set TINKER_API_KEY to a key of this service");
+    expect(wrong.err).not.toContain("tml-wrong");
+  });
+
+  it("ends with a checkpoint at the limit of tokens, and resumes with a higher one", async () => {
+    const options = `--algorithm grpo ${CHOICES} --turns 110`;
+    const stopped = await train("limit", `${options} --max-service-tokens 6000`);
+    expect(stopped.out).toMatch(/Stopped and saved after update \d at the limit of service tokens/u);
+    const args = ["train", "--resume", path("limit"), "--max-service-tokens", "1000000"];
+    expect((await runInHost(args, { env })).status).toBe(0);
+    await train("unlimited", options);
+    expect(listDifferences("limit", "unlimited")).toEqual([]);
+  });
+});
+
+describe("a service that fails", () => {
+  const options = `--algorithm grpo ${CHOICES} --turns 40`;
+
+  it("changes nothing in a run, and gets no number twice", async () => {
+    let state = 7;
+    const random = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+    const fates: readonly Fate[] = [429, 500, "drop", "drop-answer", "drop-answer"];
+    const isFlaky = (name: string) => !/client|capabilities|heartbeat|finish|create_session|unload/u.test(name);
+    const proxy = await FlakyHttpProxy.start(url, (name) =>
+      isFlaky(name) && random() < 0.08 ? fates[Math.floor(random() * fates.length)] : "forward",
+    );
+    expect((await train("flaky", options, { baseUrl: proxy.url })).status).toBe(0);
+    await proxy.stop();
+    await train("steady", options);
+    expect(listDifferences("flaky", "steady")).toEqual([]);
+    const bodies = new Map<string, Set<string>>();
+    let repeated = 0;
+    for (const { path: name, body } of proxy.requests) {
+      if (name !== "forward_backward") continue;
+      const { modelId, seqId } = decodeForwardBackward(body);
+      const key = `${modelId} ${seqId}`;
+      if (bodies.has(key)) repeated++;
+      bodies.set(key, (bodies.get(key) ?? new Set()).add(body.toString("base64")));
+    }
+    expect([...bodies.values()].filter(({ size }) => size > 1)).toEqual([]);
+    expect(repeated).toBeGreaterThan(0);
+  });
+
+  it("samples again what the service has dropped", async () => {
+    let gone = 0;
+    const proxy = await FlakyHttpProxy.start(url, (name, count) =>
+      name === "retrieve_future" && count > 20 && gone++ < 1 ? { status: 410, answer: { detail: "gone" } } : "forward",
+    );
+    const run = await train("gone", options, { baseUrl: proxy.url });
+    await proxy.stop();
+    expect(gone).toBeGreaterThan(0);
+    expect(run.status).toBe(0);
+    await train("steady-again", options);
+    expect(listDifferences("gone", "steady-again")).toEqual([]);
+  });
+
+  it("waits for results that are not there yet", async () => {
+    let asked = 0;
+    const proxy = await FlakyHttpProxy.start(url, (name) =>
+      name === "retrieve_future" && asked++ % 3 === 0
+        ? { answer: { type: "try_again", request_id: "r", queue_state: "active" } }
+        : "forward",
+    );
+    const run = await train("waiting", `--algorithm grpo ${CHOICES} --turns 16`, { baseUrl: proxy.url });
+    await proxy.stop();
+    expect(run.status).toBe(0);
+  });
+});
+
+describe("a learner that is killed", () => {
+  it("resumes without a difference", async () => {
+    const options = `--algorithm grpo ${CHOICES} --turns 110 --save-steps 1`;
+    await train("whole", options);
+    const args = [
+      "train",
+      "blackjack",
+      ...options.split(" "),
+      "--backend",
+      "tinker",
+      "--base-url",
+      url,
+      "--output",
+      path("killed"),
+    ];
+    const log = () => {
+      try {
+        return readFileSync(join(path("killed"), "metrics.jsonl"), "utf8")
+          .trim()
+          .split("\n").length;
+      } catch {
+        return 0;
+      }
+    };
+    let command = args;
+    for (const updates of [2, 4]) {
+      const killed = runCommand(command, {
+        env,
+        onStdout: () => {},
+        onStderr: (_err, kill) => {
+          if (log() >= updates) kill("SIGKILL");
+        },
+      });
+      await killed;
+      command = ["train", "--resume", path("killed")];
+    }
+    expect((await runInHost(command, { env })).status).toBe(0);
+    expect(listDifferences("killed", "whole")).toEqual([]);
+  });
+});
+
+describe("settings that a service cannot have", () => {
+  it.each([
+    ["", "Use grpo, rloo or reinforce"],
+    ["--algorithm grpo --quantize 8", "the service chooses the precision"],
+    ["--algorithm grpo --tuning full", "trains adapters"],
+    ["--algorithm grpo --lora-alpha 16", "scales adapters by 32 / r"],
+    ["--algorithm grpo --lora-dropout 0.1", "without dropout"],
+    ["--algorithm grpo --layers-to-transform last-2", "adapter to all layers"],
+    ["--algorithm grpo --target-modules q_proj", "trains whole groups"],
+    ["--algorithm grpo --temperature 0.7", "trains at 1"],
+    ["--algorithm grpo --top-p 0.9", "leave out tokens"],
+    ["--algorithm grpo --action-mode regex --action-regex hit|stay", "constrains each token"],
+    ["--algorithm grpo --action-mode free --entropy-coef 0.1", "Set it to 0"],
+    ["--algorithm grpo --action-mode free --top-entropy-quantile 0.5", "Set it to 1"],
+    ["--algorithm grpo --model somewhere/else --tokenizer embedded", "It has: embedded"],
+  ])("refuses them before anything is spent: %s", async (options, problem) => {
+    const proxy = await FlakyHttpProxy.start(url, () => "forward");
+    const args = [
+      "train",
+      "blackjack",
+      ...options.split(" ").filter(Boolean),
+      "--backend",
+      "tinker",
+      "--base-url",
+      proxy.url,
+    ];
+    const { status, err } = await runInHost([...args, "--output", path("refused")], { env });
+    await proxy.stop();
+    expect(err).toContain(problem);
+    expect(status).not.toBe(0);
+    expect(proxy.requests.map(({ path: name }) => name)).not.toContain("create_model");
+  });
+});
+
+describe("llamagym tinker check", () => {
+  it("measures how a service computes", async () => {
+    const { out } = await runInHost(["tinker", "check", url, "--json"], { env });
+    expect(JSON.parse(out)).toMatchObject({
+      model: "embedded",
+      reduction: "sum",
+      losses: ["importance_sampling", "ppo", "cispo", "dro", "gspo"],
+      hasPromptLogProbs: true,
+    });
+    const { samplingError, ppoBounds } = JSON.parse(out) as { samplingError: number; ppoBounds: readonly number[] };
+    expect(samplingError).toBeLessThan(1e-4);
+    expect(ppoBounds[0]).toBeCloseTo(0.8, 5);
+    expect(ppoBounds[1]).toBeCloseTo(1.2, 5);
+  });
+});
