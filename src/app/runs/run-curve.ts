@@ -42,8 +42,8 @@ export function listReferences(env: RunEnv | undefined): readonly CurveReference
 }
 
 /**
- * Reads the curves of runs: by default the mean return over turns, the mean reward over updates of runs on prompts, or the loss of runs on examples. References are
- * those of the environment, if all runs have the same.
+ * Reads the curves of runs: by default the mean return over turns, the mean reward over updates of runs on prompts, or the loss of runs on examples. References are the environment's, if
+ * all runs have the same.
  * @throws FILE_NOT_FOUND for a folder without a run, INVALID_ARGUMENT for a metric that a run does not record.
  */
 export async function readRunCurves(folders: readonly string[], metric?: string): Promise<LearningCurve> {
