@@ -38,6 +38,12 @@ const MAX_SNAPSHOTS = 64;
 const DEFAULT_RANK = 32;
 const MAX_RANK = 1024;
 
+/** Copies of a sampling client number their requests in blocks. */
+const CLONE_SEQ_IDS = 1_000_000_000;
+
+/** Returns the name under which the samples of a sampling client, or of a copy of it, are listed when they end. */
+export const getSampleLog = (samplingSession: string, clone: number): string => `${samplingSession}#${clone}`;
+
 /** Options of a `TinkerService`. */
 export interface TinkerServiceOptions {
   /** Name of the model in requests. */
@@ -191,7 +197,9 @@ export class TinkerService {
         };
       }
       const snapshot = await this.snapshots.take(await this.form(entry.form), trained.model);
-      const sampling = this.addSampling(entry.session, samplerSeq!, { snapshot, path: undefined });
+      const inflightOf = body.kind === "inflight" ? entry.id : undefined;
+      if (inflightOf !== undefined) await this.replaceInflight(entry, snapshot);
+      const sampling = this.addSampling(entry.session, samplerSeq!, { snapshot, path: undefined, inflightOf });
       this.limitSnapshots(entry.session);
       return { json: { path: null, sampling_session_id: sampling.id, type } };
     });
@@ -252,8 +260,8 @@ export class TinkerService {
   ): Promise<SamplingSession> {
     const existing = session.sampling.get(`${session.id}:sample:${seq}`);
     if (existing !== undefined) return existing;
-    if (modelPath == null) return this.addSampling(session, seq, { snapshot: undefined, path: undefined });
-    return this.addSampling(session, seq, { snapshot: await this.openCheckpoint(modelPath), path: modelPath });
+    const snapshot = modelPath == null ? undefined : await this.openCheckpoint(modelPath);
+    return this.addSampling(session, seq, { snapshot, path: modelPath ?? undefined, inflightOf: undefined });
   }
 
   /** Starts a sample. */
@@ -282,7 +290,7 @@ export class TinkerService {
           const context = { policy, model: this.model, scores: this.scores, signal };
           return { protobuf: encodeSampleResponse(await runSample(request, context)) };
         }),
-      { samplingSession: sampling?.id },
+      { samplingSession: sampling && getSampleLog(sampling.id, Math.floor((body.seq_id ?? 0) / CLONE_SEQ_IDS)) },
     );
     return answer;
   }
@@ -390,12 +398,20 @@ export class TinkerService {
   private addSampling(
     session: TinkerSession,
     seq: number,
-    source: Pick<SamplingSession, "snapshot" | "path">,
+    source: Pick<SamplingSession, "snapshot" | "path" | "inflightOf">,
   ): SamplingSession {
     const id = `${session.id}:sample:${seq}`;
     const entry: SamplingSession = { id, session, ...source, clients: 0 };
     session.sampling.set(id, entry);
     return entry;
+  }
+
+  /** Lets the sampling sessions that follow a model sample from its new snapshot. */
+  private async replaceInflight({ id, session }: TrainedModelEntry, snapshot: PolicySnapshot): Promise<void> {
+    const following = [...session.sampling.values()].filter(({ inflightOf }) => inflightOf === id);
+    const replaced = new Set(following.map((sampling) => sampling.snapshot!));
+    for (const sampling of following) sampling.snapshot = snapshot;
+    for (const each of replaced) await this.snapshots.remove(each);
   }
 
   /** Drops the snapshots of a session that were used longest ago. */
@@ -404,7 +420,7 @@ export class TinkerService {
     if (own.length <= MAX_SNAPSHOTS) return;
     const oldest = own.reduce((a, b) => (a.snapshot!.lastUsed <= b.snapshot!.lastUsed ? a : b));
     session.sampling.delete(oldest.id);
-    if (oldest.snapshot!.users === 0) void this.snapshots.remove(oldest.snapshot!);
+    void this.snapshots.remove(oldest.snapshot!);
   }
 
   private async usePolicy<Result>(
@@ -416,7 +432,7 @@ export class TinkerService {
   }
 
   private async endSession(session: TinkerSession): Promise<void> {
-    this.futures.endSession(session.id, session.sampling.keys());
+    this.futures.endSession(session.id);
     for (const entry of session.models.values()) {
       await freeModel(entry);
       await this.store.removeEmptyRun(entry.id);
