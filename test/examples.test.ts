@@ -109,6 +109,10 @@ describe("examples", { timeout: 600_000 }, () => {
     expect(after).toBeGreaterThan(-0.1);
   });
 
+  it("tinker names what it needs", () => {
+    expect(run("tinker")).toContain("Set TINKER_BASE_URL");
+  });
+
   it("rejects an unknown option and names the programs", () => {
     expect(() => run("blackjack", "--hands", "5")).toThrow("--hands");
     expect(() => compileAndRun("own-env")).toThrow("module for the llamagym command");

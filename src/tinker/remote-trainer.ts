@@ -4,14 +4,8 @@ import { tensor, type Tensor } from "../engine/tensor/index.js";
 import { LlamaGymError } from "../core/errors.js";
 import type { PolicyTrainer } from "../generation/index.js";
 import type { GraphOptions, LossResult, PolicyNodes, TokenBatch, TrainingRunOptions } from "../models/graphs/index.js";
+import type { WeightedSequences } from "./linear-loss.js";
 import { unpackSequences, type TargetSequence } from "./token-sequences.js";
-
-/** Sequences with the weights of their selected tokens in a loss -sum(weights * logProbs). */
-export interface WeightedSequences {
-  readonly sequences: readonly TargetSequence[];
-  readonly logProbs: Float32Array;
-  readonly weights: Float32Array;
-}
 
 /** What a trainer needs of the policy that it trains. */
 export interface LinearGradients {

@@ -17,10 +17,10 @@ import { TokenUsage } from "./client/token-usage.js";
 import { RemoteModel, type AdamStep, type ServiceAdapter } from "./client/remote-model.js";
 import { RemoteOptimizer } from "./remote-optimizer.js";
 import { RemoteSampler } from "./remote-sampler.js";
-import { RemoteTrainer, type LinearGradients, type WeightedSequences } from "./remote-trainer.js";
+import { RemoteTrainer, type LinearGradients } from "./remote-trainer.js";
 import type { ServiceTraits } from "./probe-service.js";
+import { toLinearLoss, type WeightedSequences } from "./linear-loss.js";
 import { readServiceModel, writeServiceModel, type ServiceModel } from "./service-model.js";
-import type { TrainingDatum } from "./wire/forward-backward.js";
 import { toData, unpackSequences, type TargetSequence } from "./token-sequences.js";
 
 /** A policy on a service. */
@@ -310,29 +310,6 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
     );
     return logProbs;
   }
-}
-
-/**
- * Returns data whose loss has the gradient of -sum(weights * logProbs). A service that averages divides by sums of weights, so that
- * it gets the loss as ratios with advantages: at the policy that they were scored with, their gradient is the same, and the
- * divisors are known.
- */
-function toLinearLoss(
-  gradient: readonly WeightedSequences[],
-  isMean: boolean,
-): { readonly lossFn: string; readonly data: readonly TrainingDatum[] } {
-  if (!isMean) {
-    const data = gradient.flatMap(({ sequences, weights }) => toData(sequences, { weights: (i) => weights[i] }));
-    return { lossFn: "cross_entropy", data };
-  }
-  const count = gradient.reduce((sum, { sequences }) => sum + sequences.length, 0);
-  const data = gradient.flatMap(({ sequences, weights, logProbs }) =>
-    toData(sequences, {
-      logprobs: (i) => logProbs[i],
-      advantages: (i, { tokens }) => weights[i] * (tokens.length - 1) * count,
-    }),
-  );
-  return { lossFn: "importance_sampling", data };
 }
 
 function createName(): string {

@@ -4,6 +4,7 @@ import { gatewaySettings } from "../gateway/gateway-settings.js";
 import { GatewayTrainer, type GatewayTrainerOptions } from "../gateway/gateway-trainer.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
 import { checkRunSize } from "./check-run-size.js";
+import { checkService } from "./check-service.js";
 import { GATEWAY_ENV } from "./find-run-command.js";
 import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import {
@@ -80,6 +81,7 @@ async function openGateway(
   context: RunContext<GatewayRunOptions, TrainConfig, GatewayRunHooks>,
 ): Promise<OpenedGateway> {
   const { config, hooks, judge, saved, checkpointDir, lock, onWarning, defer } = context;
+  checkService(config);
   const { valueHead: kind, valueHeadDropout: dropout } = config;
   const model = await context.openModel(findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);
   const trainer = new GatewayTrainer({

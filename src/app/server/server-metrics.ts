@@ -14,6 +14,7 @@ export class ServerMetrics {
   private readonly tokens = { prompt: 0, cached: 0, completion: 0 };
   private readonly times: Histogram = { counts: BUCKETS.map(() => 0), sum: 0 };
   private total = 0;
+  private readonly work = new Map<string, number>();
 
   /** Counts a finished request. */
   countRequest(route: string, status: number, seconds: number): void {
@@ -30,6 +31,12 @@ export class ServerMetrics {
     this.tokens.prompt += prompt;
     this.tokens.cached += cached;
     this.tokens.completion += completion;
+  }
+
+  /** Counts work that was done for requests, by its kind. */
+  countWork(kind: string): void {
+    const label = `{kind="${kind}"}`;
+    this.work.set(label, (this.work.get(label) ?? 0) + 1);
   }
 
   /** Returns the metrics as Prometheus reads them. */
@@ -50,6 +57,9 @@ export class ServerMetrics {
         ["", tokens.cached],
       ]),
       metric("completion_tokens_total", "counter", "Sampled tokens.", [["", tokens.completion]]),
+      ...(this.work.size > 0
+        ? [metric("work_total", "counter", "Work done for requests, by kind.", [...this.work])]
+        : []),
       metric("request_seconds", "histogram", "Time from a request to the start of its response.", [
         ...buckets,
         ['_bucket{le="+Inf"}', total],

@@ -121,6 +121,11 @@ export class CheckpointStore {
     return runs.sort((a, b) => (a.created < b.created ? 1 : -1));
   }
 
+  /** Removes the record of a run that has saved nothing. */
+  async removeEmptyRun(runId: string): Promise<void> {
+    if ((await this.list(runId)).length === 0) await removeFolder(this.runFolder(runId));
+  }
+
   async findRun(runId: string): Promise<RunRecord | undefined> {
     const json = await readJsonIfExists(fs.join(this.runFolder(runId), RUN_FILE)).catch(() => undefined);
     return runRecord.safeParse(json).data;

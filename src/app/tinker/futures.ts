@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
 import { RequestError, toRequestError } from "../server/request-error.js";
 
 /** What a future has when it is done: JSON, a protobuf message, or an error. */
@@ -40,6 +40,8 @@ export interface FuturesOptions {
 const GRACE_MS = 60_000;
 /** Bytes that a future is reckoned to take without its result. */
 const OWN_BYTES = 512;
+/** Codes of errors that a client's values or checkpoints cause. */
+const USER_ERRORS: readonly ErrorCode[] = ["WEIGHTS_MISMATCH", "TRAINING_DIVERGED", "FILE_CORRUPT"];
 /** Ends of samples that a sampling session remembers for polling. */
 const MAX_LOG = 65_536;
 
@@ -134,9 +136,9 @@ export class Futures {
   }
 
   /** Forgets the futures of a session that has ended; samples that run are stopped. */
-  endSession(session: string, samplingSessions: Iterable<string>): void {
+  endSession(session: string): void {
     for (const future of this.futures.values()) if (future.session === session) future.abort.abort();
-    for (const id of samplingSessions) this.logs.delete(id);
+    for (const log of this.logs.keys()) if (log.startsWith(`${session}:`)) this.logs.delete(log);
   }
 
   private finish(id: string, future: Future, result: FutureResult, samplingSession: string | undefined): void {
@@ -179,6 +181,8 @@ export class Futures {
   }
 
   private toFailure(error: unknown): FutureResult {
+    if (error instanceof LlamaGymError && USER_ERRORS.includes(error.code))
+      return { error: error.message, category: "user" };
     const requestError = toRequestError(error);
     if (requestError.status < 500) return { error: requestError.message, category: "user" };
     this.options.onError?.(requestError.cause ?? error);

@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { Completer, type LanguageModel } from "../../generation/index.js";
+import { Completer, TEMPERATURE_LIMITS, type LanguageModel } from "../../generation/index.js";
 import { checkTokens } from "../../models/graphs/index.js";
 import {
   type requests,
@@ -142,7 +142,7 @@ async function sampleCompletions(
       completer.complete({
         prompt,
         sampling: {
-          temperature: params.temperature,
+          temperature: getTemperature(params.temperature),
           topK: Math.max(0, params.top_k),
           topP: params.top_p,
           minP: 0,
@@ -168,6 +168,9 @@ async function sampleCompletions(
     })),
   };
 }
+
+/** A temperature below that of the samplers is 0: the most probable token. */
+const getTemperature = (temperature: number): number => (temperature < TEMPERATURE_LIMITS.min ? 0 : temperature);
 
 const toWire = (row: readonly { readonly token: number; readonly logProb: number }[]): readonly TokenLogprob[] =>
   row.map(({ token, logProb }) => ({ token, logprob: logProb }));
@@ -228,7 +231,13 @@ async function drawAlternatives(
       Array.from({ length: k }, () =>
         policy.sampler.sample({
           prompt: prompt.slice(0, position),
-          sampling: { temperature: params.temperature, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 },
+          sampling: {
+            temperature: getTemperature(params.temperature),
+            topK: 0,
+            topP: 1,
+            minP: 0,
+            repetitionPenalty: 1,
+          },
           maxNewTokens: 1,
           random: () => random.random(),
           stopTokens: new Set(),

@@ -20,7 +20,9 @@ export interface SamplingSession {
   readonly id: string;
   readonly session: TinkerSession;
   /** Undefined for the base model. */
-  readonly snapshot: PolicySnapshot | undefined;
+  snapshot: PolicySnapshot | undefined;
+  /** The model whose last snapshot is sampled from, whatever was sampled from before; undefined for a fixed snapshot. */
+  readonly inflightOf: string | undefined;
   /** Path of the checkpoint; undefined without one. */
   readonly path: string | undefined;
   /** Clients that have joined. */

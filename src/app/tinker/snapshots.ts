@@ -16,6 +16,8 @@ export class PolicySnapshot {
   lastUsed = Date.now();
   users = 0;
   loaded: Promise<LoadedPolicy> | undefined;
+  /** Whether the snapshot is dropped once nothing uses it. */
+  isRemoved = false;
   /** Writing to `folder` that has begun. */
   saved: Promise<void> | undefined;
 
@@ -115,12 +117,15 @@ export class SnapshotCache {
       return await work(await snapshot.load());
     } finally {
       snapshot.users--;
+      if (snapshot.isRemoved) await this.remove(snapshot);
       this.makeRoom();
     }
   }
 
+  /** Drops a snapshot; one that is used is dropped afterwards. */
   async remove(snapshot: PolicySnapshot): Promise<void> {
-    if (this.snapshots.delete(snapshot)) await snapshot.remove();
+    snapshot.isRemoved = true;
+    if (snapshot.users === 0 && this.snapshots.delete(snapshot)) await snapshot.remove();
   }
 
   private add(snapshot: PolicySnapshot): PolicySnapshot {

@@ -30,6 +30,7 @@ export async function startTinkerServer(model: LanguageModel, options: TinkerSer
   if (apiKey?.startsWith(KEY_PREFIX) === false)
     throw invalidArgument(`The Tinker SDK sends only keys that begin with ${KEY_PREFIX}. Choose such a key.`);
   const store = await CheckpointStore.open(folder);
+  let metrics: ServerMetrics | undefined;
   const service = new TinkerService(model, {
     modelName,
     aliases,
@@ -37,6 +38,7 @@ export async function startTinkerServer(model: LanguageModel, options: TinkerSer
     snapshotFolder: getSnapshotFolder(folder),
     sessionTimeoutMs,
     onError,
+    onWork: (kind) => metrics?.countWork(kind),
   });
   try {
     await service.snapshots.clear();
@@ -44,6 +46,7 @@ export async function startTinkerServer(model: LanguageModel, options: TinkerSer
       mountTinkerRoutes(app, service, onError);
       addRoutes?.(app, metrics);
     });
+    ({ metrics } = server);
     return {
       ...server,
       close: async (graceMs) => {

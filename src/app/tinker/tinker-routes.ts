@@ -5,7 +5,7 @@ import { RequestError, toRequestError } from "../server/request-error.js";
 import { RequestLifetime } from "../server/request-lifetime.js";
 import { mountCheckpointRoutes } from "./checkpoint-routes.js";
 import { readRequest, type AddRoute } from "./read-request.js";
-import type { TinkerService } from "./tinker-service.js";
+import { getSampleLog, type TinkerService } from "./tinker-service.js";
 
 /** A result that is not there is waited for this long; the SDK gives a request up after 45 seconds. */
 const LONG_POLL_MS = 25_000;
@@ -164,7 +164,8 @@ function mountFutureRoutes(add: AddRoute, { futures, sessions }: TinkerService):
     futures.drop(body.retrieved_request_ids);
     const waitMs = Math.min(LONG_POLL_MS, 1000 * (body.timeout ?? Infinity));
     const lifetime = new RequestLifetime(context, LONG_POLL_MS + 1000);
-    const { ended, cursor } = await futures.listEnded(id, body.prev_cursor ?? 0, waitMs, lifetime.signal);
+    const log = getSampleLog(id, body.target.cloned_sampler_id ?? 0);
+    const { ended, cursor } = await futures.listEnded(log, body.prev_cursor ?? 0, waitMs, lifetime.signal);
     lifetime.finish();
     return {
       cursor,

@@ -137,6 +137,7 @@ describe("training over the Tinker API", () => {
         forwardOnly,
       });
     const step = (seqId: number) => client.post("optim_step", { model_id: id, seq_id: seqId, adam_params: STEP });
+    const before = Number(server.metrics.format().match(/work_total\{kind="optim_step"\} (\d+)/u)?.[1] ?? 0);
     const after = await client.post("forward_backward", body(4, true));
     const steps = [await step(3), await step(3)];
     const passes = [
@@ -148,10 +149,13 @@ describe("training over the Tinker API", () => {
     expect(passes[0]).toEqual(passes[1]);
     for (const { request_id: requestId } of [...passes, second, steps[0], after]) await client.wait(requestId);
     expect((await step(3)).request_id).toBe(steps[0].request_id);
+    const ran = server.metrics.format().match(/work_total\{kind="optim_step"\} (\d+)/u)?.[1];
+    expect(Number(ran)).toBe(before + 1);
     const { trained: other } = await createModel();
     await other.pass("cross_entropy", batch);
     await other.pass("cross_entropy", batch);
     await other.step(STEP);
+    expect(server.metrics.format()).toContain(`work_total{kind="optim_step"} ${Number(ran) + 1}\n`);
     const again = new TinkerTestModel(client, id);
     const { lossFnOutputs } = await again.pass("cross_entropy", batch, { forwardOnly: true, seqId: 5 });
     const values = lossFnOutputs.flatMap(({ logprobs }) => Array.from(logprobs.data));
@@ -336,6 +340,45 @@ describe("sampling over the Tinker API", () => {
     expect(atText.sequences[0].tokens.length).toBeLessThan(tokens.length);
   });
 
+  it("follows a model with snapshots in flight, and keeps others", async () => {
+    const { trained } = await createModel();
+    const fixed = await trained.snapshot(0);
+    const save = async (seq: number) =>
+      (await trained.run("save_weights_for_sampler", { sampling_session_seq_id: seq, kind: "inflight" }))
+        .sampling_session_id;
+    const before = await score(trained, [datum]);
+    const first = await save(1);
+    await train(trained, 2);
+    await save(2);
+    const prompt = { chunks: [{ type: "encoded_text", tokens: SEQUENCE }] };
+    const scoreBy = async (session: string) => {
+      const { promptLogprobs } = await client.sample(
+        sampleBody(session, 0, {
+          prompt,
+          prompt_logprobs: true,
+          sampling_params: { max_tokens: 1, temperature: 1e-9 },
+        }),
+      );
+      return promptLogprobs!.slice(1) as number[];
+    };
+    expect(maxDifference(await scoreBy(first), await score(trained, [datum]))).toBeLessThan(1e-5);
+    expect(maxDifference(await scoreBy(fixed), before)).toBeLessThan(1e-5);
+  });
+
+  it("stops a sample that is cancelled", async () => {
+    const session = await client.createSession();
+    const base = { session_id: session, sampling_session_seq_id: 0 };
+    const { sampling_session_id: id } = await client.post("create_sampling_session", base);
+    // No token ends it, so that it would fill the context.
+    const params = { max_tokens: 100_000, temperature: 100 };
+    const { request_id: requestId } = await client.post(
+      "asample",
+      sampleBody(id, 0, { num_samples: 64, sampling_params: params }),
+    );
+    await client.post("cancel_future", { request_id: requestId });
+    await expect(client.wait(requestId)).rejects.toThrow(/user: /);
+  });
+
   it("lists samples that have ended, for clients that poll for all of them", async () => {
     const session = await client.createSession();
     const { sampling_session_id: id } = await client.post("create_sampling_session", {
@@ -403,6 +446,23 @@ describe("checkpoints of the Tinker API", () => {
     expect(maxDifference(await score(without), expected)).toBeGreaterThan(1e-4);
     await running.close();
     await rm(state, { recursive: true });
+  });
+
+  it("of another rank are refused by a model that exists", async () => {
+    const { trained } = await createModel();
+    const { path } = await trained.run("save_weights", { path: "rank4" });
+    const other = await createModel({ base_model: "embedded", lora_config: { rank: 8 } });
+    await expect(other.trained.run("load_weights", { path, optimizer: true })).rejects.toThrow(/user: .*must be/);
+    await expect(
+      TinkerTestModel.load(client, other.session, path.replace("rank4", "rank5"), { seq: 1 }),
+    ).rejects.toThrow(/404/);
+    await trained.run("save_weights_for_sampler", { path: "sampler" });
+    const sampler = path.replace("weights/rank4", "sampler_weights/sampler");
+    await expect(TinkerTestModel.load(client, other.session, sampler, { seq: 2 })).rejects.toThrow(
+      /no state of an optimizer/,
+    );
+    const loaded = await TinkerTestModel.load(client, other.session, sampler, { seq: 3, optimizer: false });
+    expect(maxDifference(await score(loaded), await score(trained))).toBeLessThan(1e-6);
   });
 
   it("are replaced only where the client says so, deleted, and gone after their time", async () => {
@@ -497,6 +557,7 @@ describe("sessions of the Tinker API", () => {
 
   it.each<[string, object, RegExp]>([
     ["another model", { base_model: "other" }, /There is no model "other" here. Use embedded/],
+    ["a rank without end", { base_model: "embedded", lora_config: { rank: 100_000 } }, /at most 1024/],
     ["a rank of 0", { base_model: "embedded", lora_config: { rank: 0 } }, /rank/],
     [
       "no part of the model",

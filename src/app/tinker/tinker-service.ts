@@ -34,8 +34,15 @@ const LORA_ALPHA = 32;
 const MAX_MODELS = 64;
 /** Snapshots without a name that a session keeps; the one used longest ago makes room. */
 const MAX_SNAPSHOTS = 64;
-/** Rank of a request without one. */
+/** Rank of a request without one, and the largest one. */
 const DEFAULT_RANK = 32;
+const MAX_RANK = 1024;
+
+/** Copies of a sampling client number their requests in blocks. */
+const CLONE_SEQ_IDS = 1_000_000_000;
+
+/** Returns the name under which the samples of a sampling client, or of a copy of it, are listed when they end. */
+export const getSampleLog = (samplingSession: string, clone: number): string => `${samplingSession}#${clone}`;
 
 /** Options of a `TinkerService`. */
 export interface TinkerServiceOptions {
@@ -51,6 +58,8 @@ export interface TinkerServiceOptions {
   readonly sessionTimeoutMs?: number;
   /** Logs an error that the client did not cause. */
   readonly onError?: (error: unknown) => void;
+  /** Counts a request of a model that is run. */
+  readonly onWork?: (kind: string) => void;
 }
 
 /** Trains adapters of one model and samples from them, as the Tinker API describes. */
@@ -94,6 +103,8 @@ export class TinkerService {
     this.checkBaseModel(body.base_model);
     checkOptimizer(body.optimizer_config?.type);
     const lora = body.lora_config;
+    if ((lora?.rank ?? DEFAULT_RANK) > MAX_RANK)
+      throw new RequestError(400, `The rank of an adapter must be at most ${MAX_RANK}, got ${lora!.rank}.`);
     const { rank = DEFAULT_RANK, train_attn = true, train_mlp = true, train_unembed = true } = lora ?? {};
     const form = { rank, train_attn, train_mlp, train_unembed };
     selectTargets(this.model.causalLM.config, form);
@@ -111,7 +122,8 @@ export class TinkerService {
 
   /** Starts a training pass. */
   forwardBackward(request: ForwardBackwardRequest): object {
-    return this.submit(request.modelId, request.seqId === 0 ? undefined : request.seqId, async (entry) => {
+    const kind = request.forwardOnly ? "forward" : "forward_backward";
+    return this.submit(kind, request.modelId, request.seqId === 0 ? undefined : request.seqId, async (entry) => {
       const output = await (await entry.trained).run(request);
       return { protobuf: encodeForwardBackwardOutput(output) };
     });
@@ -122,7 +134,7 @@ export class TinkerService {
     checkOptimizer(body.optimizer_params == null ? undefined : body.optimizer_params.type);
     const params = body.adam_params;
     if (params == null) throw new RequestError(400, "optim_step needs `adam_params`.");
-    return this.submit(modelId, seqId, async (entry) => {
+    return this.submit("optim_step", modelId, seqId, async (entry) => {
       const { gradNorm } = await (
         await entry.trained
       ).step({
@@ -143,7 +155,7 @@ export class TinkerService {
     kind: Exclude<CheckpointKind, "sampler_weights">,
   ): object {
     const name = checkName(body.path ?? `step-${crypto.randomUUID().slice(0, 8)}`);
-    return this.submit(body.model_id, body.seq_id, async (entry) => {
+    return this.submit("save_weights", body.model_id, body.seq_id, async (entry) => {
       const trained = await entry.trained;
       const path = await this.store.save(
         { runId: entry.id, kind, name },
@@ -168,7 +180,7 @@ export class TinkerService {
     if (name == null && samplerSeq == null)
       throw new RequestError(400, "save_weights_for_sampler needs `path` or `sampling_session_seq_id`.");
     if (name != null) checkName(name);
-    return this.submit(body.model_id, body.seq_id, async (entry) => {
+    return this.submit("save_weights_for_sampler", body.model_id, body.seq_id, async (entry) => {
       const trained = await entry.trained;
       const type = "save_weights_for_sampler";
       if (name != null) {
@@ -185,7 +197,9 @@ export class TinkerService {
         };
       }
       const snapshot = await this.snapshots.take(await this.form(entry.form), trained.model);
-      const sampling = this.addSampling(entry.session, samplerSeq!, { snapshot, path: undefined });
+      const inflightOf = body.kind === "inflight" ? entry.id : undefined;
+      if (inflightOf !== undefined) await this.replaceInflight(entry, snapshot);
+      const sampling = this.addSampling(entry.session, samplerSeq!, { snapshot, path: undefined, inflightOf });
       this.limitSnapshots(entry.session);
       return { json: { path: null, sampling_session_id: sampling.id, type } };
     });
@@ -209,7 +223,7 @@ export class TinkerService {
       return { json: { path: body.path, type: "load_weights" } };
     };
     if (body.model_id != null)
-      return this.submit(body.model_id, body.seq_id, async (entry) => load(await entry.trained));
+      return this.submit("load_weights", body.model_id, body.seq_id, async (entry) => load(await entry.trained));
     if (body.session_id == null || body.model_seq_id == null)
       throw new RequestError(400, "load_weights needs `session_id` and `model_seq_id`, or `model_id` and `seq_id`.");
     const session = this.sessions.get(body.session_id);
@@ -246,8 +260,8 @@ export class TinkerService {
   ): Promise<SamplingSession> {
     const existing = session.sampling.get(`${session.id}:sample:${seq}`);
     if (existing !== undefined) return existing;
-    if (modelPath == null) return this.addSampling(session, seq, { snapshot: undefined, path: undefined });
-    return this.addSampling(session, seq, { snapshot: await this.openCheckpoint(modelPath), path: modelPath });
+    const snapshot = modelPath == null ? undefined : await this.openCheckpoint(modelPath);
+    return this.addSampling(session, seq, { snapshot, path: modelPath ?? undefined, inflightOf: undefined });
   }
 
   /** Starts a sample. */
@@ -276,7 +290,7 @@ export class TinkerService {
           const context = { policy, model: this.model, scores: this.scores, signal };
           return { protobuf: encodeSampleResponse(await runSample(request, context)) };
         }),
-      { samplingSession: sampling?.id },
+      { samplingSession: sampling && getSampleLog(sampling.id, Math.floor((body.seq_id ?? 0) / CLONE_SEQ_IDS)) },
     );
     return answer;
   }
@@ -288,6 +302,7 @@ export class TinkerService {
   }
 
   private submit(
+    kind: string,
     modelId: string,
     seqId: number | null | undefined,
     work: (entry: TrainedModelEntry) => Promise<FutureResult>,
@@ -300,7 +315,12 @@ export class TinkerService {
     if (!requests.has(seq)) {
       requests.check(seq);
       entry.lastRequest = new Date();
-      this.futures.start(requestId, session.id, () => requests.run(seq, () => work(entry)));
+      this.futures.start(requestId, session.id, () =>
+        requests.run(seq, () => {
+          this.options.onWork?.(kind);
+          return work(entry);
+        }),
+      );
     }
     return { request_id: requestId, model_id: entry.id };
   }
@@ -378,12 +398,20 @@ export class TinkerService {
   private addSampling(
     session: TinkerSession,
     seq: number,
-    source: Pick<SamplingSession, "snapshot" | "path">,
+    source: Pick<SamplingSession, "snapshot" | "path" | "inflightOf">,
   ): SamplingSession {
     const id = `${session.id}:sample:${seq}`;
     const entry: SamplingSession = { id, session, ...source, clients: 0 };
     session.sampling.set(id, entry);
     return entry;
+  }
+
+  /** Lets the sampling sessions that follow a model sample from its new snapshot. */
+  private async replaceInflight({ id, session }: TrainedModelEntry, snapshot: PolicySnapshot): Promise<void> {
+    const following = [...session.sampling.values()].filter(({ inflightOf }) => inflightOf === id);
+    const replaced = new Set(following.map((sampling) => sampling.snapshot!));
+    for (const sampling of following) sampling.snapshot = snapshot;
+    for (const each of replaced) await this.snapshots.remove(each);
   }
 
   /** Drops the snapshots of a session that were used longest ago. */
@@ -392,7 +420,7 @@ export class TinkerService {
     if (own.length <= MAX_SNAPSHOTS) return;
     const oldest = own.reduce((a, b) => (a.snapshot!.lastUsed <= b.snapshot!.lastUsed ? a : b));
     session.sampling.delete(oldest.id);
-    if (oldest.snapshot!.users === 0) void this.snapshots.remove(oldest.snapshot!);
+    void this.snapshots.remove(oldest.snapshot!);
   }
 
   private async usePolicy<Result>(
@@ -404,8 +432,11 @@ export class TinkerService {
   }
 
   private async endSession(session: TinkerSession): Promise<void> {
-    this.futures.endSession(session.id, session.sampling.keys());
-    for (const entry of session.models.values()) await freeModel(entry);
+    this.futures.endSession(session.id);
+    for (const entry of session.models.values()) {
+      await freeModel(entry);
+      await this.store.removeEmptyRun(entry.id);
+    }
     for (const { snapshot } of session.sampling.values())
       if (snapshot?.isTemporary === true) await this.snapshots.remove(snapshot);
     session.models.clear();

@@ -2,6 +2,7 @@ export * from "./optimizer.js";
 export {
   warmupScheduleFactor,
   type ScheduleOptions,
+  type ScheduleShape,
   SCHEDULES,
   type ScheduleName,
   scheduleFactor,

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { Runtime } from "../runtime/runtime.js";
-import { Optimizer, warmupScheduleFactor, type OptimizerOptions } from "./index.js";
+import { Optimizer, warmupScheduleFactor, type OptimizerOptions, type ScheduleOptions } from "./index.js";
 
 const runtime = new Runtime({ device: "cpu", threads: 1 });
 afterAll(() => runtime.close());
@@ -164,21 +164,34 @@ describe("Optimizer", () => {
   });
 });
 
-describe("warmupScheduleFactor, against Transformers 5.23", () => {
-  const factors = (kind: "linear" | "cosine") =>
-    Array.from({ length: 11 }, (_, step) => warmupScheduleFactor({ kind, warmupSteps: 3, totalSteps: 10 }, step));
-
-  it("linear with warmup", () => {
-    expectClose(
-      factors("linear"),
-      [0, 0.3333333, 0.6666667, 1, 0.8571429, 0.7142857, 0.5714286, 0.4285714, 0.2857143, 0.1428571, 0],
+describe("warmupScheduleFactor equals Transformers 5.24", () => {
+  // get_scheduler with num_warmup_steps 3 and num_training_steps 10.
+  it.each<[ScheduleOptions, number[]]>([
+    [{ kind: "constant_with_warmup" }, [1, 1, 1, 1, 1, 1, 1, 1]],
+    [{ kind: "linear" }, [1, 0.8571429, 0.7142857, 0.5714286, 0.4285714, 0.2857143, 0.1428571, 0]],
+    [{ kind: "cosine" }, [1, 0.9504844, 0.8117449, 0.6112605, 0.3887395, 0.1882551, 0.0495156, 0]],
+    [
+      { kind: "cosine_with_restarts", lrNumCycles: 2 },
+      [1, 0.8117449, 0.3887395, 0.0495156, 0.9504844, 0.6112605, 0.1882551, 0],
+    ],
+    [
+      { kind: "cosine_with_min_lr", lrMinRate: 0.1 },
+      [1, 0.955436, 0.8305704, 0.6501344, 0.4498656, 0.2694296, 0.144564, 0.1],
+    ],
+    [
+      { kind: "polynomial", lrPower: 2, lrMinRate: 0.1 },
+      [1, 0.7612245, 0.5591837, 0.3938776, 0.2653061, 0.1734694, 0.1183673, 0.1],
+    ],
+    [
+      { kind: "warmup_stable_decay", lrDecayRatio: 4 / 7, lrMinRate: 0.1 },
+      [1, 1, 1, 1, 0.8681981, 0.55, 0.2318019, 0.1],
+    ],
+  ])("%o", (options, decay) => {
+    const factors = Array.from({ length: 11 }, (_, step) =>
+      warmupScheduleFactor({ ...options, warmupSteps: 3, totalSteps: 10 }, step),
     );
-  });
-
-  it("cosine with warmup", () => {
-    expectClose(
-      factors("cosine"),
-      [0, 0.3333333, 0.6666667, 1, 0.9504844, 0.8117449, 0.6112605, 0.3887395, 0.1882551, 0.0495156, 0],
-    );
+    // Only warmup_stable_decay rises from the minimum instead of 0.
+    const warmup = options.kind === "warmup_stable_decay" ? [0.1, 0.4, 0.7] : [0, 0.3333333, 0.6666667];
+    expectClose(factors, [...warmup, ...decay]);
   });
 });

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { SettingTable } from "../../core/settings.js";
-import type { ScheduleName } from "../../engine/optim/index.js";
+import type { ScheduleName, ScheduleShape } from "../../engine/optim/index.js";
 import type { Tensor } from "../../engine/tensor/index.js";
 import type { EntropyMode, LossResult } from "../../models/graphs/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
@@ -9,7 +9,7 @@ import type { LossNodes } from "./shared/loss-nodes.js";
 import type { NumberArray } from "./shared/statistics.js";
 
 /** Settings that the learner reads, where an algorithm has them. */
-export interface UpdateConfig {
+export interface UpdateConfig extends ScheduleShape {
   readonly learningRate: number;
   /** Default `learningRate`. */
   readonly valueHeadLearningRate?: number | undefined;

@@ -257,11 +257,11 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   private learningRateFactor(progress: number): (step: number) => number {
     const { lrSchedulerType = "constant", warmupSteps = 0 } = this.config;
     if (warmupSteps === 0) {
-      const factor = scheduleFactor(lrSchedulerType, progress);
+      const factor = scheduleFactor(lrSchedulerType, progress, this.config);
       return () => factor;
     }
     const totalSteps = progress === 0 ? Infinity : this.updater.steps / progress;
-    return (step) => warmupScheduleFactor({ kind: lrSchedulerType, warmupSteps, totalSteps }, step);
+    return (step) => warmupScheduleFactor({ ...this.config, kind: lrSchedulerType, warmupSteps, totalSteps }, step);
   }
 
   /** Takes all optimizer steps of an update. */

@@ -71,6 +71,8 @@ export const saveWeightsForSamplerRequest = z.object({
   seq_id: integer.nullish(),
   path: text.nullish(),
   sampling_session_seq_id: count.nullish(),
+  /** "inflight" replaces what all sampling sessions of this kind of the model sample from. */
+  kind: z.enum(["snapshot", "inflight"]).default("snapshot"),
   ttl_seconds: ttl,
   user_metadata: metadata,
 });
@@ -107,9 +109,9 @@ const tensorData = z.object({
 
 const samplingParams = z.object({
   max_tokens: z.int().min(1).nullish(),
-  seed: integer.nullish(),
+  seed: count.nullish(),
   stop: z.union([text, z.array(text).max(64), z.array(count).max(2 ** 20)]).nullish(),
-  temperature: z.number().min(0).default(1),
+  temperature: z.number().min(0).max(100).default(1),
   top_k: z.int().min(-1).default(-1),
   top_p: z.number().gt(0).max(1).default(1),
 });

@@ -10,7 +10,7 @@ import {
   type SettingOptions,
   type Settings,
 } from "../../../core/settings.js";
-import { KL_PENALTY, LR_SCHEDULE } from "../shared/update-settings.js";
+import { KL_PENALTY, LR_SCHEDULE, scheduleSettings } from "../shared/update-settings.js";
 
 const TRL = "TRL 0.7.11";
 const LLAMAGYM = "LlamaGym 0.1.1";
@@ -48,6 +48,7 @@ export const ppoSettings = defineSettings({
     source: "learningRate, as in TRL 0.7.11",
   }),
   lrSchedulerType: { ...LR_SCHEDULE, default: "constant", source: TRL },
+  ...scheduleSettings,
   maxGradNorm: number({ above: 0, description: "Maximum gradient norm for clipping.", source: OURS }),
   klPenalty: { ...KL_PENALTY, source: TRL },
   adaptiveKl: boolean({ default: true, description: "Adapt the KL coefficient towards klTarget.", source: TRL }),

@@ -1,12 +1,11 @@
 import { choice } from "../../../core/settings.js";
 import type { Node } from "../../../engine/graph/index.js";
-import { SCHEDULES } from "../../../engine/optim/index.js";
 import { invalidArgument } from "../../../core/errors.js";
 
 /** The setting entropySchedulerType, without its source. */
 export const ENTROPY_SCHEDULE = choice({
   default: "constant",
-  choices: SCHEDULES,
+  choices: ["constant", "linear", "cosine"],
   description: "Schedule of the entropy bonus.",
 });
 

@@ -109,8 +109,7 @@ export abstract class ExampleLearner<Example, LossMetrics extends { readonly los
   /** Returns the next update's factor of the learning rate, which is constant if the number of updates is unknown. */
   private learningRateFactor(): number {
     const { totalSteps } = this;
-    const { warmupSteps, lrSchedulerType } = this.config;
-    const kind = totalSteps === undefined ? "constant" : lrSchedulerType;
-    return warmupScheduleFactor({ kind, warmupSteps, totalSteps }, this.step);
+    const kind = totalSteps === undefined ? "constant" : this.config.lrSchedulerType;
+    return warmupScheduleFactor({ ...this.config, kind, totalSteps }, this.step);
   }
 }

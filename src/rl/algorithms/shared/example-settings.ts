@@ -1,12 +1,13 @@
 import { boolean, choice, defineSettings, integer, number, type Settings } from "../../../core/settings.js";
 import { microBatchTokens } from "../../../models/index.js";
-import { LR_SCHEDULE } from "./update-settings.js";
+import { LR_SCHEDULE, scheduleSettings } from "./update-settings.js";
 
 const ARGUMENTS = "TRL's SFTConfig, DPOConfig and KTOConfig";
 
 /** Settings of training on a list of examples. */
 export const exampleSettings = defineSettings({
   lrSchedulerType: { ...LR_SCHEDULE, source: ARGUMENTS },
+  ...scheduleSettings,
   warmupSteps: integer({ default: 0, min: 0, description: "Number of warmup updates.", source: ARGUMENTS }),
   batchSize: integer({
     common: true,

@@ -13,6 +13,32 @@ export const LR_SCHEDULE = choice({
   source: ARGUMENTS,
 });
 
+/** Arguments of some schedules, `lr_scheduler_kwargs` in Transformers. */
+export const scheduleSettings = defineSettings({
+  lrMinRate: number({
+    default: 0,
+    min: 0,
+    max: 1,
+    description:
+      "Final share of the learning rate under cosine_with_min_lr (min_lr_rate), polynomial (lr_end) and warmup_stable_decay (min_lr_ratio).",
+    source: ARGUMENTS,
+  }),
+  lrNumCycles: integer({
+    default: 1,
+    min: 1,
+    description: "Number of cosines under cosine_with_restarts (num_cycles).",
+    source: ARGUMENTS,
+  }),
+  lrPower: number({ default: 1, above: 0, description: "Exponent under polynomial (power).", source: ARGUMENTS }),
+  lrDecayRatio: number({
+    default: 0.1,
+    above: 0,
+    max: 1,
+    description: "Last share of the steps, in which warmup_stable_decay falls (num_decay_steps).",
+    source: ARGUMENTS,
+  }),
+});
+
 /** The setting maxGradNorm. */
 export const MAX_GRAD_NORM = number({
   default: 1,
@@ -23,6 +49,7 @@ export const MAX_GRAD_NORM = number({
 
 /** Settings of AdamW and its warm-up. */
 export const optimizerSettings = defineSettings({
+  ...scheduleSettings,
   warmupSteps: integer({
     default: 0,
     min: 0,

@@ -1,0 +1,114 @@
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startCommand } from "./support/command.js";
+import { TinkerTestClient, TinkerTestModel, toDatum } from "./support/tinker-client.js";
+
+/** More with LLAMAGYM_TEST_KILLS. */
+const KILLS = Number(process.env.LLAMAGYM_TEST_KILLS ?? 3);
+const STEPS = 8 * KILLS;
+/** Time until a kill: a step with its checkpoint takes about 100 ms. */
+const MAX_MS = 1500;
+
+const data = [toDatum([5, 6, 7, 8, 9], [6, 7, 8, 9, 10]), toDatum([40, 41], [41, 42])];
+let folder = "";
+
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), "tinker-kills-"))));
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function start(name: string) {
+  const args = ["serve", "--tinker", "-m", "embedded", "--port", "0", "--tinker-folder", join(folder, name)];
+  const child = startCommand([...args, "--threads", "1"]);
+  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  return { child, client: new TinkerTestClient(line.replace(/.* at (.*)\/v1$/, "$1")) };
+}
+
+/** Finds the checkpoint with the most steps among all runs. */
+async function findLast(client: TinkerTestClient): Promise<{ path: string; step: number } | undefined> {
+  const { checkpoints } = await client.get("checkpoints?limit=1000");
+  const steps = checkpoints.map(({ tinker_path: path }: { tinker_path: string }) => ({
+    path,
+    step: Number(path.replace(/.*step-/, "")),
+  }));
+  return steps.sort((a: { step: number }, b: { step: number }) => b.step - a.step)[0];
+}
+
+/** Trains from the last checkpoint on, and saves one after each step. Each request is sent twice, as after a lost response. */
+async function train(client: TinkerTestClient, onStep: (step: number) => void): Promise<number[]> {
+  const last = await findLast(client);
+  const session = await client.createSession();
+  const lora = { base_model: "embedded", lora_config: { rank: 4, seed: 1 } };
+  const model = await (last === undefined
+    ? TinkerTestModel.create(client, session, lora)
+    : TinkerTestModel.load(client, session, last.path));
+  let seq_id = 0;
+  const twice = async (path: string, body: object) => {
+    const numbered = { model_id: model.id, seq_id: ++seq_id, ...body };
+    const [first, second] = await Promise.all([client.post(path, numbered), client.post(path, numbered)]);
+    expect(second.request_id).toBe(first.request_id);
+    return client.wait(first.request_id);
+  };
+  for (let step = (last?.step ?? 0) + 1; step <= STEPS; step++) {
+    await model.pass("cross_entropy", data, { seqId: ++seq_id });
+    await twice("optim_step", { adam_params: { learning_rate: 1e-3, weight_decay: 0.01 } });
+    await twice("save_weights", { path: `step-${step}` });
+    onStep(step);
+  }
+  const { lossFnOutputs } = await model.pass("cross_entropy", data, { seqId: ++seq_id, forwardOnly: true });
+  const metrics = await (await fetch(`${client.url}/metrics`)).text();
+  const count = (kind: string) =>
+    Number(new RegExp(`work_total\\{kind="${kind}"\\} (\\d+)`, "u").exec(metrics)?.[1] ?? 0);
+  // The last server has run each number once.
+  const steps = STEPS - (last?.step ?? 0);
+  expect([count("forward_backward"), count("optim_step"), count("save_weights")]).toEqual([steps, steps, steps]);
+  return lossFnOutputs.flatMap(({ logprobs }) => Array.from(logprobs.data));
+}
+
+it(`continues after ${KILLS} kills of the server as without them`, { timeout: 60_000 + 10_000 * KILLS }, async () => {
+  const undisturbed = await start("undisturbed");
+  const expected = await train(undisturbed.client, () => undefined);
+  undisturbed.child.kill("SIGKILL");
+  let kills = 0;
+  let lastStep = 0;
+  const lost: number[] = [];
+  for (;;) {
+    const { child, client } = await start("killed");
+    const isKilled = kills < KILLS;
+    const killing = isKilled && sleep(MAX_MS * Math.random()).then(() => child.kill("SIGKILL"));
+    const result = await train(client, (step) => {
+      if (step !== lastStep + 1) lost.push(step);
+      lastStep = step;
+    }).catch((error: unknown) => {
+      if (!isKilled || (error as Error).name === "AssertionError") throw error;
+      return undefined;
+    });
+    await killing;
+    child.kill("SIGKILL");
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    if (isKilled) kills++;
+    if (result === undefined) {
+      // A step whose checkpoint was written may not have been reported.
+      lastStep = await lastSaved();
+      continue;
+    }
+    const differences = result.map((value, i) => Math.abs(value - expected[i]));
+    expect(Math.max(...differences)).toBeLessThan(1e-6);
+    // A checkpoint that was reported is there after the kill.
+    expect(lost).toEqual([]);
+    expect(kills).toBeGreaterThan(0);
+    return;
+  }
+});
+
+/** Starts a server to see which checkpoint is the last. */
+async function lastSaved(): Promise<number> {
+  const { child, client } = await start("killed");
+  const last = await findLast(client);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  return last?.step ?? 0;
+}
