@@ -5,7 +5,7 @@ import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { formatNumber } from "../../core/format.js";
 import { openEnv, register, type Env } from "../../envs/index.js";
 import { evaluate } from "../../rl/train/index.js";
-import { probeEnv, type EnvProbe } from "./probe-env.js";
+import { probeEnv, type ProbeResult } from "./probe-env.js";
 import { startRun } from "./run.js";
 import type { TrainOptions } from "./run-settings.js";
 
@@ -96,7 +96,7 @@ function describeFailure(
   name: string,
   { reward, turns, seconds }: Omit<ExpectToLearnResult, "random">,
   target: number,
-  { meanReturn, maxReturn, hasConstantObservations }: EnvProbe,
+  { meanReturn, maxReturn, hasConstantObservations }: ProbeResult,
 ): string {
   const causes = [
     ...(hasConstantObservations

@@ -6,7 +6,7 @@ import { computeMeanAndError } from "../../rl/train/index.js";
 import { readTextEnv } from "./make-text-agent.js";
 
 /** What random play shows of an environment. */
-export interface EnvProbe {
+export interface ProbeResult {
   readonly meanReturn: number;
   readonly standardError: number;
   readonly maxReturn: number;
@@ -23,7 +23,7 @@ const COMPARED_EPISODES = 8;
 const MAX_SECONDS = 10;
 
 /** An episode as the agent sees it. */
-interface PlayedEpisode {
+interface ProbedEpisode {
   /** The text of each step with its reward and whether the episode ended. */
   readonly events: readonly string[];
   readonly observations: readonly string[];
@@ -40,13 +40,13 @@ export async function probeEnv(
   env: Env,
   seed: number,
   { name = env.toString(), maxSeconds = MAX_SECONDS }: { readonly name?: string; readonly maxSeconds?: number } = {},
-): Promise<EnvProbe> {
+): Promise<ProbeResult> {
   const { text } = await readTextEnv(env, name);
   const runner = new EpisodeRunner(env);
   const draw = randomAction(env);
   const started = performance.now();
   const isLate = () => performance.now() - started > 1000 * maxSeconds;
-  const play = async (episodeSeed: number, actionSeed: number): Promise<PlayedEpisode> => {
+  const play = async (episodeSeed: number, actionSeed: number): Promise<ProbedEpisode> => {
     const random = new RandomStream([actionSeed, 1]);
     await runner.reset(episodeSeed);
     const [events, observations, actions]: string[][] = [[], [], []];
@@ -62,7 +62,7 @@ export async function probeEnv(
     const isEndless = !runner.isDone && runner.steps >= MAX_STEPS;
     return { events, observations, actions, return: runner.episodeReturn, isEndless };
   };
-  const episodes: PlayedEpisode[] = [];
+  const episodes: ProbedEpisode[] = [];
   for (let i = 0; i < MAX_EPISODES && !isLate(); i++) {
     const episode = await play(seed + i, i);
     // By chance, a long episode may be possible; two in a row are not.
@@ -88,8 +88,8 @@ export async function probeEnv(
 /** @throws ENV_INVALID if episodes with the same seed and actions differ. */
 async function checkSeeds(
   name: string,
-  episodes: readonly PlayedEpisode[],
-  replay: (index: number) => Promise<PlayedEpisode>,
+  episodes: readonly ProbedEpisode[],
+  replay: (index: number) => Promise<ProbedEpisode>,
 ): Promise<void> {
   for (const [i, episode] of episodes.entries()) {
     const again = await replay(i);
@@ -108,8 +108,8 @@ async function checkSeeds(
 /** @throws ENV_INVALID if other actions never change anything. */
 async function checkActions(
   name: string,
-  episodes: readonly PlayedEpisode[],
-  playOther: (index: number) => Promise<PlayedEpisode>,
+  episodes: readonly ProbedEpisode[],
+  playOther: (index: number) => Promise<ProbedEpisode>,
 ): Promise<void> {
   let differing = 0;
   for (const [i, episode] of episodes.entries()) {
