@@ -30,8 +30,10 @@ export interface TinkerLoss {
   readonly optional: Readonly<Record<string, number>>;
   /** Input whose values are divided by their sum in each datum, so that they are the weights of a mean. */
   readonly normalized?: string;
-  /** Whether each position may have several targets. */
+  /** Whether it is linear in the log-probabilities: each position may then have several targets. */
   readonly isLinear: boolean;
+  /** Inputs that are all 0 for a target without a part in the loss, such as a prompt's; empty if there are none. */
+  readonly activity: readonly string[];
   /** Returns the loss of each target: [selected]. */
   readonly build: (nodes: LossNodes) => Node;
 }
@@ -56,24 +58,28 @@ export const TINKER_LOSSES: Readonly<Record<string, TinkerLoss>> = {
     required: [],
     optional: { weights: 1 },
     isLinear: true,
+    activity: ["weights"],
     build: ({ logProbs, perToken }) => neg(mul(perToken("weights"), logProbs)),
   },
   importance_sampling: {
     required: SAMPLED,
     optional: {},
     isLinear: false,
+    activity: ["advantages"],
     build: (nodes) => neg(mul(ratio(nodes), nodes.perToken("advantages"))),
   },
   ppo: {
     required: SAMPLED,
     optional: CLIP_BOUNDS,
     isLinear: false,
+    activity: ["advantages"],
     build: (nodes) => surrogate(ratio(nodes), nodes),
   },
   cispo: {
     required: SAMPLED,
     optional: CLIP_BOUNDS,
     isLinear: false,
+    activity: ["advantages"],
     build: (nodes) =>
       neg(mul(mul(stopGradient(clipRatio(ratio(nodes), nodes)), nodes.logProbs), nodes.perToken("advantages"))),
   },
@@ -81,6 +87,7 @@ export const TINKER_LOSSES: Readonly<Record<string, TinkerLoss>> = {
     required: SAMPLED,
     optional: { beta: 0.05 },
     isLinear: false,
+    activity: [],
     build: ({ logProbs, perToken }) => {
       const difference = sub(logProbs, perToken("logprobs"));
       const penalty = mul(mul(0.5, perToken("beta")), mul(difference, difference));
@@ -92,6 +99,7 @@ export const TINKER_LOSSES: Readonly<Record<string, TinkerLoss>> = {
     optional: CLIP_BOUNDS,
     normalized: "sequence_ratio_mask",
     isLinear: false,
+    activity: ["advantages", "sequence_ratio_mask"],
     build: (nodes) => {
       const { logProbs, perToken, sumByDatum } = nodes;
       const difference = sub(stopGradient(logProbs), perToken("logprobs"));

@@ -1,7 +1,13 @@
 import { invalidArgument } from "../../core/errors.js";
 import { int32, tensor, type Tensor } from "../../engine/tensor/index.js";
-import type { DecoderConfig } from "../../engine/nn/index.js";
-import { packSharedPrefixes, checkTokens, type SelectedToken, type TokenBatch } from "../../models/graphs/index.js";
+import { fixedFrequencyLength, type DecoderConfig } from "../../engine/nn/index.js";
+import {
+  packSharedPrefixes,
+  checkTokens,
+  type PrefixLayout,
+  type SelectedToken,
+  type TokenBatch,
+} from "../../models/graphs/index.js";
 import { defaultMicroBatchTokens } from "../../models/weights/index.js";
 import { type ForwardBackwardRequest, type TrainingDatum, toDense } from "../../tinker/wire/index.js";
 import { TINKER_LOSSES, type TinkerLoss } from "./losses.js";
@@ -117,42 +123,74 @@ export function* splitPass({ data, loss }: TrainingPass, config: DecoderConfig):
   const fitting = Math.min(defaultMicroBatchTokens(config), Math.floor(MAX_LOGITS / config.vocabSize));
   const microBatchTokens = Math.max(1, Math.floor(fitting / targetsPerToken));
   const items = data.map(({ tokens }) => [tokens]);
+  // Beyond this length the states of a prefix depend on the length of the row.
+  const maxSharedLength = fixedFrequencyLength(config.ropes);
+  const sharesStates = data.every(({ tokens }) => tokens.length <= maxSharedLength);
   for (const { indices, groups, positions } of packSharedPrefixes(items, { microBatchTokens, config })) {
-    const selected: SelectedToken[] = [];
-    const cells: [number, number][][] = [];
-    const rows: number[] = [];
-    const columns = Object.fromEntries(Object.keys(data[0].inputs).map((name) => [name, [] as number[]]));
-    indices.forEach((datum, i) => {
-      const { group, row, prefix } = positions[i];
-      const { tokens, targets, inputs, shape } = data[datum];
-      const [, width = 1] = shape;
-      for (let position = 0; position < tokens.length; position++) {
-        // Equal targets of a position, such as the cells that a sparse tensor leaves out, are computed once.
-        const known = new Map<number, number>();
-        for (let k = 0; k < width; k++) {
-          const index = position * width + k;
-          const target = targets[index];
-          const found = known.get(target);
-          if (found !== undefined) {
-            cells[found].push([datum, index]);
-            columns.weights[found] += inputs.weights[index];
-            continue;
-          }
-          known.set(target, selected.length);
-          selected.push({ group, row, index: position + 1 - prefix, target });
-          cells.push([[datum, index]]);
-          rows.push(i);
-          for (const [name, column] of Object.entries(columns)) column.push(inputs[name][index]);
+    const part = new PartBuilder(loss, Object.keys(data[0].inputs), sharesStates);
+    indices.forEach((datum, i) => part.add(datum, i, data[datum], positions[i]));
+    yield part.build(groups);
+  }
+}
+
+/** Selects the targets of a part. */
+class PartBuilder {
+  private readonly selected: SelectedToken[] = [];
+  private readonly cells: [number, number][][] = [];
+  private readonly rows: number[] = [];
+  private readonly columns: Readonly<Record<string, number[]>>;
+  /** For each target of a state, the selected token that it is. */
+  private readonly known = new Map<string, number>();
+
+  constructor(
+    private readonly loss: TinkerLoss,
+    inputNames: readonly string[],
+    /** Whether rows of a group have equal states in its prefix. */
+    private readonly sharesStates: boolean,
+  ) {
+    this.columns = Object.fromEntries(inputNames.map((name) => [name, []]));
+  }
+
+  /** Adds the targets of a datum; `member` is its number in the part. */
+  add(
+    datum: number,
+    member: number,
+    { tokens, targets, inputs, shape }: CheckedDatum,
+    { group, row, prefix }: PrefixLayout["positions"][number],
+  ): void {
+    const [, width = 1] = shape;
+    const { isLinear, activity } = this.loss;
+    for (let position = 0; position < tokens.length; position++) {
+      const index = position + 1 - prefix;
+      // All rows of a group share the states of its prefix.
+      const state = `${group} ${this.sharesStates && index <= 0 ? "" : row} ${index}`;
+      for (let k = 0; k < width; k++) {
+        const cell = position * width + k;
+        const target = targets[cell];
+        const key = `${state} ${target}`;
+        const found = this.known.get(key);
+        const isActive = activity.length === 0 || activity.some((name) => inputs[name][cell] !== 0);
+        if (found !== undefined && (isLinear || !isActive)) {
+          // Equal targets of a state, such as those of a prompt that several data share, are computed once.
+          this.cells[found].push([datum, cell]);
+          if (isLinear) this.columns.weights[found] += inputs.weights[cell];
+          continue;
         }
+        if (found === undefined) this.known.set(key, this.selected.length);
+        this.selected.push({ group, row, index, target });
+        this.cells.push([[datum, cell]]);
+        this.rows.push(member);
+        for (const [name, column] of Object.entries(this.columns)) column.push(inputs[name][cell]);
       }
-    });
-    const inputs: Record<string, Tensor> = Object.fromEntries(
-      Object.entries(columns).map(([name, column]) => [
-        name,
-        tensor("float32", [column.length], Float32Array.from(column)),
-      ]),
-    );
-    if (loss.normalized !== undefined) inputs.rows = int32(rows);
-    yield { batch: { groups, selected }, inputs, cells };
+    }
+  }
+
+  build(groups: TokenBatch["groups"]): PassPart {
+    const { selected, cells, columns, rows } = this;
+    const inputs: Record<string, Tensor> = {};
+    for (const [name, column] of Object.entries(columns))
+      inputs[name] = tensor("float32", [column.length], Float32Array.from(column));
+    if (this.loss.normalized !== undefined) inputs.rows = int32(rows);
+    return { batch: { groups, selected }, inputs, cells };
   }
 }
