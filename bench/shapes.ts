@@ -40,11 +40,17 @@ const WEIGHT_SCALE = 0.02;
 async function writeShape(folder: string, config: Readonly<Record<string, unknown>>): Promise<void> {
   const random = new RandomStream(7);
   const drawn = Float32Array.from({ length: RANDOM_VALUES }, () => random.normal(0, WEIGHT_SCALE));
+  // ONNX Runtime stores equal matrices once, so each begins elsewhere in the drawn values.
+  let first = 0;
   const fill = (name: string, length: number): Float32Array => {
     const values = new Float32Array(length);
     if (/norm|ln_/u.test(name)) return values.fill(1);
-    for (let start = 0; start < length; start += RANDOM_VALUES)
-      values.set(drawn.subarray(0, Math.min(RANDOM_VALUES, length - start)), start);
+    for (let start = 0; start < length;) {
+      const piece = drawn.subarray(first, first + length - start);
+      values.set(piece, start);
+      start += piece.length;
+      first = (first + piece.length + 1) % RANDOM_VALUES;
+    }
     return values;
   };
   const tensors = [...parameterShapes(parseModelConfig(config as never, "config.json"))].map(([name, shape]) => ({

@@ -85,7 +85,7 @@ async function train(): Promise<void> {
   });
   report("training graph");
   const optimizer = new Optimizer(model.parameters, { learningRate: 1e-6 });
-  const microBatchTokens = defaultMicroBatchTokens(model.config);
+  const microBatchTokens = defaultMicroBatchTokens(model.config, { isQuantized: bits !== 32 });
   const rowsPerBatch = Math.max(1, Math.floor(microBatchTokens / tokens));
   for (let step = 0; step < 2; step++) {
     for (let row = 0; row < rows; row += rowsPerBatch) {

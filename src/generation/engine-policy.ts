@@ -60,7 +60,7 @@ export class EnginePolicy implements PolicyBackend {
   }
 
   get microBatchTokens(): number {
-    return defaultMicroBatchTokens(this.config);
+    return defaultMicroBatchTokens(this.config, { isQuantized: this.causalLM.weights.bits !== 32 });
   }
 
   get parametersVersion(): number {

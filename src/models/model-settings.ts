@@ -56,6 +56,11 @@ export const modelSettings = defineSettings(
       changeable: "resume",
       description: "Number of threads per operation. Default: OMP_NUM_THREADS, or all cores.",
     }),
+    checkMemory: boolean({
+      default: true,
+      changeable: "resume",
+      description: "Refuse to start a run that needs more memory than is free.",
+    }),
   },
   { group: "Model", scope: "model" },
 );
@@ -105,7 +110,7 @@ export const microBatchTokens = integer({
   min: 1,
   changeable: "resume",
   description:
-    "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB.",
+    "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB, 1 GB with quantized weights, and an eighth of the machine's memory.",
 });
 
 type TuningConfig = Settings<typeof modelSettings & typeof tuningSettings>;

@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { availableMemory, estimateRunMemory } from "./estimate-run-memory.js";
 import { resolveTrainConfig } from "./run-settings.js";
+import { startRun } from "./run.js";
 
 let folder: string;
 beforeAll(async () => {
@@ -15,19 +16,38 @@ const config = (model: string, more = {}) => resolveTrainConfig({ env: "Blackjac
 const TINY_LLAMA = "TinyLlama/TinyLlama-1.1B-Chat-v1.0";
 
 describe("estimateRunMemory", () => {
-  it("estimates by model id, and warns if memory is insufficient", async () => {
-    const need = (await estimateRunMemory(config(TINY_LLAMA), 64e9))!;
-    expect(need.warning).toBeUndefined();
+  it("estimates by model id, and names what would fit", async () => {
+    const estimate = (available: number, more = {}) => estimateRunMemory(config(TINY_LLAMA, more), available);
+    const all = { layersToTransform: "all" };
+    const need = (await estimate(64e9))!;
+    expect(need.fit).toBe("fits");
     expect(need.text).toMatch(
       /^Training TinyLlama\/TinyLlama-1\.1B-Chat-v1\.0 needs about \d+\.\d GB of memory; 64\.0 GB are free\.$/,
     );
-    const { warning } = (await estimateRunMemory(config(TINY_LLAMA), 10e9))!;
-    expect(warning).toMatch(/Use --quantize 8 \(\d+\.\d GB\), smaller micro-batches/);
+    expect((await estimate(0.95 * need.needed))!.fit).toBe("tight");
+    const advice = async (available: number, more = {}) => {
+      const { fit, text } = (await estimate(available, more))!;
+      return [fit, text.slice(text.indexOf("free. ") + "free. ".length)];
+    };
+    const smaller = (await estimate(64e9, { ...all, microBatchTokens: 128 }))!.needed;
+    expect(await advice(1.01 * smaller, { ...all, microBatchTokens: 2048 })).toEqual([
+      "insufficient",
+      expect.stringMatching(/^--micro-batch-tokens 128 needs about \d+\.\d GB\.$/),
+    ]);
+    expect(await advice(4e9, { ...all, quantize: "8" })).toEqual([
+      "insufficient",
+      expect.stringMatching(/^(--quantize 4|--micro-batch-tokens 128)/),
+    ]);
+    expect(await advice(2e9, all)).toEqual(["insufficient", expect.stringContaining("--quantize 4")]);
+    expect(await advice(0.3e9, all)).toEqual(["insufficient", expect.stringContaining("smaller model")]);
   });
 
-  it("does not suggest quantization that does not fit either", async () => {
-    const { warning } = (await estimateRunMemory(config(TINY_LLAMA), 1e9))!;
-    expect(warning).toMatch(/Use smaller micro-batches \(--micro-batch-tokens\)/);
+  it("is lower with fewer trained layers", async () => {
+    const needed = async (layersToTransform: string) =>
+      (await estimateRunMemory(config(TINY_LLAMA, { layersToTransform, quantize: "4" })))!.needed;
+    expect(await needed("last-4")).toBeLessThan(0.8 * (await needed("all")));
+    expect(await needed("0")).toBeLessThan(await needed("all"));
+    expect(await needed("18-21")).toBe(await needed("last-4"));
   });
 
   it("is lower at 8 bits and with smaller micro-batches", async () => {
@@ -66,5 +86,23 @@ describe("defaults of a model", () => {
     expect(config("Qwen/Qwen3-0.6B").completionPrefix).toBe("<think>\n\n</think>\n\n");
     expect(config("Qwen/Qwen3-0.6B", { completionPrefix: "Action:" }).completionPrefix).toBe("Action:");
     expect(config("Qwen/Qwen2.5-0.5B-Instruct").completionPrefix).toBe("");
+  });
+});
+
+describe("startRun", () => {
+  it("refuses a run that needs more memory than is free, before it loads the model, unless it must not check", async () => {
+    const model = join(folder, "large");
+    await mkdir(model);
+    const sizes = { hidden_size: 32_768, num_hidden_layers: 256, num_attention_heads: 256, intermediate_size: 131_072 };
+    const config = { model_type: "llama", vocab_size: 128_000, ...sizes };
+    await writeFile(join(model, "config.json"), JSON.stringify(config));
+    const start = (more: object) => startRun({ env: "Blackjack-v1", turns: 8, model, ...more }, join(folder, "run"));
+    await expect(start({})).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+      message: expect.stringMatching(
+        /needs about [\d.]+ GB of memory; .* are free\. Use a smaller model.*--no-check-memory/,
+      ),
+    });
+    await expect(start({ checkMemory: false })).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
   });
 });

@@ -2,20 +2,25 @@ import { readFile } from "node:fs/promises";
 import { freemem } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../models/files/index.js";
-import { EMBEDDED_MODEL, parseQuantizeBits } from "../../models/index.js";
+import { EMBEDDED_MODEL, parseLoraOptions, parseQuantizeBits } from "../../models/index.js";
 import { parseModelConfig } from "../../models/architectures/index.js";
-import { estimateModelMemory, findModel, type MemoryUsage } from "../../models/registry/index.js";
+import { estimateModelMemory, findModel, type MemoryUsage, type WeightBits } from "../../models/registry/index.js";
 import type { TrainConfig } from "./run-settings.js";
 
 /** The memory that a run needs and the available memory, in bytes. */
 export interface MemoryEstimate {
   readonly needed: number;
   readonly available: number;
-  /** Describes both. */
+  /** Describes both and, if memory is insufficient, what would fit. */
   readonly text: string;
-  /** Advice if memory is insufficient. */
-  readonly warning: string | undefined;
+  readonly fit: "fits" | "tight" | "insufficient";
 }
+
+/** A run needs this much more than there is before it is considered not to fit: estimates may be a tenth too high. */
+const TOLERANCE = 1.1;
+
+/** Settings that reduce memory, tried in this order. */
+const SMALLER_TOKENS = 128;
 
 /** Returns the free memory in bytes, within the limit of a container. */
 export function availableMemory(): number {
@@ -29,33 +34,59 @@ export function availableMemory(): number {
  * for the embedded model and for models of unknown size.
  */
 export async function estimateRunMemory(
-  {
-    model,
-    quantize,
-    r,
-    microBatchTokens,
-    tuning,
-  }: Pick<TrainConfig, "model" | "quantize" | "r" | "microBatchTokens" | "tuning">,
+  config: Pick<TrainConfig, "model" | "quantize" | "microBatchTokens" | "tuning"> & AdapterSettings,
   available: number = availableMemory(),
 ): Promise<MemoryEstimate | undefined> {
+  const { model, quantize, r, microBatchTokens, tuning } = config;
   if (model === EMBEDDED_MODEL) return undefined;
   const estimate = await findMemoryEstimator(model);
   if (estimate === undefined || tuning === "full") return undefined;
-  const use = { use: "train", r, microBatchTokens } as const;
+  const { layersToTransform } = parseLoraOptions(config);
   const bits = parseQuantizeBits(quantize) ?? 32;
-  const needed = estimate({ ...use, bits });
-  const text = `Training ${model} needs about ${formatGigabytes(needed)} of memory; ${formatGigabytes(available)} are free`;
-  const sizes = { needed, available };
-  if (needed <= available) return { ...sizes, text: `${text}.`, warning: undefined };
-  const fittingBits = ([8, 4] as const).find(
-    (lowerBits) => lowerBits < bits && estimate({ ...use, bits: lowerBits }) <= available,
-  );
-  const quantizeAdvice =
-    fittingBits === undefined
-      ? ""
-      : ` --quantize ${fittingBits} (${formatGigabytes(estimate({ ...use, bits: fittingBits }))}),`;
-  const warning = `${text}. Use${quantizeAdvice} smaller micro-batches (--micro-batch-tokens), or a smaller model (llamagym models).`;
-  return { ...sizes, text: `${text}.`, warning };
+  const usage = {
+    use: "train",
+    bits,
+    r,
+    microBatchTokens,
+    layersToTransform: [layersToTransform ?? []].flat(),
+  } as const;
+  const needed = estimate(usage);
+  const text = `Training ${model} needs about ${formatGigabytes(needed)} of memory; ${formatGigabytes(available)} are free.`;
+  if (needed <= available) return { needed, available, text, fit: "fits" };
+  const fit = needed <= TOLERANCE * available ? "tight" : "insufficient";
+  return { needed, available, text: `${text} ${findFittingSettings(estimate, usage, available)}`, fit };
+}
+
+type AdapterSettings = Parameters<typeof parseLoraOptions>[0];
+
+/** Names the settings with the least effect on the run that make it fit. */
+function findFittingSettings(
+  estimate: MemoryEstimator,
+  usage: MemoryUsage & { readonly bits: WeightBits },
+  available: number,
+): string {
+  const { bits, microBatchTokens = Infinity, layersToTransform = [] } = usage;
+  const tokens = microBatchTokens > SMALLER_TOKENS ? { microBatchTokens: SMALLER_TOKENS } : undefined;
+  const fewerBits = ([8, 4] as const).filter((fewer) => fewer < bits).map((fewer) => ({ bits: fewer }));
+  const fewerLayers = layersToTransform.length === 0 ? { layersToTransform: [-4, -3, -2, -1] } : undefined;
+  const smallest = { ...fewerBits.at(-1), ...tokens };
+  const candidates: Partial<MemoryUsage>[] = [
+    ...(tokens === undefined ? [] : [tokens]),
+    ...fewerBits,
+    ...fewerBits.map((fewer) => ({ ...fewer, ...tokens })),
+    ...(fewerLayers === undefined ? [] : [{ ...smallest, ...fewerLayers }]),
+  ];
+  for (const candidate of candidates) {
+    const needed = estimate({ ...usage, ...candidate });
+    if (needed > available) continue;
+    const options = [
+      ...(candidate.bits === undefined ? [] : [`--quantize ${candidate.bits}`]),
+      ...(candidate.microBatchTokens === undefined ? [] : [`--micro-batch-tokens ${candidate.microBatchTokens}`]),
+      ...(candidate.layersToTransform === undefined ? [] : ["--layers-to-transform last-4"]),
+    ];
+    return `${options.join(" ")} needs about ${formatGigabytes(needed)}.`;
+  }
+  return "Use a smaller model (llamagym models), or free some memory.";
 }
 
 type MemoryEstimator = (usage: MemoryUsage) => number;

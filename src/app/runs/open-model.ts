@@ -10,6 +10,8 @@ import type { TrainConfig } from "./run-settings.js";
 type ModelConfig = Settings<typeof modelSettings & typeof tuningSettings & typeof serviceSettings> &
   Pick<TrainConfig, "seed">;
 
+const { checkMemory: _, ...openSettings } = modelSettings;
+
 /** Opens the model of a run with its trainable parameters. @throws as `openTrainable` and `openTinkerModel`. */
 export async function openRunModel(
   config: ModelConfig,
@@ -24,7 +26,7 @@ export async function openRunModel(
   },
 ): Promise<LanguageModel> {
   if (config.backend === "tinker") return openServiceModel(config, { onDownload, onWarning });
-  const { model, quantize, ...options } = selectSettings(modelSettings, config);
+  const { model, quantize, ...options } = selectSettings(openSettings, config);
   const { tuning, seed } = config;
   return openTrainable(model, {
     ...options,

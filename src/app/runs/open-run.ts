@@ -186,8 +186,10 @@ async function openRun<
       },
       openModel: async (valueHead) => {
         const memory = resolved.backend === "tinker" ? undefined : await estimateRunMemory(resolved);
-        if (memory?.warning !== undefined) onWarning(memory.warning);
-        else if (memory !== undefined) onInfo?.(memory.text);
+        if (memory?.fit === "insufficient" && resolved.checkMemory)
+          throw invalidArgument(`${memory.text} To start it anyway, set \`checkMemory\` to false (--no-check-memory).`);
+        if (memory?.fit === "fits") onInfo?.(memory.text);
+        else if (memory !== undefined) onWarning(memory.text);
         model = await openRunModel(resolved, { valueHead, onDownload, onWarning });
         return model;
       },

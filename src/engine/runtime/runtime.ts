@@ -93,7 +93,7 @@ export class Runtime {
     };
     // With the packed forms of some weights, ONNX Runtime would also pack the others.
     const locateForSession = (weight: NamedTensorType): WeightLocation =>
-      packWeights ? { ...locate(weight), isVariable: false } : locate(weight);
+      packWeights || !hasPackedForms ? { ...locate(weight), isVariable: false } : locate(weight);
     const transferred = new Set(
       buffers.map(({ data }) => data.buffer).filter((buffer) => buffer instanceof ArrayBuffer),
     );

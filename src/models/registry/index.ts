@@ -1,5 +1,10 @@
 export type { ModelDefaults, ModelEntry } from "./model-entry.js";
-export { countParameters, estimateModelMemory, type MemoryUsage } from "../weights/estimate-model-memory.js";
+export {
+  countParameters,
+  estimateModelMemory,
+  type MemoryUsage,
+  type WeightBits,
+} from "../weights/estimate-model-memory.js";
 export {
   findModel,
   modelFamily,

@@ -14,8 +14,12 @@ export interface MemoryUsage {
   readonly use?: "inference" | "train";
   /** Rank of the trained adapter. Default 16. */
   readonly r?: number;
-  /** Tokens per micro-batch. Default: what fits about 2 GB, from 256 to 2,048. */
+  /** Layers with an adapter; negative ones count from the end. Default all. */
+  readonly layersToTransform?: readonly number[];
+  /** Tokens per micro-batch. Default: see defaultMicroBatchTokens. */
   readonly microBatchTokens?: number;
+  /** Tokens in the cache of keys and values, of all sequences together. Default 1,024. */
+  readonly cachedTokens?: number;
   /** Whether training sessions keep packed weights; see usesPackedWeights. Default false. */
   readonly packed?: boolean;
 }
@@ -23,60 +27,84 @@ export interface MemoryUsage {
 /** Bytes of the process without a model: Node.js, ONNX Runtime, a tokenizer. */
 const PROCESS_BYTES = 150e6;
 
-/** Bytes per weight: its code and, at 4 bits, its share of the block's scale and zero point. */
-const BYTES_PER_WEIGHT = { 32: 4, 8: 1, 4: 0.5 + 4.5 / 32 } as const;
+/** Bytes per weight that sampling reads: its code and, at 4 bits, its share of the block's scale. */
+const PACKED_BYTES = { 32: 4, 8: 1, 4: 0.5 + 4 / 32 } as const;
 
-/**
- * Number of resident copies of the layer matrices: the mapped file, the copy packed for decoding and, for training at 8
- * bits, one transposed for gradients. Inference never touches the mapped pages of packed weights again. All other
- * weights are resident once, and the output matrix once more when packed, for quantized layers in 8 bits.
- */
-const RESIDENT_COPIES = { inference: { 32: 1.1, 8: 1.1, 4: 1.1 }, train: { 32: 2, 8: 3, 4: 2 } } as const;
+/** Bytes per weight that a training session reads in addition to, or instead of, the packed weights, for its products forward. */
+const FORWARD_BYTES = { 32: 4, 8: 1, 4: 0 } as const;
 
-/**
- * Further copies packed by a training session for products forward and backward, in addition to two of the output
- * matrix.
- */
-const PACKED_COPIES = { 32: 2, 8: 0, 4: 1 } as const;
+/** Bytes per weight of a trained layer that gradients read: float32 weights are shared with the forward pass. */
+const BACKWARD_BYTES = { 32: 0, 8: 1, 4: 0.5 + 0.5 / 32 } as const;
 
-/** Measured float32 values kept per token, layer and hidden dimension for the backward pass. */
-const ACTIVATIONS_PER_TOKEN = 23;
+/** Measured float32 values kept per token, trained layer and hidden dimension for the backward pass. */
+const ACTIVATIONS_PER_TOKEN = 22;
 
-/** Rows of logits in memory at once, times their copies. */
-const LOGIT_ROWS = 3 * 256;
+/** Most rows of logits in memory at once, and their copies. */
+const MAX_LOGIT_ROWS = 256;
+const LOGIT_COPIES = 3;
 
 /** Value, gradient and two moments of an adapter's parameter. */
 const BYTES_PER_TRAINABLE_VALUE = 16;
 
+const DEFAULT_CACHED_TOKENS = 1024;
+
 /**
- * Estimates peak memory in bytes: 150 MB + copies of the weights, and for training + 16 bytes per adapter parameter + 4
- * * 23 * tokens * layers * width + 4 * 768 * vocabulary. Weights take 4 bytes, those of the layers' matrices 1 at 8
- * bits and 0.64 at 4 bits, and those of the packed output matrix then 1. See docs/models.md for measurements.
+ * Estimates peak memory in bytes by adding up what is allocated and mapped: the process, the weights that sampling
+ * reads, the output matrix, keys and values, and for training the weights that a session reads forward and backward,
+ * the adapter with its optimizer, the values kept for gradients and the logits. See docs/models.md.
  */
-export function estimateModelMemory(
+export function estimateModelMemory(network: DecoderConfig, usage: MemoryUsage = {}): number {
+  const { bits = 32, use = "inference", cachedTokens = DEFAULT_CACHED_TOKENS } = usage;
+  const headWeights = network.vocabSize * network.hiddenSize;
+  const layerWeights = sumWeights(linearModules(network));
+  const headBytes = (bits === 32 ? 4 : 1) * headWeights;
+  const keyValueBytes = 4 * 2 * network.layers.length * network.keyValueHeads * network.headDim * cachedTokens;
+  const resident = PROCESS_BYTES + PACKED_BYTES[bits] * layerWeights + headBytes + keyValueBytes;
+  // Packing needs the output matrix twice for a moment, mapped or transposed; training needs more later.
+  return resident + (use === "inference" ? headBytes : estimateTrainingMemory(network, usage));
+}
+
+/** Estimates what training adds. */
+function estimateTrainingMemory(
   network: DecoderConfig,
-  { bits = 32, use = "inference", r = 16, microBatchTokens, packed = false }: MemoryUsage = {},
+  { bits = 32, r = 16, layersToTransform = [], packed = false, ...usage }: MemoryUsage,
 ): number {
+  const { layers, hiddenSize, vocabSize } = network;
   const modules = linearModules(network);
-  const layerWeights = modules.reduce((sum, { inFeatures, outFeatures }) => sum + inFeatures * outFeatures, 0);
-  const layerBytes = BYTES_PER_WEIGHT[bits] * layerWeights;
-  const headBytes = 4 * network.vocabSize * network.hiddenSize;
-  const packedHeadBytes = bits === 32 ? headBytes : headBytes / 4;
-  const otherBytes = 4 * (countParameters(network) - layerWeights);
-  const residentBytes = PROCESS_BYTES + RESIDENT_COPIES[use][bits] * layerBytes + otherBytes + packedHeadBytes;
-  if (use === "inference") return residentBytes;
+  const trainedLayers = countTrainedLayers(layers.length, layersToTransform);
+  const trainedShare = trainedLayers / layers.length;
+  const { microBatchTokens = defaultMicroBatchTokens(network, { isQuantized: bits !== 32 }) } = usage;
+  const logitRows = Math.min(MAX_LOGIT_ROWS, microBatchTokens);
+  const layerWeights = sumWeights(modules);
+  const headWeights = vocabSize * hiddenSize;
+  const adaptedShare = (layersToTransform.length || layers.length) / layers.length;
   const adapterValues = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
-  const width = network.hiddenSize * network.layers.length;
-  const tokens = microBatchTokens ?? defaultMicroBatchTokens(network);
-  const trainingBytes =
-    BYTES_PER_TRAINABLE_VALUE * adapterValues +
-    4 * (ACTIVATIONS_PER_TOKEN * tokens * width + LOGIT_ROWS * network.vocabSize);
-  return residentBytes + trainingBytes + (packed ? PACKED_COPIES[bits] * layerBytes + 2 * headBytes : 0);
+  const weightBytes =
+    FORWARD_BYTES[bits] * layerWeights +
+    BACKWARD_BYTES[bits] * trainedShare * layerWeights +
+    // Logits and their gradients need float32 values of the output matrix.
+    4 * headWeights +
+    (packed ? 4 * 2 * (trainedShare * layerWeights + headWeights) : 0);
+  return (
+    weightBytes +
+    BYTES_PER_TRAINABLE_VALUE * adaptedShare * adapterValues +
+    4 * (ACTIVATIONS_PER_TOKEN * microBatchTokens * trainedLayers * hiddenSize + LOGIT_COPIES * logitRows * vocabSize)
+  );
+}
+
+/** Returns the number of layers from the first one with an adapter on. */
+function countTrainedLayers(count: number, layersToTransform: readonly number[]): number {
+  const indices = layersToTransform.map((layer) => (layer < 0 ? count + layer : layer));
+  return indices.length === 0 ? count : count - Math.min(count, Math.max(0, Math.min(...indices)));
+}
+
+function sumWeights(modules: readonly { readonly inFeatures: number; readonly outFeatures: number }[]): number {
+  return modules.reduce((sum, { inFeatures, outFeatures }) => sum + inFeatures * outFeatures, 0);
 }
 
 /**
- * Whether training sessions keep packed weights: 10% faster for two more copies. True where the model then takes at
- * most half of the machine's memory; false at 8 bits, where packing gains little.
+ * Whether training sessions keep packed weights: 10% faster for two more copies. True for float32 weights where the
+ * model then takes at most half of the machine's memory; quantized ones gain little.
  */
 export function usesPackedWeights(
   network: DecoderConfig,
