@@ -118,6 +118,25 @@ describe("a run on a Tinker service in another process", () => {
       env,
     });
     expect(generated.status).toBe(0);
+    const exported = path("exported");
+    const { err: problem } = await runInHost(["export", path("free"), "--format", "peft", "--output", exported], {
+      env,
+    });
+    expect(problem).not.toContain("LlamaGymError");
+    const game = [
+      "eval",
+      "blackjack",
+      "--episodes",
+      "8",
+      "--json",
+      "--action-mode",
+      "free",
+      "--max-completion-length",
+      "8",
+    ];
+    const local = await runInHost([...game, "--model", "embedded", "--adapter", exported, "--threads", "1"]);
+    const remote = JSON.parse(evaluated.out) as { meanReturn: number };
+    expect((JSON.parse(local.out) as { meanReturn: number }).meanReturn).toBe(remote.meanReturn);
   });
 
   it("writes the key into no file and no output", async () => {

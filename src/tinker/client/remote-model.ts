@@ -180,6 +180,16 @@ export class RemoteModel {
     return requirePath("save_weights", readAnswer("save_weights", savedWeights, json).path);
   }
 
+  /** Saves the adapter as files for other programs under a name, and returns the path. */
+  async saveExternal(name: string): Promise<string> {
+    const requestId = await this.submit((seqId) => ({
+      path: "save_weights_external",
+      json: { model_id: this.id, seq_id: seqId, path: name, type: "save_weights_external" },
+    }));
+    const { json } = await this.session.retrieve(requestId, "SaveWeightsExternal");
+    return requirePath("save_weights_external", readAnswer("save_weights_external", savedWeights, json).path);
+  }
+
   /** Saves the adapter for sampling under a name, and returns the path. */
   async saveForSampler(name: string): Promise<string> {
     const requestId = await this.submit((seqId) => ({
