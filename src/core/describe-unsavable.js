@@ -1,0 +1,31 @@
+import { excerpt } from "./format.js";
+/** Levels of arrays and objects that readers of JSON files accept. */
+export const MAX_JSON_DEPTH = 100;
+/**
+ * Describes what JSON files cannot hold of a value, such as "learner.klCoef is Infinity, and JSON has only finite numbers", for
+ * which JSON.stringify would write null; undefined if there is nothing.
+ */
+export function describeUnsavable(value, maxDepth = MAX_JSON_DEPTH, path = "") {
+    if (typeof value === "number") {
+        if (Number.isFinite(value))
+            return undefined;
+        return `${path || "it"} is ${value}, and JSON has only finite numbers`;
+    }
+    if (typeof value !== "object" || value === null || "toJSON" in value)
+        return undefined;
+    if (maxDepth === 0)
+        return `${excerpt(path)} is nested too deep, more than ${MAX_JSON_DEPTH} levels with what contains it`;
+    const isList = Array.isArray(value);
+    const keys = isList ? value.keys() : Object.keys(value);
+    for (const key of keys) {
+        const member = value[key];
+        // Most lists hold thousands of token ids.
+        if (typeof member === "string" || (typeof member === "number" && Number.isFinite(member)))
+            continue;
+        const memberPath = isList ? `${path}[${key}]` : path === "" ? String(key) : `${path}.${key}`;
+        const problem = describeUnsavable(member, maxDepth - 1, memberPath);
+        if (problem !== undefined)
+            return problem;
+    }
+    return undefined;
+}

@@ -1,0 +1,54 @@
+/**
+ * Returns the first fault of a value. In a union it is the fault of the option that the value comes closest to, since zod says no
+ * more than "Invalid input" of the whole.
+ */
+export function findIssue(issues) {
+    const { path, message } = resolveUnion(issues[0]);
+    return { path: formatPath(path), message: message.replace(/^Invalid input: /, "").replace(/\.$/, "") };
+}
+/** Describes the first fault of a value in one line: "messages[2].content: expected string, received number". */
+export function describeIssue(issues) {
+    const { path, message } = findIssue(issues);
+    return path === "" ? message : `${path}: ${message}`;
+}
+/** The issues of a zod error; undefined for every other error. */
+export function issuesOf(error) {
+    if (!(error instanceof Error) || error.name !== "ZodError")
+        return undefined;
+    return error.issues;
+}
+function resolveUnion(issue) {
+    const { code, errors = [], path } = issue;
+    if (code !== "invalid_union" || errors.length === 0)
+        return issue;
+    const isOfOtherKind = (each) => each.path.length === 0 && (each.code === "invalid_type" || each.code === "invalid_value");
+    const options = errors.filter((option) => !option.some(isOfOtherKind));
+    if (options.length === 0)
+        return expectOneOf(issue, errors.flat().flatMap(listExpected));
+    // What distinguishes the options of a union are constants, such as a type.
+    const constants = options.flat().filter((each) => each.code === "invalid_value" && each.path.length === 1);
+    const byKey = Array.from(new Set(constants.map((each) => each.path[0])), (key) => constants.filter((each) => each.path[0] === key));
+    const tagged = byKey.reduce((a, b) => (b.length > a.length ? b : a), []);
+    const closest = options.filter((option) => !option.some((each) => tagged.includes(each)));
+    if (closest.length === 0)
+        return expectOneOf({ ...issue, path: [...path, ...tagged[0].path] }, tagged.flatMap(listExpected));
+    const furthest = closest.map(([first]) => first).reduce((a, b) => (isFurther(b.path, a.path) ? b : a));
+    const inner = resolveUnion(furthest);
+    return { ...inner, path: [...path, ...inner.path] };
+}
+/** Whether a path is found later in a value than another one: in a later item, or deeper. */
+function isFurther(path, other) {
+    const at = path.findIndex((key, i) => key !== other[i]);
+    if (at < 0 || at >= other.length)
+        return path.length > other.length;
+    const [key, otherKey] = [path[at], other[at]];
+    return typeof key === "number" && typeof otherKey === "number" && key > otherKey;
+}
+/** Returns the types or constants that an issue expects. */
+const listExpected = ({ expected, values }) => values?.map((value) => JSON.stringify(value)) ?? (expected === undefined ? [] : [expected]);
+function expectOneOf({ path }, options) {
+    return { path, message: `expected ${Array.from(new Set(options)).join(" or ")}` };
+}
+function formatPath(path) {
+    return path.reduce((text, part) => text + (typeof part === "number" ? `[${part}]` : text === "" ? String(part) : `.${String(part)}`), "");
+}

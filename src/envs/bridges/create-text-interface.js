@@ -1,0 +1,94 @@
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { Box, Discrete, MultiBinary, MultiDiscrete, Text } from "../spaces/index.js";
+import { findLastNamedAction, parseLastNumber } from "../text-parsing.js";
+import { MAX_TEXT_LENGTH } from "./limits.js";
+import { countElements } from "../../core/count-elements.js";
+/** Number of actions that are listed in the prompt and as choices. */
+const MAX_LISTED_ACTIONS = 100;
+/**
+ * Creates a text interface for an environment whose actions are numbers or text: observations as JSON with four digits,
+ * discrete actions by name or number. Returns undefined for other action spaces.
+ */
+export function createTextInterface(observationSpace, actionSpace, { systemPrompt, actionNames } = {}) {
+    const actionFormat = createActionFormat(actionSpace, actionNames);
+    if (actionFormat === undefined)
+        return undefined;
+    const { instruction, ...rest } = actionFormat;
+    return {
+        systemPrompt: systemPrompt ?? `You act in an environment, to get as much reward as you can. ${instruction}`,
+        formatObservation: (observation) => checkText(formatObservationAsJson(observationSpace, observation)),
+        ...rest,
+    };
+}
+/** Returns the text of an observation. @throws ENV_FAILED when it is longer than any context. */
+export function checkText(text) {
+    if (text.length <= MAX_TEXT_LENGTH)
+        return text;
+    const problem = `An observation has ${text.length} characters as text, at most ${MAX_TEXT_LENGTH} are allowed.`;
+    throw new LlamaGymError("ENV_FAILED", `${problem} Pass a text interface (\`text\`) that summarizes it.`);
+}
+/** Formats an observation as a line: text unchanged, others as JSON with rounded numbers. */
+function formatObservationAsJson(space, observation) {
+    const json = space.encode(observation);
+    if (typeof json === "string")
+        return json;
+    return JSON.stringify(json, (_key, value) => typeof value === "number" ? Number(value.toPrecision(4)) : value);
+}
+function createActionFormat(space, actionNames) {
+    if (actionNames !== undefined && (!(space instanceof Discrete) || actionNames.length !== space.n))
+        throw invalidArgument(`actionNames has ${actionNames.length} names, but the action space is ${space.toString()}: pass one per action.`);
+    if (space instanceof Discrete)
+        return createDiscreteFormat(space, actionNames);
+    if (space instanceof Text) {
+        return {
+            instruction: "Answer with the text of your action alone.",
+            parseAction: (completion) => (space.contains(completion.trim()) ? completion.trim() : undefined),
+            formatAction: String,
+        };
+    }
+    if (space instanceof Box || space instanceof MultiDiscrete || space instanceof MultiBinary)
+        return createNumericFormat(space);
+    return undefined;
+}
+function createDiscreteFormat(space, actionNames) {
+    const { n, start } = space;
+    if (actionNames === undefined && n > MAX_LISTED_ACTIONS) {
+        return {
+            instruction: `Answer with a whole number from ${start} to ${start + n - 1}.`,
+            parseAction: (completion) => {
+                const action = parseLastNumber(completion);
+                return space.contains(action) ? action : undefined;
+            },
+            formatAction: String,
+        };
+    }
+    const names = actionNames ?? Array.from({ length: n }, (_, i) => String(start + i));
+    return {
+        instruction: `Answer with one of: ${names.join(", ")}.`,
+        parseAction: (completion) => {
+            const index = findLastNamedAction(completion, names);
+            return index === undefined ? undefined : start + index;
+        },
+        formatAction: (action) => names[action - start],
+        ...(n <= MAX_LISTED_ACTIONS ? { choices: names } : {}),
+    };
+}
+/** Parses the last numbers of a completion, as many as the action has. */
+function createNumericFormat(space) {
+    const size = countElements(space.shape);
+    const toAction = (values) => {
+        if (space instanceof Box)
+            return space.array(values);
+        return space instanceof MultiDiscrete ? Int32Array.from(values) : Int8Array.from(values);
+    };
+    return {
+        instruction: `Answer with ${size === 1 ? "a number" : `${size} numbers`} of ${space.toString()}.`,
+        parseAction: (completion) => {
+            const values = (completion.match(/[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/g) ?? []).slice(-size).map(Number);
+            // Checked before the conversion, which would truncate fractions.
+            const isAction = values.length === size && space.contains(values);
+            return isAction ? toAction(values) : undefined;
+        },
+        formatAction: (action) => Array.from(action, (value) => Number(value.toPrecision(6))).join(" "),
+    };
+}

@@ -1,0 +1,106 @@
+import { getOrCreatePromise } from "../../core/promise-cache.js";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { errorMessage, invalidEnv } from "../../core/errors.js";
+import { Env } from "../env.js";
+import { register, registry } from "../registry/make.js";
+import { findSpec, isRemoteEnvId, recordLoadedSpec } from "../registry/open-env.js";
+const FILE_REFERENCE = /^(?<module>.+\.[cm]?[jt]s)(?:#(?<exportName>.+))?$/;
+const ID_REFERENCE = /^(?<module>.+):(?<id>[^:]+)$/;
+const loadedModules = new Map();
+/** Returns a reference with the path of its file made absolute. */
+export function resolveReference(reference) {
+    if (isRemoteEnvId(reference))
+        return reference;
+    const { module } = FILE_REFERENCE.exec(reference)?.groups ?? ID_REFERENCE.exec(reference)?.groups ?? {};
+    return module !== undefined && isPath(module) ? resolve(module) + reference.slice(module.length) : reference;
+}
+/** Imports a module once. Returns the environment ids that it registered. @throws ENV_INVALID when importing it fails. */
+export async function loadEnvModule(module) {
+    return (await importOnce(module)).ids;
+}
+/**
+ * Loads the environment of a file (`./my-env.js`), one of its exports (`./my-env.js#MyEnv`) or a registered id of a module
+ * (`module:Id`). An export is an Env class, a function that returns an Env, or a `Registration`. Without an export's name, the
+ * id that the file registers, its default export, or its only environment is loaded.
+ * @throws ENV_INVALID when the module cannot be imported or has no such environment.
+ */
+export async function loadEnvSpec(reference) {
+    const known = findSpec(reference);
+    if (known !== undefined)
+        return known;
+    const spec = await loadSpec(reference);
+    recordLoadedSpec(reference, spec);
+    return spec;
+}
+async function loadSpec(reference) {
+    const { module, exportName } = FILE_REFERENCE.exec(reference)?.groups ?? {};
+    if (module === undefined) {
+        const { module: registering, id } = ID_REFERENCE.exec(reference).groups;
+        await loadEnvModule(registering);
+        return registry.spec(id);
+    }
+    const { exports, ids } = await importOnce(module);
+    if (exportName === undefined && ids.length === 1)
+        return registry.spec(ids[0]);
+    const name = exportName ?? findEnvExport(module, exports, ids);
+    return toSpec(reference, name, exports[name]);
+}
+function findEnvExport(module, exports, ids) {
+    if (exports.default !== undefined)
+        return "default";
+    const names = Object.keys(exports).filter((name) => isEnvClass(exports[name]) || isRegistration(exports[name]));
+    if (names.length === 1)
+        return names[0];
+    const candidates = [...ids.map((id) => `${module}:${id}`), ...names.map((name) => `${module}#${name}`)];
+    throw invalidEnv(candidates.length === 0
+        ? `${module} exports no environment. Export a class that extends llamagym's Env, or call register() in it. If it does, it ` +
+            "imports another copy of llamagym than this program."
+        : `${module} has several environments. Choose one: ${candidates.join(", ")}.`);
+}
+function toSpec(reference, name, value) {
+    if (isRegistration(value))
+        return registry.has(value.id) ? registry.spec(value.id) : register(value);
+    if (typeof value !== "function")
+        throw invalidEnv(`${reference}: the export "${name}" is not an environment. Export an Env class, a function that returns an Env, or a registration.`);
+    const entryPoint = isEnvClass(value) ? (options) => new value(options) : value;
+    return {
+        id: reference,
+        entryPoint,
+        options: {},
+        nondeterministic: false,
+        orderEnforce: true,
+        disableEnvChecker: false,
+    };
+}
+const isEnvClass = (value) => typeof value === "function" && value.prototype instanceof Env;
+const isRegistration = (value) => typeof value === "object" && value !== null && "id" in value && "entryPoint" in value;
+const isPath = (module) => /^(?:\.{0,2}[\\/]|[A-Za-z]:[\\/])|\.[cm]?[jt]s$/.test(module) && !module.startsWith("file:");
+function importOnce(module) {
+    const url = locate(module);
+    return getOrCreatePromise(loadedModules, url, () => importModule(module, url));
+}
+async function importModule(module, url) {
+    const before = new Set(registry.all());
+    try {
+        const exports = (await import(url));
+        const ids = registry.all().flatMap((spec) => (before.has(spec) ? [] : [spec.id]));
+        return { exports, ids };
+    }
+    catch (error) {
+        const message = errorMessage(error).replace(/ imported from .*/, "");
+        throw invalidEnv(`${module} failed to import: ${message}`, error);
+    }
+}
+/** Returns the URL of a file, or of a package as resolved from the working directory. */
+function locate(module) {
+    if (isPath(module))
+        return pathToFileURL(resolve(module)).href;
+    try {
+        return pathToFileURL(createRequire(join(process.cwd(), "index.js")).resolve(module)).href;
+    }
+    catch {
+        return module;
+    }
+}

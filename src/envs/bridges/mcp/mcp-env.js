@@ -1,0 +1,210 @@
+import { errorMessage, invalidArgument, invalidEnv, LlamaGymError } from "../../../core/errors.js";
+import { asJsonObject } from "../../../core/json.js";
+import { unknownSetting } from "../../../core/settings.js";
+import { Env } from "../../env.js";
+import { formatMember } from "../../spaces/format-member.js";
+import { checkTimeoutMs } from "../channel.js";
+import { parseServerUrl } from "../http/http-client.js";
+import { JsonSpace } from "../json-space.js";
+import { MAX_TEXT_LENGTH } from "../limits.js";
+import { parseLastObject } from "../open-env/open-env-text.js";
+import { splitCommand } from "./mcp-connection.js";
+import { MAX_FAILED_EPISODES } from "./mcp-limits.js";
+import { resolveReward } from "./mcp-reward.js";
+import { acquireServer } from "./mcp-server-lease.js";
+import { checkTasks, readTasks } from "./read-tasks.js";
+import { ToolCallSpace } from "./tool-call-space.js";
+const DEFAULT_MAX_EPISODE_STEPS = 16;
+const DEFAULT_MAX_RESULT_LENGTH = 4000;
+/** Characters of an answer, where its schema is not set. */
+const MAX_ANSWER_LENGTH = 200;
+const OPTION_NAMES = [
+    ..."reward tasks tools finish answerSchema resetTool shared systemPrompt maxEpisodeSteps maxResultLength".split(" "),
+    ..."timeout startTimeout environment tokenVariable".split(" "),
+];
+/**
+ * The tools of an MCP server as an environment. An action is a call `{ name, arguments }`, an observation the text of its
+ * result. If the server fails, the episode is truncated and the next one begins with a new connection.
+ */
+export class McpEnv extends Env {
+    name;
+    server;
+    tasks;
+    score;
+    options;
+    observationSpace = new JsonSpace({ type: "string" });
+    actionSpace;
+    text;
+    maxEpisodeSteps;
+    finish;
+    toolsJson;
+    episode;
+    failedEpisodes = 0;
+    constructor(name, server, tasks, score, options, offered) {
+        super();
+        this.name = name;
+        this.server = server;
+        this.tasks = tasks;
+        this.score = score;
+        this.options = options;
+        const { maxEpisodeSteps = DEFAULT_MAX_EPISODE_STEPS, reward } = options;
+        const { finish = reward === "result" ? false : "finish" } = options;
+        if (!Number.isInteger(maxEpisodeSteps) || maxEpisodeSteps < 1)
+            throw invalidArgument(`\`maxEpisodeSteps\` must be an integer >= 1, got ${maxEpisodeSteps}.`);
+        this.maxEpisodeSteps = maxEpisodeSteps;
+        this.finish = finish;
+        this.toolsJson = JSON.stringify(server.connection.tools);
+        const tools = addFinish(selectTools(name, offered, options), finish, options.answerSchema);
+        const space = new ToolCallSpace(tools);
+        this.actionSpace = space;
+        this.text = createToolText(space, tools, options.systemPrompt);
+    }
+    /**
+     * Connects to the server of a command ("node server.js") or URL and reads its tools.
+     * @throws ENV_FAILED when it cannot be started or reached, ENV_INVALID for its tools, INVALID_ARGUMENT for options,
+     * INVALID_STATE without the MCP SDK, FILE_NOT_FOUND and FILE_CORRUPT for tasks.
+     */
+    static async open(server, options = {}) {
+        const unknown = Object.keys(options).find((name) => !OPTION_NAMES.includes(name));
+        if (unknown !== undefined)
+            throw unknownSetting("An MCP environment", OPTION_NAMES, unknown);
+        const { tasks = [{ prompt: options.resetTool === undefined ? "Begin." : "" }], shared = false } = options;
+        const list = typeof tasks === "string" ? await readTasks(tasks) : checkTasks(tasks);
+        const score = await resolveReward(options.reward, list);
+        const name = `The MCP server ${server}`;
+        const lease = await acquireServer({
+            name,
+            target: parseTarget(server, options),
+            timeout: checkTimeoutMs("timeout", options.timeout),
+            startTimeout: checkTimeoutMs("startTimeout", options.startTimeout),
+        }, shared);
+        try {
+            return new McpEnv(name, lease, list, score, options, lease.connection.tools);
+        }
+        catch (error) {
+            await lease.release();
+            throw error;
+        }
+    }
+    async reset({ seed } = {}) {
+        this.reseed(seed);
+        const task = this.random.choice(this.tasks);
+        const connection = await this.server.connect();
+        await connection.refreshTools();
+        if (JSON.stringify(connection.tools) !== this.toolsJson)
+            throw invalidEnv(`${this.name} has changed its tools during the run. Restart with a server whose tools stay the same.`);
+        const start = await this.callResetTool(task);
+        const observation = [task.prompt, start].filter((part) => part !== "").join("\n");
+        this.episode = { task, steps: [], messages: [{ role: "user", content: observation }] };
+        return { observation, info: { task } };
+    }
+    async step(action) {
+        this.checkAction(action);
+        const { episode } = this;
+        if (episode === undefined)
+            throw this.notResetError();
+        let result;
+        try {
+            result = await this.call(action);
+        }
+        catch (error) {
+            return this.endFailedEpisode(error);
+        }
+        this.failedEpisodes = 0;
+        const observation = truncate(result.isError ? `Error: ${result.text}` : result.text, this.options.maxResultLength);
+        episode.steps.push({ call: action, result });
+        episode.messages.push({ role: "assistant", content: this.text.formatAction(action) }, { role: "user", content: observation });
+        const isFinished = action.name === this.finish;
+        const isLimit = episode.steps.length >= this.maxEpisodeSteps;
+        const scored = {
+            ...episode,
+            answer: isFinished ? (action.arguments.answer ?? action.arguments) : undefined,
+            isOver: isFinished || isLimit,
+        };
+        const { reward, terminated } = await this.score(scored);
+        const hasEnded = isFinished || terminated;
+        if (hasEnded || isLimit)
+            this.episode = undefined;
+        return {
+            observation,
+            reward,
+            terminated: hasEnded,
+            truncated: isLimit && !hasEnded,
+            info: { isError: result.isError },
+        };
+    }
+    close() {
+        return this.server.release();
+    }
+    async call(action) {
+        const { connection } = this.server;
+        const isAnswer = action.name === this.finish && !connection.tools.some(({ name }) => name === action.name);
+        if (isAnswer)
+            return { text: "Finished.", isError: false, structuredContent: undefined };
+        return connection.call(action.name, action.arguments);
+    }
+    /** Returns the text of the reset tool. */
+    async callResetTool(task) {
+        const { resetTool, maxResultLength } = this.options;
+        if (resetTool === undefined)
+            return "";
+        const { connection } = this.server;
+        const { parameters } = connection.tools.find(({ name }) => name === resetTool);
+        const takesSeed = Object.hasOwn(asJsonObject(parameters.properties) ?? {}, "seed");
+        const seed = takesSeed ? { seed: this.random.integers(0, 2 ** 31) } : {};
+        const { isError, text } = await connection.call(resetTool, { ...seed, ...asJsonObject(task.setup) });
+        if (isError)
+            throw new LlamaGymError("ENV_FAILED", `${this.name} refused to reset: ${text}`);
+        return truncate(text, maxResultLength);
+    }
+    /** @throws ENV_FAILED after several episodes that ended this way. */
+    endFailedEpisode(error) {
+        this.episode = undefined;
+        if (++this.failedEpisodes >= MAX_FAILED_EPISODES)
+            throw error;
+        const message = errorMessage(error);
+        return { observation: "", reward: 0, terminated: false, truncated: true, info: { error: message } };
+    }
+}
+function parseTarget(server, { environment = {}, tokenVariable }) {
+    if (!/^https?:/.test(server)) {
+        const [command, ...args] = splitCommand(server);
+        return { command, args, environment };
+    }
+    const token = tokenVariable === undefined ? undefined : process.env[tokenVariable];
+    if (tokenVariable !== undefined && token === undefined)
+        throw invalidArgument(`\`tokenVariable\` is ${tokenVariable}, but this environment variable is not set.`);
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    return { url: parseServerUrl(server, ["http", "https"]), headers };
+}
+function selectTools(server, tools, { tools: names, resetTool }) {
+    const missing = [...(names ?? []), ...(resetTool === undefined ? [] : [resetTool])].find((name) => !tools.some((tool) => tool.name === name));
+    if (missing !== undefined)
+        throw invalidArgument(`${server} has no tool ${missing}. It has: ${tools.map(({ name }) => name).join(", ")}.`);
+    return tools.filter(({ name }) => name !== resetTool && (names === undefined || names.includes(name)));
+}
+function addFinish(tools, finish, answerSchema) {
+    if (finish === false || tools.some(({ name }) => name === finish))
+        return tools;
+    const answer = answerSchema ?? { type: "string", maxLength: MAX_ANSWER_LENGTH };
+    const parameters = { type: "object", properties: { answer }, required: ["answer"] };
+    return [...tools, { name: finish, description: "Ends the task with your answer.", parameters }];
+}
+function createToolText(space, tools, systemPrompt) {
+    const list = tools.map((tool) => JSON.stringify(tool)).join("\n");
+    return {
+        systemPrompt: systemPrompt ??
+            `You solve tasks by calling tools. Reply with one call as JSON: {"name": NAME, "arguments": ARGUMENTS}. The tools are:\n${list}`,
+        formatObservation: (observation) => observation,
+        parseAction: (completion) => {
+            const call = parseLastObject(completion);
+            return space.contains(call) ? call : undefined;
+        },
+        formatAction: (call) => formatMember(call, space.schema),
+        jsonSchema: space.schema,
+    };
+}
+function truncate(text, limit = DEFAULT_MAX_RESULT_LENGTH) {
+    const length = Math.min(limit, MAX_TEXT_LENGTH);
+    return text.length <= length ? text : `${text.slice(0, length)}\n[${text.length - length} more characters]`;
+}

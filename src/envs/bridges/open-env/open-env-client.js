@@ -1,0 +1,102 @@
+import { asJsonObject } from "../../../core/json.js";
+import { LlamaGymError, invalidEnv } from "../../../core/errors.js";
+import { bridgeError, checkTimeoutMs, formatJson } from "../channel.js";
+import { sendRequest, parseServerUrl } from "../http/http-client.js";
+import { JsonSpace } from "../json-space.js";
+import { MAX_SCHEMA_LENGTH } from "../limits.js";
+import { readDescription } from "../remote-description.js";
+import { RemoteEnv } from "../remote-env.js";
+import { OpenEnvHttpChannel, WebSocketChannel } from "./open-env-channel.js";
+import { EXTENSION_KEY, EXTENSION_VERSION } from "./open-env-protocol.js";
+import { createJsonTextInterface, createServedTextInterface } from "./open-env-text.js";
+/**
+ * An environment on an OpenEnv server. llamagym's servers provide the environment's spaces; for others the spaces
+ * are JSON values that match the server's schema, such as { "message": "hello" }.
+ */
+export class OpenEnvClient extends RemoteEnv {
+    /**
+     * Connects to the server at `url`, such as http://127.0.0.1:8000.
+     * @throws ENV_FAILED when no server responds, or one with another protocol version; ENV_INVALID for an invalid schema
+     */
+    static async connect(url, options = {}) {
+        const base = parseServerUrl(url, ["http", "https", "ws", "wss"]);
+        const timeout = checkTimeoutMs("timeout", options.timeout);
+        const connectTimeout = checkTimeoutMs("connectTimeout", options.connectTimeout ?? 10_000);
+        const secure = ["https:", "wss:"].includes(base.protocol) ? "s" : "";
+        const rest = base.href.slice(base.protocol.length).replace(/\/$/, "");
+        const { headers, transport = "ws" } = options;
+        const server = { name: `The OpenEnv server ${url}`, url: `http${secure}:${rest}`, timeout, headers };
+        const actionSchema = await fetchActionSchema({ ...server, timeout: connectTimeout });
+        const isLlamaGymServer = EXTENSION_KEY in actionSchema;
+        const describe = isLlamaGymServer ? describeServedEnv : describeForeignEnv;
+        const description = describe(server.name, actionSchema, options);
+        const channel = transport === "http"
+            ? new OpenEnvHttpChannel(server)
+            : await WebSocketChannel.connect({ ...server, url: `ws${secure}:${rest}/ws` }, connectTimeout);
+        return new OpenEnvClient(new OpenEnvMessages(channel, isLlamaGymServer), description);
+    }
+}
+async function fetchActionSchema(server) {
+    const { status, json } = await sendRequest(server, "/schema");
+    const { action, observation } = asJsonObject(json) ?? {};
+    const schema = asJsonObject(action);
+    if (status === 200 && schema !== undefined && asJsonObject(observation) !== undefined)
+        return schema;
+    throw bridgeError(server.name, `gave no schema of actions and observations at ${server.url}/schema (status ${status}). It is not an OpenEnv server, or of a version before 0.2.`);
+}
+function describeServedEnv(name, schema, options) {
+    const description = readDescription(name, schema[EXTENSION_KEY], { protocol: EXTENSION_VERSION });
+    const { observationSpace, actionSpace } = description;
+    const text = options.text ?? createServedTextInterface(observationSpace, actionSpace, { ...description, ...options });
+    return { observationSpace, actionSpace, metadata: { renderModes: [] }, text };
+}
+function describeForeignEnv(name, schema, options) {
+    const { length } = JSON.stringify(schema);
+    if (length > MAX_SCHEMA_LENGTH) {
+        const problem = `sent an action schema of ${length} characters, at most ${MAX_SCHEMA_LENGTH} are allowed.`;
+        throw invalidEnv(`${name} ${problem}`);
+    }
+    const actionSpace = new JsonSpace(schema);
+    const text = options.text ?? createJsonTextInterface(actionSpace, options);
+    return { observationSpace: new JsonSpace({}), actionSpace, metadata: { renderModes: [] }, text };
+}
+/** Translates calls and results between an environment and OpenEnv. */
+class OpenEnvMessages {
+    channel;
+    isLlamaGymServer;
+    name;
+    constructor(channel, isLlamaGymServer) {
+        this.channel = channel;
+        this.isLlamaGymServer = isLlamaGymServer;
+        this.name = channel.name;
+    }
+    async call(method, { seed, options, action }) {
+        if (method === "reset") {
+            const data = { ...asJsonObject(options), ...(seed === undefined ? {} : { seed: Number(seed) }) };
+            return this.readResult(method, await this.channel.call("reset", data));
+        }
+        const data = this.isLlamaGymServer ? { action } : asJsonObject(action);
+        if (data === undefined)
+            throw new LlamaGymError("ENV_ACTION_INVALID", `${this.name} takes objects as actions, got ${formatJson(action)}.`);
+        return this.readResult(method, await this.channel.call("step", data));
+    }
+    close() {
+        return this.channel.close();
+    }
+    readResult(method, json) {
+        const { observation, reward, done } = asJsonObject(json) ?? {};
+        const fields = asJsonObject(observation);
+        if (fields === undefined || (done !== undefined && typeof done !== "boolean"))
+            throw bridgeError(this.name, `answered ${method} without an object as observation or a boolean as done.`);
+        const common = { reward: reward ?? 0, terminated: done ?? false, truncated: false };
+        if (!this.isLlamaGymServer)
+            return { ...common, observation: fields, info: {} };
+        const { info, text, choices, terminated, truncated } = fields;
+        const infoFields = {
+            ...asJsonObject(info),
+            ...(text === undefined ? {} : { text }),
+            ...(choices === undefined ? {} : { choices }),
+        };
+        return { ...common, observation: fields.observation, info: infoFields, terminated, truncated };
+    }
+}

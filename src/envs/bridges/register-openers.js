@@ -1,0 +1,50 @@
+import { make } from "../registry/make.js";
+import { registerOpener } from "../registry/open-env.js";
+import { OrderEnforcing, TimeLimit } from "../wrappers/time.js";
+import { PassiveEnvChecker } from "../wrappers/passive-env-checker.js";
+/** Registers an opener for remote environments, which adds the wrappers of `make`. */
+function registerRemote(pattern, connect) {
+    registerOpener({
+        pattern,
+        isRemote: true,
+        async open(id, { maxEpisodeSteps, disableEnvChecker, ...envOptions }) {
+            let env = await connect(id, envOptions);
+            if (disableEnvChecker !== true)
+                env = new PassiveEnvChecker(env);
+            env = new OrderEnforcing(env);
+            const hasLimit = maxEpisodeSteps !== undefined && maxEpisodeSteps !== Infinity;
+            return hasLimit ? new TimeLimit(env, { maxEpisodeSteps }) : env;
+        },
+    });
+}
+registerOpener({
+    pattern: /^mcp:/,
+    isRemote: true,
+    // The step limit is the environment's own: a judge scores the step that reaches it.
+    async open(id, { disableEnvChecker, ...options }) {
+        const { McpEnv } = await import("./mcp/mcp-env.js");
+        const env = (await McpEnv.open(id.slice("mcp:".length), options));
+        return new OrderEnforcing(disableEnvChecker === true ? env : new PassiveEnvChecker(env));
+    },
+});
+registerRemote(/^python:/, async (id, options) => {
+    const { PythonEnv } = await import("./python/python-env.js");
+    return PythonEnv.open(id.slice("python:".length), options);
+});
+registerRemote(/^openenv:/, async (id, options) => {
+    const { OpenEnvClient } = await import("./open-env/open-env-client.js");
+    return OpenEnvClient.connect(id.slice("openenv:".length), options);
+});
+registerRemote(/^https?:/, async (id, options) => {
+    const { HttpEnv } = await import("./http/http-env.js");
+    return HttpEnv.connect(id, options);
+});
+registerOpener({
+    // A file, `FILE#export`, or Gymnasium's `module:Id`.
+    pattern: /\.[cm]?[jt]s(?:#.+)?$|^.+:[^:/\\]/,
+    isRemote: false,
+    async open(reference, options) {
+        const { loadEnvSpec } = await import("./load-env-spec.js");
+        return make(await loadEnvSpec(reference), options);
+    },
+});

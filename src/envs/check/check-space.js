@@ -1,0 +1,59 @@
+import { invalidEnv } from "../../core/errors.js";
+import { Box, Dict, Space, Tuple, formatValue } from "../spaces/index.js";
+import { countElements } from "../../core/count-elements.js";
+/** Checks a space without drawing from it. @throws ENV_INVALID when it is unusable. */
+export function checkSpace(space, role, warn) {
+    if (space === undefined || space === null)
+        throw invalidEnv(`The environment has no ${role}Space. Set it as a field, before the first reset.`);
+    if (!(space instanceof Space))
+        throw invalidEnv(`The ${role}Space is not a Space, actual value: ${formatValue(space)}. Use one of llamagym's spaces, such as Discrete or Box.`);
+    if (space instanceof Box)
+        checkBox(space, role, warn);
+    if (space instanceof Tuple || space instanceof Dict) {
+        const parts = Object.values(space.spaces);
+        if (parts.length === 0)
+            throw invalidEnv(`An empty ${space.constructor.name} ${role}Space is not allowed. Give it at least one part.`);
+        for (const part of parts)
+            checkSpace(part, role, warn);
+    }
+}
+function checkBox(space, role, warn) {
+    for (const side of ["low", "high"]) {
+        if (space[side].length !== countElements(space.shape))
+            throw invalidEnv(`The Box ${role}Space has shape [${space.shape.join()}] but ${space[side].length} values in ${side}.`);
+    }
+    if (space.low.some((value, i) => value === space.high[i]))
+        warn(`A Box ${role}Space has an element whose low equals its high: it carries no information.`);
+    if (space.low.some((value, i) => value > space.high[i]))
+        warn(`A Box ${role}Space has an element whose low is above its high.`);
+}
+/** Returns the largest difference between the numbers of two values; Infinity where they differ in anything else. */
+export function maxDifference(a, b) {
+    if (typeof a === "number" && typeof b === "number")
+        return Object.is(a, b) || a === b ? 0 : Number.isFinite(a - b) ? Math.abs(a - b) : Infinity;
+    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null)
+        return a === b ? 0 : Infinity;
+    if (a.constructor !== b.constructor)
+        return Infinity;
+    const [left, right] = [Object.entries(a), Object.entries(b)];
+    if (left.length !== right.length)
+        return Infinity;
+    const other = new Map(right);
+    return left.reduce((largest, [name, value]) => {
+        return other.has(name) ? Math.max(largest, maxDifference(value, other.get(name))) : Infinity;
+    }, 0);
+}
+/** Returns whether two values share a mutable object or memory. */
+export function sharesMemory(a, b) {
+    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null)
+        return false;
+    if (ArrayBuffer.isView(a) || ArrayBuffer.isView(b))
+        return ArrayBuffer.isView(a) && ArrayBuffer.isView(b) && a.buffer === b.buffer && overlaps(a, b);
+    // Frozen objects are immutable, but their values may not be.
+    if (a === b && !Object.isFrozen(a))
+        return true;
+    return Object.entries(a).some(([name, value]) => sharesMemory(value, b[name]));
+}
+function overlaps(a, b) {
+    return a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
+}

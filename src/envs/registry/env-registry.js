@@ -1,0 +1,107 @@
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { findNearestName } from "../../core/suggest.js";
+const ID_PATTERN = /^(?:(?<namespace>[\w:-]+)\/)?(?<name>[\w:.-]+?)(?:-v(?<version>\d+))?$/;
+/** Parses `[namespace/]name[-v<version>]`. */
+export function parseEnvId(id) {
+    const parts = typeof id === "string" ? ID_PATTERN.exec(id)?.groups : undefined;
+    if (parts === undefined)
+        throw invalidArgument(`Malformed environment ID: ${id}. Ids have the form [namespace/]name-v<version>, such as CartPole-v1; namespace and version are optional.`);
+    const { namespace, name, version } = parts;
+    return { namespace, name, version: version === undefined ? undefined : Number(version) };
+}
+/** Formats the parts of an id; the inverse of `parseEnvId`. */
+export function formatEnvId({ namespace, name, version }) {
+    return `${namespace === undefined ? "" : `${namespace}/`}${name}${version === undefined ? "" : `-v${version}`}`;
+}
+/** Packages that register an id when they are imported. */
+const REGISTERING_MODULES = { TextWorld: "llamagym/text-world" };
+/** Registered environments by id. */
+export class EnvRegistry {
+    specs = new Map();
+    constructor(registrations = []) {
+        for (const registration of registrations)
+            this.register(registration);
+    }
+    /** Registers an environment, replacing one with the same id. */
+    register(registration) {
+        const { id } = registration;
+        this.checkVersioning(parseEnvId(id));
+        if (typeof registration.entryPoint !== "function")
+            throw invalidArgument(`register("${id}"): entryPoint must be a function that returns an environment.`);
+        const spec = {
+            ...registration,
+            options: registration.options ?? {},
+            maxEpisodeSteps: registration.maxEpisodeSteps,
+            rewardThreshold: registration.rewardThreshold,
+            nondeterministic: registration.nondeterministic ?? false,
+            orderEnforce: registration.orderEnforce ?? true,
+            disableEnvChecker: registration.disableEnvChecker ?? false,
+        };
+        this.specs.set(id, spec);
+        return spec;
+    }
+    /** Returns the spec of an id, of its latest version when it has none. @throws ENV_UNKNOWN with the nearest name. */
+    spec(id) {
+        const found = this.specs.get(id);
+        if (found !== undefined)
+            return found;
+        const requested = parseEnvId(id);
+        const versions = this.findVersions(requested);
+        if (requested.version === undefined && versions.length > 0)
+            return versions[versions.length - 1].spec;
+        throw new LlamaGymError("ENV_UNKNOWN", this.describeUnknownId(requested, versions));
+    }
+    has(id) {
+        return this.specs.has(id);
+    }
+    /** Returns all specs in order of registration. */
+    all() {
+        return [...this.specs.values()];
+    }
+    entries() {
+        return this.all().map((spec) => ({ id: parseEnvId(spec.id), spec }));
+    }
+    /** Returns the registered versions of a name in ascending order. */
+    findVersions({ namespace, name }) {
+        return this.entries()
+            .filter(({ id }) => id.namespace === namespace && id.name === name)
+            .sort((a, b) => (a.id.version ?? -1) - (b.id.version ?? -1));
+    }
+    describeUnknownId(requested, versions) {
+        const { namespace, name, version } = requested;
+        const entries = this.entries();
+        const namespaces = new Set(entries.flatMap(({ id }) => (id.namespace === undefined ? [] : [id.namespace])));
+        if (namespace !== undefined && !namespaces.has(namespace)) {
+            const near = findNearestName(namespace, namespaces);
+            const hint = near === undefined ? `Did you import the module that registers ${namespace}?` : `Did you mean: \`${near}\`?`;
+            return `Namespace ${namespace} not found. ${hint}`;
+        }
+        if (versions.length === 0) {
+            if (namespace === undefined && Object.hasOwn(REGISTERING_MODULES, name)) {
+                const module = REGISTERING_MODULES[name];
+                return `Environment \`${name}\` is registered by ${module}. Import it first: import "${module}".`;
+            }
+            const names = entries.filter(({ id }) => id.namespace === namespace).map(({ id }) => id.name);
+            const near = findNearestName(name, names);
+            const namespaceNote = namespace === undefined ? "" : ` in namespace ${namespace}`;
+            const hint = near === undefined ? "`llamagym envs` lists the registered ones." : `Did you mean: \`${near}\`?`;
+            return `Environment \`${name}\` doesn't exist${namespaceNote}. ${hint}`;
+        }
+        const full = formatEnvId({ ...requested, version: undefined });
+        const latest = versions[versions.length - 1];
+        if (version !== undefined && latest.id.version !== undefined && version < latest.id.version)
+            return `Environment version v${version} for \`${full}\` is deprecated. Please use \`${latest.spec.id}\` instead.`;
+        const message = `Environment version \`v${version}\` for environment \`${full}\` doesn't exist.`;
+        if (latest.id.version === undefined)
+            return `${message} It provides the default version \`${latest.spec.id}\`.`;
+        return `${message} It provides versioned environments: [ ${versions.map(({ id }) => `\`v${id.version}\``).join(", ")} ].`;
+    }
+    /** @throws INVALID_ARGUMENT when a name would have ids with and without a version. */
+    checkVersioning(id) {
+        const other = this.findVersions(id).find((entry) => (entry.id.version === undefined) !== (id.version === undefined));
+        if (other === undefined)
+            return;
+        const [newKind, existingKind] = id.version === undefined ? ["unversioned", "versioned"] : ["versioned", "unversioned"];
+        throw invalidArgument(`Can't register the ${newKind} environment \`${formatEnvId(id)}\` when the ${existingKind} environment \`${other.spec.id}\` of the same name already exists.`);
+    }
+}

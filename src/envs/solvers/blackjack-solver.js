@@ -1,0 +1,92 @@
+/** Probabilities of an ace, 2 to 9, and a ten. */
+const CARD_PROBABILITIES = Array.from({ length: 10 }, (_, i) => ({ card: i + 1, chance: i === 9 ? 4 / 13 : 1 / 13 }));
+const STICK = 0;
+const HIT = 1;
+/** Returns a hand after another card. */
+function addCard({ sum, ace }, card) {
+    const hard = (ace ? sum - 10 : sum) + card;
+    const hasAce = ace || card === 1;
+    return hasAce && hard + 10 <= 21 ? { sum: hard + 10, ace: true } : { sum: hard, ace: false };
+}
+/** Probabilities of the dealer's final sums for an open card (0 is a bust), and of a natural. */
+function computeDealerOutcomes(open) {
+    const sums = new Map();
+    const playOut = (hand, chance, hasHidden) => {
+        if (hasHidden && hand.sum >= 17) {
+            const last = hand.sum > 21 ? 0 : hand.sum;
+            sums.set(last, (sums.get(last) ?? 0) + chance);
+            return;
+        }
+        for (const { card, chance: next } of CARD_PROBABILITIES)
+            playOut(addCard(hand, card), chance * next, true);
+    };
+    playOut(addCard({ sum: 0, ace: false }, open), 1, false);
+    const natural = open === 1 ? 4 / 13 : open === 10 ? 1 / 13 : 0;
+    return { sums, natural };
+}
+const DEALER_OUTCOMES = new Map(CARD_PROBABILITIES.map(({ card }) => [card, computeDealerOutcomes(card)]));
+function computeStickValue(sum, dealer) {
+    let value = 0;
+    for (const [other, chance] of DEALER_OUTCOMES.get(dealer)?.sums ?? [])
+        value += chance * Math.sign(sum - other);
+    return value;
+}
+/** Returns the value of sticking with a natural. */
+function computeNaturalValue(dealer, rules) {
+    const natural = DEALER_OUTCOMES.get(dealer)?.natural ?? 0;
+    // By Sutton and Barto's rules only a dealer's natural draws against a natural.
+    if (rules.sab)
+        return 1 - natural;
+    return computeStickValue(21, dealer) * (rules.natural ? 1.5 : 1);
+}
+/** Computes the expected returns of a policy, by default the best one. */
+class DealEvaluation {
+    policy;
+    cached = new Map();
+    constructor(policy) {
+        this.policy = policy;
+    }
+    value({ sum, ace, dealer }) {
+        if (sum > 21)
+            return -1;
+        const key = `${sum} ${ace} ${dealer}`;
+        const cached = this.cached.get(key);
+        if (cached !== undefined)
+            return cached;
+        const values = [computeStickValue(sum, dealer), this.computeHitValue({ sum, ace, dealer })];
+        const value = this.choose(values, sum, dealer, ace);
+        this.cached.set(key, value);
+        return value;
+    }
+    choose(values, sum, dealer, ace) {
+        if (this.policy === undefined)
+            return Math.max(...values);
+        if (this.policy === "random")
+            return (values[STICK] + values[HIT]) / 2;
+        return values[this.policy(sum, dealer, ace)];
+    }
+    computeHitValue({ sum, ace, dealer }) {
+        return CARD_PROBABILITIES.reduce((total, { card, chance }) => total + chance * this.value({ ...addCard({ sum, ace }, card), dealer }), 0);
+    }
+}
+const bestEvaluation = new DealEvaluation();
+/** Chooses the best action by exact expected returns: 0 stick, 1 hit. */
+export const chooseBestAction = (sum, dealer, ace) => bestEvaluation.computeHitValue({ sum, ace, dealer }) > computeStickValue(sum, dealer) ? HIT : STICK;
+/** Computes the exact expected return of an episode under a policy, random actions, or the best policy. */
+export function computeBlackjackReturn(rules, policy) {
+    const evaluation = new DealEvaluation(policy === "best" ? undefined : policy);
+    let total = 0;
+    for (const { card: dealer, chance } of CARD_PROBABILITIES) {
+        for (const first of CARD_PROBABILITIES) {
+            for (const second of CARD_PROBABILITIES) {
+                const hand = addCard(addCard({ sum: 0, ace: false }, first.card), second.card);
+                const dealState = { ...hand, dealer };
+                // Two cards that sum to 21 are a natural.
+                const stick = hand.sum === 21 ? computeNaturalValue(dealer, rules) : computeStickValue(hand.sum, dealer);
+                const values = [stick, evaluation.computeHitValue(dealState)];
+                total += chance * first.chance * second.chance * evaluation.choose(values, hand.sum, dealer, hand.ace);
+            }
+        }
+    }
+    return total;
+}

@@ -1,0 +1,142 @@
+import { invalidArgument } from "../../core/errors.js";
+import { formatArray, formatShape, formatBounds } from "./array-text.js";
+import { flattenNested, isNumberArray, nestArray, numbersFromJson } from "./arrays.js";
+import { getDtypeEntry } from "./box-dtype.js";
+import { Space } from "./space.js";
+import { countElements } from "../../core/count-elements.js";
+/**
+ * Arrays of numbers between two possibly infinite bounds. A bound is one number for all elements,
+ * nested arrays, or flat values with a `shape`.
+ */
+export class Box extends Space {
+    shape;
+    dtype;
+    low;
+    high;
+    /** 1 where the bound is finite. */
+    boundedBelow;
+    boundedAbove;
+    constructor(low, high, options = {}) {
+        const lowArray = typeof low === "number" ? undefined : flattenNested(low, "Box low");
+        const highArray = typeof high === "number" ? undefined : flattenNested(high, "Box high");
+        const shape = options.shape ?? lowArray?.shape ?? highArray?.shape ?? [1];
+        super(shape);
+        this.shape = shape;
+        this.dtype = options.dtype ?? "float32";
+        const lows = broadcastBound(low, lowArray, shape, "low");
+        const highs = broadcastBound(high, highArray, shape, "high");
+        this.boundedBelow = Uint8Array.from(lows, (value) => (value > -Infinity ? 1 : 0));
+        this.boundedAbove = Uint8Array.from(highs, (value) => (value < Infinity ? 1 : 0));
+        this.low = this.castBounds(lows, "low");
+        this.high = this.castBounds(highs, "high");
+        if (Array.from(this.low).some((value, i) => value > this.high[i])) {
+            const text = (values) => formatArray(values, shape, this.kind);
+            throw invalidArgument(`Box all low values must be less than or equal to high (some values break this), low=${text(this.low)}, high=${text(this.high)}`);
+        }
+    }
+    /**
+     * Samples each element: uniform between two bounds, exponential from one, normal without bounds. Integer boxes include
+     * both bounds.
+     */
+    sample(options) {
+        this.rejectMask(options);
+        const { kind, min, max } = getDtypeEntry(this.dtype);
+        const { low, high, random, boundedBelow, boundedAbove } = this;
+        const draws = new Float64Array(low.length);
+        const upperBound = (i) => (kind === "float" ? high[i] : high[i] + 1);
+        // Four passes, one for each kind of element, in Gymnasium's order of draws.
+        const fillWhere = (below, above, draw) => {
+            for (let i = 0; i < draws.length; i++)
+                if (boundedBelow[i] === below && boundedAbove[i] === above)
+                    draws[i] = draw(i);
+        };
+        fillWhere(0, 0, () => random.normal());
+        fillWhere(1, 0, (i) => random.exponential() + low[i]);
+        fillWhere(0, 1, (i) => -random.exponential() + upperBound(i));
+        fillWhere(1, 1, (i) => random.uniform(low[i], upperBound(i)));
+        const toInteger = (value) => Math.min(Math.max(Math.floor(value), min), max);
+        return this.array(kind === "float" ? draws : draws.map(toInteger));
+    }
+    contains(value) {
+        if (!isNumberArray(value) || value.length !== this.low.length)
+            return false;
+        const isInteger = getDtypeEntry(this.dtype).kind !== "float";
+        for (let i = 0; i < value.length; i++) {
+            const element = value[i];
+            if (!(element >= this.low[i] && element <= this.high[i]))
+                return false;
+            if (isInteger && !Number.isInteger(element))
+                return false;
+        }
+        return true;
+    }
+    /** Whether all elements have finite bounds. */
+    isBounded(side = "both") {
+        const below = side === "above" || this.boundedBelow.every((flag) => flag === 1);
+        const above = side === "below" || this.boundedAbove.every((flag) => flag === 1);
+        return below && above;
+    }
+    equals(other) {
+        if (!(other instanceof Box) || !super.equals(other))
+            return false;
+        return this.low.every((low, i) => low === other.low[i] && this.high[i] === other.high[i]);
+    }
+    encode(value) {
+        return nestArray(value, this.shape);
+    }
+    decode(json) {
+        return this.array(this.checkMember(numbersFromJson(json)));
+    }
+    get flatSize() {
+        return this.low.length;
+    }
+    flatten(value) {
+        return Array.from(value);
+    }
+    unflatten(flat) {
+        if (flat.length !== this.low.length)
+            throw invalidArgument(`${this.toString()} takes ${this.low.length} numbers, got ${flat.length}.`);
+        return this.array(flat);
+    }
+    toString() {
+        const text = (values) => formatBounds(values, this.shape, this.kind);
+        return `Box(${text(this.low)}, ${text(this.high)}, ${formatShape(this.shape)}, ${this.dtype})`;
+    }
+    /** Creates an array of the box's element type. */
+    array(values) {
+        const array = new (getDtypeEntry(this.dtype).array)(values.length);
+        array.set(values);
+        return array;
+    }
+    get kind() {
+        return this.dtype === "float32" || this.dtype === "float64" ? this.dtype : "integer";
+    }
+    castBounds(values, name) {
+        const { kind, min, max } = getDtypeEntry(this.dtype);
+        const cast = values.map((value) => {
+            if (Number.isNaN(value))
+                throw invalidArgument(`No ${name} value can be NaN.`);
+            if (value === Infinity || value === -Infinity) {
+                if (kind === "float")
+                    return value;
+                if (kind === "signed")
+                    return value > 0 ? max : min;
+                throw invalidArgument(`Box of unsigned integers cannot have an infinite bound, ${name}=${value}`);
+            }
+            if (value < min || value > max)
+                throw invalidArgument(`Box ${name} is out of bounds of ${this.dtype}, ${name}=${value}`);
+            return value;
+        });
+        return this.array(cast);
+    }
+}
+function broadcastBound(bound, array, shape, name) {
+    if (shape.some((extent) => !Number.isInteger(extent) || extent < 0))
+        throw invalidArgument(`Box shape must be a list of integers, got ${JSON.stringify(shape)}.`);
+    if (array === undefined)
+        return Array.from({ length: countElements(shape) }, () => bound);
+    const isFlat = array.shape.length === 1 && array.values.length === countElements(shape);
+    if (!isFlat && array.shape.join() !== shape.join())
+        throw invalidArgument(`Box ${name}.shape doesn't match provided shape, ${name}.shape=${formatShape(array.shape)}, shape=${formatShape(shape)}`);
+    return array.values;
+}

@@ -1,0 +1,16 @@
+export { isNumberArray, numbersFromJson } from "./arrays.js";
+export { batchSpace, batchValues, cloneSpace, unbatch } from "./batch.js";
+export { Box } from "./box.js";
+export { CompositeSpace, Dict, Tuple } from "./composite.js";
+export { Discrete } from "./discrete.js";
+export { flattenSpace } from "./flatten-space.js";
+export { Graph } from "./graph.js";
+export { MultiBinary } from "./multi-binary.js";
+export { MultiDiscrete } from "./multi-discrete.js";
+export { OneOf } from "./one-of.js";
+export { SchemaSpace } from "./schema-space.js";
+export { Sequence } from "./sequence.js";
+export { formatValue, Space } from "./space.js";
+export { spaceFromJson, spaceToJson } from "./space-json.js";
+export { Text } from "./text.js";
+export { createZeroValue } from "./zero-value.js";

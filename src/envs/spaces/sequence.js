@@ -1,0 +1,61 @@
+import { invalidArgument } from "../../core/errors.js";
+import { Space } from "./space.js";
+/** Probability that a sampled sequence ends after each element. */
+const STOP_PROBABILITY = 0.25;
+/** Lists of any length with elements of one space. */
+export class Sequence extends Space {
+    featureSpace;
+    constructor(featureSpace) {
+        super();
+        this.featureSpace = featureSpace;
+    }
+    get parts() {
+        return [this.featureSpace];
+    }
+    seed(seed) {
+        return this.seedWithParts(seed);
+    }
+    /** Samples a member; a mask or probability is [length, list of lengths, or null; element mask]. */
+    sample(options = {}) {
+        this.rejectMaskWithProbability(options);
+        const restriction = options.mask ?? options.probability;
+        if (restriction !== undefined && (!Array.isArray(restriction) || restriction.length !== 2))
+            throw invalidArgument("Sequence takes a mask of two parts: [length or null, mask of the elements].");
+        const [lengths, inner] = (restriction ?? []);
+        const length = this.sampleLength(lengths);
+        const part = options.mask === undefined ? { probability: inner ?? undefined } : { mask: inner ?? undefined };
+        return Array.from({ length }, () => this.featureSpace.sample(part));
+    }
+    sampleLength(lengths) {
+        if (lengths === null || lengths === undefined)
+            return this.random.geometric(STOP_PROBABILITY);
+        const possible = typeof lengths === "number" ? [lengths] : Array.from(lengths);
+        if (possible.some((length) => !Number.isInteger(length) || length < 0))
+            throw invalidArgument(`Lengths must be integers of at least 0, actual values: ${possible.join(", ")}`);
+        return typeof lengths === "number" ? lengths : this.random.choice(possible);
+    }
+    contains(value) {
+        return Array.isArray(value) && value.every((element) => this.featureSpace.contains(element));
+    }
+    encode(value) {
+        return value.map((element) => this.featureSpace.encode(element));
+    }
+    decode(json) {
+        if (!Array.isArray(json))
+            return this.checkMember(json);
+        return json.map((element) => this.featureSpace.decode(element));
+    }
+    flatten(value) {
+        return value.flatMap((element) => this.featureSpace.flatten(element));
+    }
+    unflatten(flat) {
+        const size = this.featureSpace.flatSize;
+        if (size === undefined || flat.length % size !== 0)
+            throw invalidArgument(`${flat.length} numbers cannot be cut into elements of ${this.toString()}.`);
+        const all = Array.from(flat);
+        return Array.from({ length: flat.length / size }, (_, i) => this.featureSpace.unflatten(all.slice(i * size, (i + 1) * size)));
+    }
+    toString() {
+        return `Sequence(${this.featureSpace.toString()}, stack=False)`;
+    }
+}

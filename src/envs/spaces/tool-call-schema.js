@@ -1,0 +1,31 @@
+/** Maximum number of calls in a list. */
+const MAX_LISTED_CALLS = 8;
+/** Returns the JSON schema of a call of one of the tools, or of a list of calls. */
+export function toolCallSchema(tools, { isList, argumentsKey }, allowsParallel) {
+    const path = isList ? "#/items/anyOf" : "#/anyOf";
+    const call = {
+        anyOf: tools.map(({ name, parameters }, i) => ({
+            type: "object",
+            properties: {
+                name: { const: name },
+                [argumentsKey]: moveReferences(parameters, `${path}/${i}/properties/${argumentsKey}`),
+            },
+            required: ["name", argumentsKey],
+        })),
+    };
+    return isList ? { type: "array", items: call, minItems: 1, maxItems: allowsParallel ? MAX_LISTED_CALLS : 1 } : call;
+}
+/** Returns a schema of the values that either schema allows. */
+export function unionSchema(first, second) {
+    return { anyOf: [moveReferences(first, "#/anyOf/0"), moveReferences(second, "#/anyOf/1")] };
+}
+/** Returns a schema whose references are valid when it is at `path` of another one; its identifier is dropped. */
+function moveReferences({ $id: id, ...schema }, path) {
+    const text = JSON.stringify(schema, (key, value) => {
+        if (key !== "$ref" || typeof value !== "string")
+            return value;
+        const fragment = typeof id === "string" && value.startsWith(`${id}#`) ? value.slice(id.length) : value;
+        return fragment === "#" || fragment.startsWith("#/") ? path + fragment.slice(1) : value;
+    });
+    return JSON.parse(text);
+}

@@ -1,0 +1,40 @@
+import { printWarning } from "../../core/terminal-text.js";
+import { checkFields, checkResetResult, checkStepResult } from "../check/env-probe.js";
+import { checkSpace } from "../check/check-space.js";
+import { andThen } from "../../core/maybe-promise.js";
+import { PassThroughWrapper } from "../wrapper.js";
+/**
+ * Checks the spaces, the fields of every result, and the first reset and step in full. Violations are errors; questionable
+ * results go to `warn` (by default printed).
+ */
+export class PassiveEnvChecker extends PassThroughWrapper {
+    warn;
+    hasCheckedReset = false;
+    hasCheckedStep = false;
+    constructor(env, { warn = printWarning } = {}) {
+        super(env);
+        this.warn = (message) => warn(`${env.toString()}: ${message}`);
+        checkSpace(env.actionSpace, "action", this.warn);
+        checkSpace(env.observationSpace, "observation", this.warn);
+    }
+    reset(options) {
+        return andThen(this.env.reset(options), (result) => {
+            if (this.hasCheckedReset)
+                checkFields(result, this.env, "reset");
+            else
+                checkResetResult(result, this.env, this.warn);
+            this.hasCheckedReset = true;
+            return result;
+        });
+    }
+    step(action) {
+        return andThen(this.env.step(action), (result) => {
+            if (this.hasCheckedStep)
+                checkFields(result, this.env, "step");
+            else
+                checkStepResult(result, this.env, this.warn);
+            this.hasCheckedStep = true;
+            return result;
+        });
+    }
+}
