@@ -292,4 +292,14 @@ describe("llamagym tinker check", () => {
     expect(ppoBounds[0]).toBeCloseTo(0.8, 5);
     expect(ppoBounds[1]).toBeCloseTo(1.2, 5);
   });
+
+  it("leaves out a loss that the service refuses, whose request takes no number", async () => {
+    let passes = 0;
+    const proxy = await FlakyHttpProxy.start(url, (name) =>
+      name === "forward_backward" && ++passes === 4 ? { status: 422, answer: { detail: "unknown loss" } } : "forward",
+    );
+    const { out } = await runInHost(["tinker", "check", proxy.url, "--json"], { env });
+    await proxy.stop();
+    expect((JSON.parse(out) as { losses: readonly string[] }).losses).toEqual(["ppo", "cispo", "dro", "gspo"]);
+  });
 });

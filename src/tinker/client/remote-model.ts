@@ -219,12 +219,15 @@ export class RemoteModel {
       .catch(() => {});
   }
 
-  /** Submits a request after all earlier ones; a failed one leaves a gap, after which the service executes nothing. */
+  /** Submits a request after all earlier ones, with the next number; one that the service refuses has taken no number. */
   private async submit(build: (seqId: number) => ServiceRequest): Promise<string> {
-    const request = this.submitted.then(async () => this.session.submit(build(++this.lastSeqId)));
-    this.submitted = request;
+    const request = this.submitted.then(async () => {
+      const requestId = await this.session.submit(build(this.lastSeqId + 1));
+      this.lastSeqId++;
+      return requestId;
+    });
     // Its error is reported where it is awaited.
-    request.catch(() => {});
+    this.submitted = request.catch(() => {});
     return request;
   }
 
