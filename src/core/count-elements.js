@@ -1,6 +1,0 @@
-export function countElements(shape) {
-    let count = 1;
-    for (const dim of shape)
-        count *= dim;
-    return count;
-}
