@@ -6,3 +6,4 @@ export { checkGame, type CheckGameOptions } from "./envs/games/check-game.js";
 export { checkAlgorithm, type CheckAlgorithmOptions } from "./rl/algorithms/check-algorithm.js";
 export { checkTracker, type TrackerFactory } from "./rl/tracking/check-tracker.js";
 export { checkRewardFunction, type CheckRewardFunctionOptions } from "./rl/train/prompts/check-reward-function.js";
+export { expectToLearn, type ExpectToLearnOptions, type ExpectToLearnResult } from "./app/runs/expect-to-learn.js";

@@ -118,6 +118,25 @@ describe("a run on a Tinker service in another process", () => {
       env,
     });
     expect(generated.status).toBe(0);
+    const exported = path("exported");
+    const { err: problem } = await runInHost(["export", path("free"), "--format", "peft", "--output", exported], {
+      env,
+    });
+    expect(problem).not.toContain("LlamaGymError");
+    const game = [
+      "eval",
+      "blackjack",
+      "--episodes",
+      "8",
+      "--json",
+      "--action-mode",
+      "free",
+      "--max-completion-length",
+      "8",
+    ];
+    const local = await runInHost([...game, "--model", "embedded", "--adapter", exported, "--threads", "1"]);
+    const remote = JSON.parse(evaluated.out) as { meanReturn: number };
+    expect((JSON.parse(local.out) as { meanReturn: number }).meanReturn).toBe(remote.meanReturn);
   });
 
   it("writes the key into no file and no output", async () => {
@@ -291,5 +310,15 @@ describe("llamagym tinker check", () => {
     expect(samplingError).toBeLessThan(1e-4);
     expect(ppoBounds[0]).toBeCloseTo(0.8, 5);
     expect(ppoBounds[1]).toBeCloseTo(1.2, 5);
+  });
+
+  it("leaves out a loss that the service refuses, whose request takes no number", async () => {
+    let passes = 0;
+    const proxy = await FlakyHttpProxy.start(url, (name) =>
+      name === "forward_backward" && ++passes === 4 ? { status: 422, answer: { detail: "unknown loss" } } : "forward",
+    );
+    const { out } = await runInHost(["tinker", "check", proxy.url, "--json"], { env });
+    await proxy.stop();
+    expect((JSON.parse(out) as { losses: readonly string[] }).losses).toEqual(["ppo", "cispo", "dro", "gspo"]);
   });
 });

@@ -68,7 +68,7 @@ async function train(client: TinkerTestClient, onStep: (step: number) => void): 
   return lossFnOutputs.flatMap(({ logprobs }) => Array.from(logprobs.data));
 }
 
-it(`continues after ${KILLS} kills of the server as without them`, { timeout: 60_000 + 10_000 * KILLS }, async () => {
+it(`continues after ${KILLS} kills of the server as without them`, { timeout: 60_000 + 60_000 * KILLS }, async () => {
   const undisturbed = await start("undisturbed");
   const expected = await train(undisturbed.client, () => undefined);
   undisturbed.child.kill("SIGKILL");

@@ -132,17 +132,11 @@ describe.skipIf(!isInstalled)(`recipes of the Tinker cookbook${note}`, { timeout
 
   const arithmetic = { env: "arithmetic", group_size: 8, groups_per_batch: 16, lora_rank: 16, learning_rate: 1e-3 };
   it("math_rl raises the reward with importance sampling", async () => {
-    const options = {
-      ...arithmetic,
-      loss_fn: "importance_sampling",
-      load_checkpoint_path: state,
-      max_tokens: 8,
-      max_steps: 10,
-    };
-    const rewards = column(await recipe(base, "math_rl.train", options), REWARD);
+    const how = { loss_fn: "importance_sampling", load_checkpoint_path: state, max_tokens: 8, max_steps: 20 };
+    const rewards = column(await recipe(base, "math_rl.train", { ...arithmetic, ...how }), REWARD);
     // -0.1 is an answer that does not end where it should.
-    expect(rewards[0]).toBeLessThan(-0.04);
-    expect(rewards.at(-1)!).toBeGreaterThan(-0.03);
+    const [first, last] = [rewards.slice(0, 3), rewards.slice(-3)].map((values) => values.reduce((a, b) => a + b) / 3);
+    expect(last).toBeGreaterThan(first + 0.03);
   });
 
   it.each([

@@ -4,6 +4,7 @@ export {
   openTinkerModel,
   type TinkerModelOptions,
 } from "./open-tinker-model.js";
+export { downloadAdapter } from "./download-adapter.js";
 export { isServiceModelFolder, readServiceModel } from "./service-model.js";
 export type { ServiceTraits } from "./probe-service.js";
 export { serviceSettings } from "./service-settings.js";

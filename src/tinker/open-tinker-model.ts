@@ -40,13 +40,18 @@ const DEFAULT_MAX_POSITIONS = 32_768;
 /** Sent where no key is set, for services that need none. */
 const NO_KEY = "tml-none";
 
+/** Returns the key in the environment. */
+export function readApiKey(): string {
+  return system.env.TINKER_API_KEY ?? NO_KEY;
+}
+
 /**
  * Opens a model that a Tinker service samples and trains. Close it when done.
  * @throws SERVICE_FAILED for a service that does not answer, INVALID_ARGUMENT for a model that it does not have, and what loading the
  * tokenizer throws.
  */
 export async function openTinkerModel(baseModel: string, options: TinkerModelOptions): Promise<LanguageModel> {
-  const { baseUrl, apiKey = system.env.TINKER_API_KEY ?? NO_KEY, maxWaitSeconds, onWarning, saved } = options;
+  const { baseUrl, apiKey = readApiKey(), maxWaitSeconds, onWarning, saved } = options;
   checkBaseUrl(baseUrl);
   const tokenizer = await loadTokenizer(baseModel, options);
   const connection = { baseUrl, apiKey, maxWaitSeconds, onWarning };
@@ -110,7 +115,7 @@ export type TinkerCheckOptions = Pick<TinkerModelOptions, "apiKey" | "maxWaitSec
  */
 export async function checkTinkerService(
   baseUrl: string,
-  { apiKey = system.env.TINKER_API_KEY ?? NO_KEY, model, ...options }: TinkerCheckOptions = {},
+  { apiKey = readApiKey(), model, ...options }: TinkerCheckOptions = {},
 ): Promise<ServiceTraits & { readonly model: string; readonly models: readonly string[] }> {
   checkBaseUrl(baseUrl);
   const connection = { baseUrl, apiKey, ...options };

@@ -1,4 +1,5 @@
-import { stat } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
 import { AutoModelForCausalLM } from "../../generation/index.js";
@@ -8,6 +9,7 @@ import {
   type ExportDtype,
   type ExportFormat,
 } from "../../models/export/index.js";
+import { downloadAdapter, isServiceModelFolder } from "../../tinker/index.js";
 import { formatModelCard } from "../runs/format-model-card.js";
 import { readRunConfig } from "../../rl/train/index.js";
 import { checkWritable } from "../runs/run-folder.js";
@@ -31,11 +33,29 @@ interface ExportCommandOptions {
 
 /** Exports a run's result, an adapter or a model to a new folder, with a model card. */
 export async function exportToFolder(given: string, options: ExportCommandOptions, reporter: Reporter): Promise<void> {
-  const { output, format, model, overwrite = false, requiresAdapter = false } = options;
-  const dtype = resolveExportDtype(options);
+  const { output, overwrite = false } = options;
+  resolveExportDtype(options);
   await checkWritable(output);
   await checkExportFolder(output, overwrite);
-  const path = await findResult(given);
+  const result = await findResult(given);
+  if (!(await isServiceModelFolder(result))) return exportResult(result, given, options, reporter);
+  const folder = await mkdtemp(join(tmpdir(), "llamagym-adapter-"));
+  try {
+    const base = await downloadAdapter(result, folder, { onWarning: reporter.warn });
+    await exportResult(folder, given, { model: base, ...options }, reporter);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function exportResult(
+  path: string,
+  given: string,
+  options: ExportCommandOptions,
+  reporter: Reporter,
+): Promise<void> {
+  const { output, format, model, overwrite = false, requiresAdapter = false } = options;
+  const dtype = resolveExportDtype(options);
   const downloads = reportDownloads(reporter);
   const openOptions = { device: "cpu", onProgress: downloads.update } as const;
   const opened = await withModelAdvice(model ?? path, () =>

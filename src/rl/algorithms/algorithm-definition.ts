@@ -143,7 +143,7 @@ export interface AlgorithmDefinition<Table extends SettingTable, Options extends
   readonly hasTurnAdvantages?: boolean;
   readonly rollout: (config: Config) => RolloutRequest;
   /** The setting that weighs the KL to the reference policy; above 0 it adds `refLogProbs`. */
-  readonly klSetting?: string & keyof Config;
+  readonly klSetting?: NoInfer<keyof Table & string>;
   /** Entropy in the loss. By default "gradient" where `entropyCoef` is above 0, and "value" otherwise. */
   readonly entropy?: (config: Config) => EntropyMode;
   /** Adds `entropies` to scored turns. Default false. */

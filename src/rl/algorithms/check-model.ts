@@ -1,20 +1,20 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { PolicyBackend } from "../../generation/index.js";
 
-interface AlgorithmTraits<Config> {
+interface AlgorithmTraits {
   readonly name: string;
   readonly title?: string;
   readonly critic?: boolean;
-  readonly klSetting?: string & keyof Config;
+  readonly klSetting?: string;
 }
 
 /** Whether the algorithm compares with the reference policy. */
-export function usesReference<Config>({ klSetting }: { readonly klSetting?: keyof Config }, config: Config): boolean {
-  return klSetting !== undefined && Number(config[klSetting]) > 0;
+export function usesReference({ klSetting }: { readonly klSetting?: string }, config: object): boolean {
+  return klSetting !== undefined && Number((config as Readonly<Record<string, unknown>>)[klSetting]) > 0;
 }
 
 /** @throws INVALID_STATE for a model that the algorithm cannot train. */
-export function checkModel<Config>(model: PolicyBackend, algorithm: AlgorithmTraits<Config>, config: Config): void {
+export function checkModel(model: PolicyBackend, algorithm: AlgorithmTraits, config: object): void {
   const { name, title = name, critic = false, klSetting } = algorithm;
   const openHint = critic
     ? "Open it with AutoModelForCausalLMWithValueHead.fromPretrained"

@@ -37,7 +37,10 @@ import type { MicroBatchLoss } from "./update/micro-batch-graphs.js";
 import { shuffleIntoMinibatches } from "./update/minibatches.js";
 import { PolicyUpdater } from "./update/policy-updater.js";
 
-type Definition<Options extends object, Config, State> = AlgorithmDefinition<SettingTable, Options, Config, State>;
+type Definition<Options extends object, Config, State> = Omit<
+  AlgorithmDefinition<SettingTable, Options, Config, State>,
+  "klSetting"
+> & { readonly klSetting?: string };
 
 /** Progress of the schedules: factors of the learning rate and of the entropy bonus. */
 interface ScheduleFactors {

@@ -180,6 +180,16 @@ export class RemoteModel {
     return requirePath("save_weights", readAnswer("save_weights", savedWeights, json).path);
   }
 
+  /** Saves the adapter as files for other programs under a name, and returns the path. */
+  async saveExternal(name: string): Promise<string> {
+    const requestId = await this.submit((seqId) => ({
+      path: "save_weights_external",
+      json: { model_id: this.id, seq_id: seqId, path: name, type: "save_weights_external" },
+    }));
+    const { json } = await this.session.retrieve(requestId, "SaveWeightsExternal");
+    return requirePath("save_weights_external", readAnswer("save_weights_external", savedWeights, json).path);
+  }
+
   /** Saves the adapter for sampling under a name, and returns the path. */
   async saveForSampler(name: string): Promise<string> {
     const requestId = await this.submit((seqId) => ({
@@ -219,12 +229,15 @@ export class RemoteModel {
       .catch(() => {});
   }
 
-  /** Submits a request after all earlier ones; a failed one leaves a gap, after which the service executes nothing. */
+  /** Submits a request after all earlier ones, with the next number; one that the service refuses has taken no number. */
   private async submit(build: (seqId: number) => ServiceRequest): Promise<string> {
-    const request = this.submitted.then(async () => this.session.submit(build(++this.lastSeqId)));
-    this.submitted = request;
+    const request = this.submitted.then(async () => {
+      const requestId = await this.session.submit(build(this.lastSeqId + 1));
+      this.lastSeqId++;
+      return requestId;
+    });
     // Its error is reported where it is awaited.
-    request.catch(() => {});
+    this.submitted = request.catch(() => {});
     return request;
   }
 

@@ -83,7 +83,8 @@ export class ServiceConnection {
     for (let attempt = 0; ; attempt++) {
       const result = await this.attempt(request, idempotencyKey, attempt);
       if (!("problem" in result)) return result;
-      const { problem, isFinal, retryAfterMs, status } = result;
+      const { isFinal, retryAfterMs, status } = result;
+      const problem = result.problem.replace(/\.$/u, "");
       const waited = performance.now() - started;
       if (this.closed.signal.aborted) throw this.failure(request, "the client was closed", status);
       const maxWait = Math.min(maxWaitSeconds, request.maxWaitSeconds ?? Infinity);
