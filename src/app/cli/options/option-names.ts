@@ -25,6 +25,8 @@ export function toOptionName(name: string): string {
   return name.replaceAll("_", "-").replace(/[A-Z]|(?<=[a-z])\d(?=bit)/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
+const MAX_CHOICES_LENGTH = 60;
+
 /** Returns an option as the help shows it: "-o, --option <name=value>". */
 export function formatOptionUsage(name: string, setting: Setting): string {
   const option = toOptionName(name);
@@ -33,8 +35,14 @@ export function formatOptionUsage(name: string, setting: Setting): string {
   return `${short}--${option} <${formatValueName(setting)}>`;
 }
 
+/** Whether the usage of a choice lists its values; long lists follow the description. */
+export function listsChoices(choices: readonly string[]): boolean {
+  return choices.join("|").length <= MAX_CHOICES_LENGTH;
+}
+
 function formatValueName(setting: Setting): string {
-  if (setting.type === "choice") return setting.choices.join("|");
+  if (setting.type === "choice")
+    return listsChoices(setting.choices) ? setting.choices.join("|") : (setting.valueName ?? "name");
   if (setting.type === "number") return setting.integer === true ? "integer" : "number";
   return setting.valueName ?? "text";
 }

@@ -1,6 +1,6 @@
 import type { Setting, SettingTable } from "../../../core/settings.js";
 import { formatCommandLine } from "../command-line.js";
-import { formatOptionUsage, toOptionName } from "./option-names.js";
+import { formatOptionUsage, listsChoices, toOptionName } from "./option-names.js";
 
 /** An argument without a name. */
 export interface Positional {
@@ -96,13 +96,16 @@ function formatExamples(examples: readonly Example[]): string[] {
   ];
 }
 
-function describeOption({ description, default: value, defaultText, aliases = [] }: Setting): string {
+function describeOption(setting: Setting): string {
+  const { description, default: value, defaultText, aliases = [] } = setting;
   const shownDefault =
     defaultText ?? (value === undefined || value === false || value === "" ? undefined : String(value));
   const otherNames = aliases.map((alias) =>
     typeof alias === "string" ? `--${toOptionName(alias)}` : `--${toOptionName(alias.name)} (${alias.value})`,
   );
+  const isLongChoice = setting.type === "choice" && !listsChoices(setting.choices);
   const notes = [
+    ...(isLongChoice ? [`One of ${setting.choices.join(", ")}.`] : []),
     ...(shownDefault === undefined || shownDefault === "false" ? [] : [`Default: ${shownDefault}.`]),
     ...(otherNames.length === 0 ? [] : [`Also: ${otherNames.join(", ")}.`]),
   ];
