@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Tests that train, sample at length or start processes. `npm run test:quick` leaves them out, and those in test/. */
+/**
+ * Tests that train, sample at length or start processes. `npm run test:quick` leaves them out, and
+ * those in test/.
+ */
 const SLOW_TESTS = [
   "src/app/judge/episode-judge.test.ts",
   "src/app/runs/*.test.ts",
@@ -26,7 +29,10 @@ const SLOW_TESTS = [
   "src/text-world/house/make-house.test.ts",
 ];
 
-/** Tests that replace a module, which other tests in their process would get, too, or list all registered environments. */
+/**
+ * Tests that replace a module, which other tests in their process would get, too, or list all
+ * registered environments.
+ */
 const ISOLATED_TESTS = [
   "test/made-up-setting.test.ts",
   "src/rl/algorithms/ppo/ppo.test.ts",
@@ -64,7 +70,8 @@ export default defineConfig(({ mode }) => {
     testTimeout: 180_000,
     hookTimeout: 180_000,
     pool: "forks" as const,
-    // Two test files run at once, so one of them, and the processes that it starts, get one thread for inference.
+    // Two test files run at once, so one of them, and the processes that it starts, get one thread
+    // for inference.
     env: { OMP_NUM_THREADS: "1", LLAMAGYM_CACHE: join(tmpdir(), "llamagym-test-cache") },
     setupFiles: ["test/support/close-command-host.ts"],
   };

@@ -3,9 +3,10 @@ import type { Bench, Part } from "./framework.js";
 import { legacyFolderPath, ourModelPath, prepareWeights } from "./smollm2.js";
 
 /**
- * Blackjack-v1 played with free completions of exactly `new_tokens` tokens until `turns` turns are gathered, then one PPO update of
- * `epochs` epochs on them. Seconds: those of `turns` turns, playing and update together. Count: `turns`. Values: `rollout` and
- * `update`, turns a second each. `observation` has the marks {total}, {dealer} and {ace} ("a" or "no"); a completion that contains
+ * Blackjack-v1 played with free completions of exactly `new_tokens` tokens until `turns` turns are
+ * gathered, then one PPO update of `epochs` epochs on them. Seconds: those of `turns` turns,
+ * playing and update together. Count: `turns`. Values: `rollout` and `update`, turns a second each.
+ * `observation` has the marks {total}, {dealer} and {ace} ("a" or "no"); a completion that contains
  * "stay" stays, any other hits. Peers: peers/blackjack.py.
  */
 export type BlackjackWork = {

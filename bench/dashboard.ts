@@ -1,6 +1,9 @@
 import type { Bench, BenchCase } from "./framework.js";
 
-/** The list of a folder of runs; a run's curves, opened, scrolled, zoomed and followed; the tokens of an episode. Count: 1. */
+/**
+ * The list of a folder of runs; a run's curves, opened, scrolled, zoomed and followed; the tokens
+ * of an episode. Count: 1.
+ */
 export type DashboardWork =
   | { work: "list"; runs: number; updates: number }
   | { work: "curves"; updates: number; metrics: number; points: number }

@@ -45,9 +45,9 @@ function start(name: string, source: "folder" | "gguf", options: Partial<BenchCa
 }
 
 /**
- * Floating-point operations that a training step cannot do without: the frozen matrices forward and backward to their inputs
- * (no gradient), the four skinny products of LoRA's gradients, causal attention (2 products forward, 4 backward)
- * and the head at the positions whose logits are needed.
+ * Floating-point operations that a training step cannot do without: the frozen matrices forward and
+ * backward to their inputs (no gradient), the four skinny products of LoRA's gradients, causal
+ * attention (2 products forward, 4 backward) and the head at the positions whose logits are needed.
  */
 function trainingOperations({ rows, tokens }: { rows: number; tokens: number }): number {
   const { layers, hidden, heads, keyValueHeads, headSize, intermediate, vocabulary } = smollm2;
@@ -69,7 +69,10 @@ function trainingOperations({ rows, tokens }: { rows: number; tokens: number }):
   return layers * layer + 2 * 2 * positions * hidden * vocabulary;
 }
 
-/** How much of the machine's rate of float32 matrix products, the best that any side reached, a training step attains. */
+/**
+ * How much of the machine's rate of float32 matrix products, the best that any side reached, a
+ * training step attains.
+ */
 function deriveSgemmShare(ours: Figures, peers: Record<string, Figures>): Figures {
   const rates = [ours, ...Object.values(peers)].flatMap((figures) => ("sgemm" in figures ? [figures.sgemm] : []));
   if (rates.length === 0 || !("train_all_logits" in ours)) return {};

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import type { Bench, BenchCase } from "./framework.js";
 
 /**
- * `steps` steps of an environment as `make` gives it, wrappers and all, with a reset after every end. The actions are
- * drawn beforehand, from one seed. Count: `steps`. Peer: peers/envs.py.
+ * `steps` steps of an environment as `make` gives it, wrappers and all, with a reset after every
+ * end. The actions are drawn beforehand, from one seed. Count: `steps`. Peer: peers/envs.py.
  */
 export type EnvsWork = { work: "steps"; id: string; steps: number };
 

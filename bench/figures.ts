@@ -50,7 +50,10 @@ export function figureRules({ name, metric, parts, ratio }: BenchCase): FigureRu
   return [figureRule(name, metric, ratio ?? true), ...partRules];
 }
 
-/** Ours over the best peer's, turned round where less is better, so that above 1 is always better for us. */
+/**
+ * Ours over the best peer's, turned round where less is better, so that above 1 is always better
+ * for us.
+ */
 export function computeRatios(rules: FigureRule[], ours: Figures, peers: Record<string, Figures>): Figures {
   const ratios: Figures = {};
   for (const { name, better, ratio } of rules) {

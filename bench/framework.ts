@@ -10,7 +10,10 @@ export type Result = {
   seconds: number[];
   /** Units of work in one repetition: tokens, steps, turns, floating-point operations. */
   count: number;
-  /** Further figures, by name. A case's `parts` name those that both sides give; the others are printed as they are. */
+  /**
+   * Further figures, by name. A case's `parts` name those that both sides give; the others are
+   * printed as they are.
+   */
   values?: Record<string, number>;
 };
 
@@ -52,7 +55,10 @@ export type Context = { root: string; threads: number };
 /** Our side: a module below bench/ that calls serve(), run by Node. */
 export type OurSide = { module: string; arguments?: (context: Context) => string[] };
 
-/** A peer's side: a Python script in bench/peers, run by one of the environments that bench:setup makes there. */
+/**
+ * A peer's side: a Python script in bench/peers, run by one of the environments that bench:setup
+ * makes there.
+ */
 export type PeerSide = {
   environment: string;
   script: string;
@@ -81,7 +87,10 @@ export type Bench = {
 
 export type Machine = { cpu: string; cores: number; memory_gb: number; node: string; os: string };
 
-/** What `--json` prints. A ratio above 1 is better for us, for times and memory too; of several peers the best one counts. */
+/**
+ * What `--json` prints. A ratio above 1 is better for us, for times and memory too; of several
+ * peers the best one counts.
+ */
 export type Report = {
   name: string;
   machine: Machine;

@@ -12,7 +12,10 @@ import { ScoringGraph, TrainingGraph } from "../src/models/graphs/training-graph
 import type { SelectedToken, TokenBatch } from "../src/models/graphs/token-batch.js";
 import { writeRandomModel } from "../test/support/random-model.js";
 
-/** Prints what this machine's GPU does, one JSON object per line: correctness compared with the CPU, and speed. */
+/**
+ * Prints what this machine's GPU does, one JSON object per line: correctness compared with the CPU,
+ * and speed.
+ */
 const { values: options } = parseArgs({
   options: {
     /** Folder or GGUF file of the larger model; default random weights in SmolLM2-135M's shape. */

@@ -5,8 +5,8 @@ import { folderPath, ourModelPath, prepareWeights } from "./smollm2.js";
 export type Message = { role: "system" | "user" | "assistant"; content: string };
 
 /**
- * One GRPO step: `completions` completions of exactly `new_tokens` tokens, `group` for each prompt, scored, and one update.
- * Count: 1. Peers: peers/grpo.py.
+ * One GRPO step: `completions` completions of exactly `new_tokens` tokens, `group` for each prompt,
+ * scored, and one update. Count: 1. Peers: peers/grpo.py.
  */
 export type GrpoWork = {
   work: "grpo";
@@ -63,7 +63,8 @@ export const bench: Bench = {
     module: join("ours", "grpo.js"),
     arguments: (context) => ["--model", ourModelPath(context), "--threads", `${context.threads}`],
   },
-  // Gradient checkpointing is TRL's default; without it a step takes less time, which is what step_time is compared with.
+  // Gradient checkpointing is TRL's default; without it a step takes less time, which is what
+  // step_time is compared with.
   peers: { trl: trlPeer([]), trl_checkpointing: { ...trlPeer(["--checkpointing"]), ratio: false } },
   prepare: async (context, peers) => prepareWeights(context, peers),
   cases: [

@@ -1,7 +1,8 @@
-// Adapters and merged models between this project and Python PEFT, both ways:
-// npm run bench:interop -- MODEL [--rslora] [--targets lm_head,embed_tokens,q_proj] [--layers 1,2] [--exclude v_proj]
-// Saves an adapter and a merged model here and opens both in Python; makes an adapter in PEFT and opens it here. Prints the
-// largest differences of logits, relative to max(1, |value|); ends with status 1 when one is above 1e-3.
+// Adapters and merged models between this project and Python PEFT, both ways: npm run bench:interop
+// -- MODEL [--rslora] [--targets lm_head,embed_tokens,q_proj] [--layers 1,2] [--exclude v_proj]
+// Saves an adapter and a merged model here and opens both in Python; makes an adapter in PEFT and
+// opens it here. Prints the largest differences of logits, relative to max(1, |value|); ends with
+// status 1 when one is above 1e-3.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +36,10 @@ const folder = mkdtempSync(join(tmpdir(), "llamagym-interop-"));
 /** Rounding of float32 alone parts PyTorch from its own float64 by 1.4e-4 on SmolLM2-135M. */
 const TOLERANCE = 1e-3;
 
-/** Installed by bench:setup: current versions, and with --transformers4 Transformers 4.57 with PEFT 0.11. */
+/**
+ * Installed by bench:setup: current versions, and with --transformers4 Transformers 4.57 with PEFT
+ * 0.11.
+ */
 const environments = [".venv", ".venv-transformers4"].filter((name) => existsSync(join(peers, name)));
 
 function python(environment: string, ...args: string[]): string {

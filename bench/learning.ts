@@ -22,7 +22,10 @@ export interface LearningOptions {
 interface LearningResult {
   /** Part of the way from random actions to the best policy that the last episodes went. */
   readonly share: number;
-  /** Turns until the mean return of the last 100 episodes went 0.9 of that way; undefined if it never did. */
+  /**
+   * Turns until the mean return of the last 100 episodes went 0.9 of that way; undefined if it
+   * never did.
+   */
   readonly turnsTo90: number | undefined;
   readonly turns: number;
   readonly minutes: number;
@@ -41,7 +44,10 @@ const STATE_LEARNERS = {
   network: { hiddenSize: 64, learningRate: 0.01 },
 } as const;
 
-/** Trains in each learning world with the defaults of `llamagym train`, and with PPO on one-hot states. */
+/**
+ * Trains in each learning world with the defaults of `llamagym train`, and with PPO on one-hot
+ * states.
+ */
 export async function measureLearning(options: LearningOptions): Promise<readonly WorldReport[]> {
   const reports: WorldReport[] = [];
   for (const world of worlds) {

@@ -110,7 +110,10 @@ async function measureCase(
   return answers;
 }
 
-/** Puts one party's answers to a case into the report: the case's figures, and the values that belong to no figure. */
+/**
+ * Puts one party's answers to a case into the report: the case's figures, and the values that
+ * belong to no figure.
+ */
 function record(report: Report, benchCase: BenchCase, side: string, answers: Measurement[]): void {
   const last = answers.at(-1);
   if (!last) return;
@@ -134,8 +137,8 @@ function selectCases(bench: Bench, requested: string[] | undefined): BenchCase[]
 }
 
 /**
- * Measures a bench's cases on our side and on every installed peer, alternately, each side in its own process.
- * Throws when a side fails.
+ * Measures a bench's cases on our side and on every installed peer, alternately, each side in its
+ * own process. Throws when a side fails.
  */
 export async function measure(bench: Bench, options: MeasureOptions): Promise<Report> {
   const cases = selectCases(bench, options.cases);

@@ -10,7 +10,10 @@ export interface PeakMemory {
   readonly peakRss: number;
 }
 
-/** Samples the memory of a process until it ends; `take` returns the peaks since the last call. Linux only. */
+/**
+ * Samples the memory of a process until it ends; `take` returns the peaks since the last call.
+ * Linux only.
+ */
 class MemorySampler {
   private peaks = { peakPss: 0, peakRss: 0 };
   private readonly timer: NodeJS.Timeout;
@@ -43,8 +46,8 @@ class MemorySampler {
 }
 
 /**
- * Runs a program and measures its peak memory. For each line of its standard output, `onLine` receives the peaks since
- * the previous line. @throws if the program fails.
+ * Runs a program and measures its peak memory. For each line of its standard output, `onLine`
+ * receives the peaks since the previous line. @throws if the program fails.
  */
 export async function runMeasured(
   program: string,

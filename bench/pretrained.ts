@@ -3,9 +3,9 @@ import type { Bench, BenchCase, Part, PeerSide } from "./framework.js";
 import { folderPath, ourModelPath, prepareWeights, smollm2 } from "./smollm2.js";
 
 /**
- * `turns` turns of an environment with completions constrained to its choices, `envs` environments in parallel, then one PPO update on them.
- * Seconds: of playing and update together. Count: `turns`. Values: `rollout` and `update`, turns a second each. Peers:
- * peers/pretrained.py.
+ * `turns` turns of an environment with completions constrained to its choices, `envs` environments
+ * in parallel, then one PPO update on them. Seconds: of playing and update together. Count:
+ * `turns`. Values: `rollout` and `update`, turns a second each. Peers: peers/pretrained.py.
  */
 export type PretrainedWork = {
   work: "pretrained";
@@ -16,7 +16,10 @@ export type PretrainedWork = {
   epochs: number;
   /** Layers with a LoRA adapter of r 16, alpha 32, on their linear modules; empty for all. */
   layers: number[];
-  /** Bits of our frozen weights, with gradients through them in 8 bits; peers keep the format that they were started with. */
+  /**
+   * Bits of our frozen weights, with gradients through them in 8 bits; peers keep the format that
+   * they were started with.
+   */
   quantize?: 8;
 };
 

@@ -1,6 +1,9 @@
 import type { Bench, BenchCase } from "./framework.js";
 
-/** Turns of the embedded model in Blackjack, collected by worker processes of one thread over Redis. Count: turns. */
+/**
+ * Turns of the embedded model in Blackjack, collected by worker processes of one thread over Redis.
+ * Count: turns.
+ */
 export type PlayWork = {
   work: "play";
   workers: number;
@@ -11,7 +14,10 @@ export type PlayWork = {
   /** Time that an environment waits in each turn. */
   wait_ms: number;
 };
-/** Workers without a model that wait as jobs take time, and a learner of `updates` updates at a staleness of 1. Count: jobs. */
+/**
+ * Workers without a model that wait as jobs take time, and a learner of `updates` updates at a
+ * staleness of 1. Count: jobs.
+ */
 export type SimulateWork = {
   work: "simulate";
   workers: number;

@@ -19,7 +19,10 @@ const MORE_FORMATS = [
   "regex",
 ] as const;
 
-/** Writes about `count` random texts of the schemas of a folder, as many of each, and counts those that ajv finds invalid. */
+/**
+ * Writes about `count` random texts of the schemas of a folder, as many of each, and counts those
+ * that ajv finds invalid.
+ */
 export function checkTexts(folder: string, count: number): string {
   const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
   const random = new RandomStream(1);

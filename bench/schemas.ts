@@ -35,9 +35,11 @@ interface SchemaTests {
 }
 
 /**
- * Compiles schemas and checks which instances they accept, as the runner of MaskBench does (github.com/guidance-ai/jsonschemabench,
- * maskbench/data): each instance is written by Python's json.dumps. A schema passes if it compiles, accepts all its valid instances and rejects all others; some have no instances. The folder has MaskBench's files, or
- * those of a draft of JSON-Schema-Test-Suite, whose files are lists of schemas.
+ * Compiles schemas and checks which instances they accept, as the runner of MaskBench does
+ * (github.com/guidance-ai/jsonschemabench, maskbench/data): each instance is written by Python's
+ * json.dumps. A schema passes if it compiles, accepts all its valid instances and rejects all
+ * others; some have no instances. The folder has MaskBench's files, or those of a draft of
+ * JSON-Schema-Test-Suite, whose files are lists of schemas.
  */
 export function runSchemas(folder: string, { verbose }: { readonly verbose: boolean }): string {
   const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
@@ -160,7 +162,9 @@ function parsePythonJson(text: string): PythonJson {
   return read(next());
 }
 
-/** Writes a number as Python's json.dumps does: 1.0 keeps its point, and exponents have two digits. */
+/**
+ * Writes a number as Python's json.dumps does: 1.0 keeps its point, and exponents have two digits.
+ */
 function pythonScalar(source: string): string {
   if (!/^-?\d/.test(source) || /^-?\d+$/.test(source)) return source;
   const value = Number(source);

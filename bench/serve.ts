@@ -25,8 +25,8 @@ export async function timeRuns(repeat: number, work: () => Promise<void> | void)
 }
 
 /**
- * Our side of a bench: answers each request line on standard input with one line on standard output, until the input ends.
- * What the work prints goes to standard error.
+ * Our side of a bench: answers each request line on standard input with one line on standard
+ * output, until the input ends. What the work prints goes to standard error.
  */
 export async function serve<P extends Parameters>(handle: (request: Request<P>) => Promise<Result>): Promise<void> {
   console.log = console.error;

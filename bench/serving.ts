@@ -1,23 +1,30 @@
 import type { Bench, BenchCase, Context, Figures } from "./framework.js";
 import { exportedPath, prepareExport } from "./smollm2.js";
 
-/** `clients` that each send one chat of some 40 prompt tokens and receive `new_tokens` tokens, greedily. Count: sampled tokens. */
+/**
+ * `clients` that each send one chat of some 40 prompt tokens and receive `new_tokens` tokens,
+ * greedily. Count: sampled tokens.
+ */
 export type ServeWork = { work: "serve"; clients: number; new_tokens: number };
 
-/** `sessions` of a gateway that each make `calls` calls of `new_tokens` tokens, one after the other. Count: sampled tokens. */
+/**
+ * `sessions` of a gateway that each make `calls` calls of `new_tokens` tokens, one after the other.
+ * Count: sampled tokens.
+ */
 export type GatewayWork = { work: "gateway"; sessions: number; calls: number; new_tokens: number };
 
 /**
- * `rounds` of `calls` calls of one token of the embedded model: by `model.generate`, over HTTP as `llamagym serve` answers, and in a
- * session of a gateway. Seconds: of all calls through the gateway. Values: `added_ms` and `added_to_http_ms`, by which these take
- * longer per call than those without a server and than those over HTTP.
+ * `rounds` of `calls` calls of one token of the embedded model: by `model.generate`, over HTTP as
+ * `llamagym serve` answers, and in a session of a gateway. Seconds: of all calls through the
+ * gateway. Values: `added_ms` and `added_to_http_ms`, by which these take longer per call than
+ * those without a server and than those over HTTP.
  */
 export type LatencyWork = { work: "latency"; rounds: number; calls: number };
 
 const NEW_TOKENS = 32;
 /**
- * The first hundreds of calls run slower, until their code is compiled: the warm-up has 1,000. With a small model, the gateway's part
- * is not lost in the variation of the rest.
+ * The first hundreds of calls run slower, until their code is compiled: the warm-up has 1,000. With
+ * a small model, the gateway's part is not lost in the variation of the rest.
  */
 const latency: LatencyWork = { work: "latency", rounds: 10, calls: 100 };
 

@@ -1,4 +1,5 @@
-// Installs the peers that benches compare with: npm run bench:setup [-- --llamagym] [--transformers4] [--node]
+// Installs the peers that benches compare with: npm run bench:setup [-- --llamagym]
+// [--transformers4] [--node]
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,7 +9,8 @@ const peers = fileURLToPath(new URL("peers/", import.meta.url));
 const torch = "torch==2.13.0";
 const environments = {
   pytorch: { folder: ".venv", requirements: ["-r", "requirements.txt"] },
-  // LlamaGym 0.1.1 asks for versions that exclude each other; the file lists every package, so dependencies are not followed.
+  // LlamaGym 0.1.1 asks for versions that exclude each other; the file lists every package, so
+  // dependencies are not followed.
   llamagym: { folder: ".venv-llamagym", requirements: ["--no-deps", "-r", "requirements-llamagym.txt"] },
   // The previous dialect of config.json and the oldest supported PEFT, for bench:interop.
   transformers4: {

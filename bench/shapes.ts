@@ -11,7 +11,10 @@ import { saveWeightFolder, writeJson } from "../src/models/files/index.js";
 import { modelList } from "../src/models/registry/model-list.js";
 import { runMeasured } from "./peak-memory.js";
 
-/** Models of known shapes with random weights: memory and processor time of each kind of work, a JSON object per line. */
+/**
+ * Models of known shapes with random weights: memory and processor time of each kind of work, a
+ * JSON object per line.
+ */
 const { values: options } = parseArgs({
   options: {
     /** Hub ids or parts of them, separated by commas; those that `llamagym models` lists. */

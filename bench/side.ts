@@ -40,7 +40,10 @@ export class Side {
     });
   }
 
-  /** Sends one request and waits for its answer. Throws when the side reports an error, ends or takes half an hour. */
+  /**
+   * Sends one request and waits for its answer. Throws when the side reports an error, ends or
+   * takes half an hour.
+   */
   async request(request: Request<Parameters>): Promise<Measurement> {
     if (this.#failure !== undefined) throw this.#failure;
     let timer: NodeJS.Timeout | undefined;

@@ -14,7 +14,10 @@ export const smollm2 = {
   vocabulary: 49152,
 };
 
-/** The GGUF that the benches' weights come from: LLAMAGYM_BENCH_MODEL, or the shared one next to the repository. */
+/**
+ * The GGUF that the benches' weights come from: LLAMAGYM_BENCH_MODEL, or the shared one next to the
+ * repository.
+ */
 export function ggufPath({ root }: Context): string {
   return process.env.LLAMAGYM_BENCH_MODEL ?? join(root, "..", "shared", "models", "SmolLM2-135M-Instruct.Q4_1.gguf");
 }
@@ -43,7 +46,8 @@ function runWeights(context: Context, environment: string, parameters: string[])
 }
 
 /**
- * Dequantizes the GGUF once into the folder that both sides open. Throws when the GGUF is not there.
+ * Dequantizes the GGUF once into the folder that both sides open. Throws when the GGUF is not
+ * there.
  * @param peers the installed peers; without any, the GGUF itself is used and nothing is written
  * @param legacy also for LlamaGym's version of Transformers
  */
@@ -65,7 +69,10 @@ export function exportedPath({ root }: Context, dtype: "F32" | "Q8"): string {
   return join(root, "bench", ".cache", `smollm2-135m-${dtype.toLowerCase()}`, "model.gguf");
 }
 
-/** Writes the model as a GGUF of a kind by `llamagym export`, once: llama.cpp has no float32 of a quantized file. */
+/**
+ * Writes the model as a GGUF of a kind by `llamagym export`, once: llama.cpp has no float32 of a
+ * quantized file.
+ */
 export function prepareExport(context: Context, dtype: "F32" | "Q8"): void {
   const source = ggufPath(context);
   if (!existsSync(source)) throw new Error(`no model at ${source}: set LLAMAGYM_BENCH_MODEL or pass --model`);

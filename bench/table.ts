@@ -17,7 +17,10 @@ function align(rows: string[][]): string {
     .join("\n");
 }
 
-/** The report as text: the machine, a line for each figure with ours and the peers', and what was not measured. */
+/**
+ * The report as text: the machine, a line for each figure with ours and the peers', and what was
+ * not measured.
+ */
 export function formatReport(report: Report, description: string): string {
   const { cpu, cores, memory_gb, node, os } = report.machine;
   const peers = Object.keys(report.peers);

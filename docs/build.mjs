@@ -1,4 +1,5 @@
-// Builds the API reference into docs/api and fails if a public export has no docstring: npm run docs
+// Builds the API reference into docs/api and fails if a public export has no docstring: npm run
+// docs
 import { fileURLToPath } from "node:url";
 import { Application } from "typedoc";
 

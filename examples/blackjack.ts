@@ -1,6 +1,7 @@
 /**
- * Your own agent and the usual Gym loop: `npm run example -- blackjack [--episodes N] [--model MODEL] [--device DEVICE]`.
- * The loop steps one environment; examples/parallel.ts steps many at once, which is faster.
+ * Your own agent and the usual Gym loop: `npm run example -- blackjack [--episodes N] [--model
+ * MODEL] [--device DEVICE]`. The loop steps one environment; examples/parallel.ts steps many at
+ * once, which is faster.
  */
 import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make } from "llamagym";
 import { parseOptions } from "./options.js";

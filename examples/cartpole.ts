@@ -1,4 +1,7 @@
-/** A language model that balances a pole, by GRPO: `npm run example -- cartpole [--episodes N] [--model MODEL] [--device DEVICE]`. */
+/**
+ * A language model that balances a pole, by GRPO: `npm run example -- cartpole [--episodes N]
+ * [--model MODEL] [--device DEVICE]`.
+ */
 import { Agent, AutoModelForCausalLM, evaluate, getPeftModel, make, Trainer } from "llamagym";
 import { parseOptions } from "./options.js";
 

@@ -1,6 +1,6 @@
 /**
- * Prompts and reward functions, as with TRL's GRPOTrainer: `npm run example -- grpo [--episodes N] [--model MODEL] [--device DEVICE]`.
- * An episode is one completion; a step takes 144 of them.
+ * Prompts and reward functions, as with TRL's GRPOTrainer: `npm run example -- grpo [--episodes N]
+ * [--model MODEL] [--device DEVICE]`. An episode is one completion; a step takes 144 of them.
  */
 import { AutoModelForCausalLM, getPeftModel, GrpoTrainer, type RewardFunction } from "llamagym";
 import { parseOptions } from "./options.js";

@@ -1,7 +1,8 @@
 /**
- * A language model scores replies, and another one learns from the scores: `npm run example -- judge [--episodes N] [--model MODEL]
- * [--device DEVICE]`. JUDGE_URL and JUDGE_MODEL name the judge at an OpenAI-compatible URL, with OPENAI_API_KEY; without them, the
- * embedded model judges, whose scores mean nothing.
+ * A language model scores replies, and another one learns from the scores: `npm run example --
+ * judge [--episodes N] [--model MODEL] [--device DEVICE]`. JUDGE_URL and JUDGE_MODEL name the judge
+ * at an OpenAI-compatible URL, with OPENAI_API_KEY; without them, the embedded model judges, whose
+ * scores mean nothing.
  */
 import { AutoModelForCausalLM, getPeftModel, GrpoTrainer } from "llamagym";
 import { judge } from "llamagym/runs";

@@ -1,6 +1,7 @@
 /**
- * A small MCP server over stdio, for `npm run example -- mcp-tools` and for any MCP client: it switches the devices of a room on
- * and off. It keeps no state, so all environments can share one process.
+ * A small MCP server over stdio, for `npm run example -- mcp-tools` and for any MCP client: it
+ * switches the devices of a room on and off. It keeps no state, so all environments can share one
+ * process.
  */
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";

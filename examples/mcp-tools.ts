@@ -1,6 +1,7 @@
 /**
- * A model learns to call the tools of an MCP server, ./mcp-server.ts: `npm run example -- mcp-tools [--episodes N] [--model MODEL]
- * [--device DEVICE]`. Needs `npm install @modelcontextprotocol/sdk`. The model must call the right tool for the right device.
+ * A model learns to call the tools of an MCP server, ./mcp-server.ts: `npm run example -- mcp-tools
+ * [--episodes N] [--model MODEL] [--device DEVICE]`. Needs `npm install @modelcontextprotocol/sdk`.
+ * The model must call the right tool for the right device.
  */
 import { fileURLToPath } from "node:url";
 import { AutoModelForCausalLMWithValueHead, evaluate, randomAction, TextAgent, Trainer } from "llamagym";

@@ -1,6 +1,7 @@
 /**
- * An agent that calls OpenAI's API, trained through its URL: `npm run example -- openai-agent [--episodes N] [--model MODEL]
- * [--device DEVICE]`. `playHand` needs no llamagym; `new OpenAI({ baseURL, apiKey: "none" })` replaces `chat` as well.
+ * An agent that calls OpenAI's API, trained through its URL: `npm run example -- openai-agent
+ * [--episodes N] [--model MODEL] [--device DEVICE]`. `playHand` needs no llamagym; `new OpenAI({
+ * baseURL, apiKey: "none" })` replaces `chat` as well.
  */
 import { AutoModelForCausalLMWithValueHead, make } from "llamagym";
 import { GatewayTrainer } from "llamagym/gateway";

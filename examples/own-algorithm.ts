@@ -1,6 +1,7 @@
 /**
  * An algorithm in one file: A2C (Mnih et al. 2016) with a value head. Three ways to run it:
- * - an agent of your own and the Gym loop, or a Trainer: `npm run example -- own-algorithm [--episodes N] [--model MODEL] [--device DEVICE]` does both;
+ * - an agent of your own and the Gym loop, or a Trainer: `npm run example -- own-algorithm
+ *   [--episodes N] [--model MODEL] [--device DEVICE]` does both;
  * - the command line: `llamagym train blackjack --algorithm ./own-algorithm.js --value-coef 0.25`.
  */
 import { fileURLToPath } from "node:url";
@@ -71,7 +72,10 @@ export const a2c = defineAlgorithm({
   critic: true,
   rollout: ({ batchSize }) => ({ kind: "turns", turns: batchSize }),
 
-  /** R_t = r_t + gamma * R_(t+1), from the value of the next state where an episode continues; A_t = R_t - V(s_t). */
+  /**
+   * R_t = r_t + gamma * R_(t+1), from the value of the next state where an episode continues; A_t =
+   * R_t - V(s_t).
+   */
   advantages: (trajectories, { gamma }) => {
     const returns = trajectories.map((trajectory) => discountedReturns(trajectory, gamma));
     return {
@@ -84,7 +88,10 @@ export const a2c = defineAlgorithm({
     };
   },
 
-  /** mean(-A log pi) + valueCoef * mean((V - R)^2) - entropyCoef * mean(H); weighted sums are means over the step. */
+  /**
+   * mean(-A log pi) + valueCoef * mean((V - R)^2) - entropyCoef * mean(H); weighted sums are means
+   * over the step.
+   */
   loss: ({ logProbs, values, entropy, perToken, weights, entropyFactor }, { valueCoef, entropyCoef }) => {
     const mean = (x: Node) => reduceSum(mul(x, weights));
     const policyLoss = neg(mean(mul(logProbs, perToken("advantages"))));

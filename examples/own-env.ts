@@ -28,7 +28,10 @@ const text: TextInterface<number, number> = {
   choices: CUPS,
 };
 
-/** Find the ball: each color always lies under the same cup. Observation: the color. Reward: 1 for the right cup. */
+/**
+ * Find the ball: each color always lies under the same cup. Observation: the color. Reward: 1 for
+ * the right cup.
+ */
 export class CupsEnv extends Env<number, number> {
   override readonly observationSpace = new Discrete(COLORS.length);
   override readonly actionSpace = new Discrete(CUPS.length);

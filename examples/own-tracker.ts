@@ -1,4 +1,7 @@
-/** A tracker in a file: `npx llamagym train blackjack --tracker ./own-tracker.js` writes the mean return to FOLDER/returns.csv. */
+/**
+ * A tracker in a file: `npx llamagym train blackjack --tracker ./own-tracker.js` writes the mean
+ * return to FOLDER/returns.csv.
+ */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ResumePoint, Tracker } from "llamagym";

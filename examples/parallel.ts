@@ -1,4 +1,7 @@
-/** Your own agent class, many environments in parallel: `npm run example -- parallel [--episodes N] [--model MODEL] [--device DEVICE]`. */
+/**
+ * Your own agent class, many environments in parallel: `npm run example -- parallel [--episodes N]
+ * [--model MODEL] [--device DEVICE]`.
+ */
 import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make, Trainer } from "llamagym";
 import { parseOptions } from "./options.js";
 

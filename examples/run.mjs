@@ -1,5 +1,6 @@
-// Compiles the examples and runs one: `npm run example -- NAME [--episodes N] [--model MODEL] [--device DEVICE]`.
-// Those in agents/ need clients from npm, installed by `node test/clients/run.mjs --install`, and its newer Node.
+// Compiles the examples and runs one: `npm run example -- NAME [--episodes N] [--model MODEL]
+// [--device DEVICE]`. Those in agents/ need clients from npm, installed by `node
+// test/clients/run.mjs --install`, and its newer Node.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";

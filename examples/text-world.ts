@@ -1,7 +1,8 @@
 /**
- * A text adventure, in which earlier turns matter: `npm run example -- text-world [--episodes N] [--model MODEL] [--device DEVICE]`.
- * Prompts contain the whole episode, completions are constrained to the admissible commands, and truncated episodes are
- * bootstrapped from their last observation.
+ * A text adventure, in which earlier turns matter: `npm run example -- text-world [--episodes N]
+ * [--model MODEL] [--device DEVICE]`. Prompts contain the whole episode, completions are
+ * constrained to the admissible commands, and truncated episodes are bootstrapped from their last
+ * observation.
  */
 import "llamagym/text-world";
 import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make } from "llamagym";
@@ -29,7 +30,10 @@ class TextWorldAgent extends Agent<string, string> {
   }
 }
 
-/** Houses of one room, each with a task of two commands. Random commands do 60 % of the tasks within 50 steps. */
+/**
+ * Houses of one room, each with a task of two commands. Random commands do 60 % of the tasks within
+ * 50 steps.
+ */
 const makeEnv = () =>
   make<string, string>("TextWorld-v0", { rooms: 1, objects: 5, questLength: 2, maxEpisodeSteps: 10 });
 

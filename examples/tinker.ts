@@ -1,6 +1,6 @@
 // Trains an 8B model to solve sums by GRPO on a Tinker service, which needs its address and a key.
-// TINKER_BASE_URL=https://... TINKER_API_KEY=tml-... npm run example tinker
-// Without a key: npx llamagym serve --tinker -m embedded, and MODEL=embedded TINKER_BASE_URL=http://127.0.0.1:8080
+// TINKER_BASE_URL=https://... TINKER_API_KEY=tml-... npm run example tinker Without a key: npx
+// llamagym serve --tinker -m embedded, and MODEL=embedded TINKER_BASE_URL=http://127.0.0.1:8080
 import { GrpoTrainer, type RewardFunction } from "llamagym";
 import { openTinkerModel } from "llamagym/runs";
 

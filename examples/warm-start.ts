@@ -1,6 +1,7 @@
 /**
- * Demonstrations first, then reinforcement learning: `npm run example -- warm-start [--episodes N] [--model MODEL] [--device DEVICE]`.
- * `llamagym demos blackjack --episodes 100 --output FILE` recorded the file; docs/demonstrations.md describes it.
+ * Demonstrations first, then reinforcement learning: `npm run example -- warm-start [--episodes N]
+ * [--model MODEL] [--device DEVICE]`. `llamagym demos blackjack --episodes 100 --output FILE`
+ * recorded the file; docs/demonstrations.md describes it.
  */
 import { AutoModelForCausalLMWithValueHead, evaluate, make, TextAgent, Trainer } from "llamagym";
 import { parseOptions } from "./options.js";

@@ -1,8 +1,9 @@
 /**
- * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--variant NAME] [--model MODEL] [--threads N] [--output FOLDER]`. Without
- * --seed all of its seeds run, one after the other, and without --variant all of its variants; what was run before with the same
- * settings resumes where it stopped. Writes results.json, curve.svg and a picture of each metric in `plots` into the recipe's folder,
- * and report.html, the views of the dashboard, into each run's folder.
+ * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--variant NAME] [--model MODEL] [--threads
+ * N] [--output FOLDER]`. Without --seed all of its seeds run, one after the other, and without
+ * --variant all of its variants; what was run before with the same settings resumes where it
+ * stopped. Writes results.json, curve.svg and a picture of each metric in `plots` into the recipe's
+ * folder, and report.html, the views of the dashboard, into each run's folder.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -34,13 +35,17 @@ interface Recipe {
   readonly evalSeed: number;
   /** Whether the sampled policy, that of training, is evaluated in addition to the greedy one. */
   readonly evalSampled?: boolean;
-  /** Options of the evaluation's environment that differ from those of training, such as its reward. */
+  /**
+   * Options of the evaluation's environment that differ from those of training, such as its reward.
+   */
   readonly evalEnvOptions?: TrainOptions["envOptions"];
-  /** Mean return during training whose first episode is reported; the curve is then over episodes. */
+  /**
+   * Mean return during training whose first episode is reported; the curve is then over episodes.
+   */
   readonly target?: number;
   /**
-   * Values that are known and worth a line in the curve, by name. "random actions" and "best known" stand in place of those of the
-   * environment's id, where `train` gives it other options.
+   * Values that are known and worth a line in the curve, by name. "random actions" and "best known"
+   * stand in place of those of the environment's id, where `train` gives it other options.
    */
   readonly references?: Readonly<Record<string, number>>;
   /** Other metrics that are drawn over the updates, each in a picture of its name. */

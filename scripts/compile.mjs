@@ -1,5 +1,6 @@
-// Compiles the package into dist/, and a folder beside it into FOLDER/.build, where `../src/...` is the package in dist/.
-// usage: node scripts/compile.mjs FOLDER [--keep-dist]     --keep-dist leaves dist/ as it is
+// Compiles the package into dist/, and a folder beside it into FOLDER/.build, where `../src/...` is
+// the package in dist/. usage: node scripts/compile.mjs FOLDER [--keep-dist] --keep-dist leaves
+// dist/ as it is
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,5 +1,6 @@
-// Writes the pictures of docs/dashboard.md from short runs, which it trains, or from the runs of a folder.
-// usage: npm run screenshots [-- RUNS]   (needs Chromium at /usr/bin/chromium, and the package to be built)
+// Writes the pictures of docs/dashboard.md from short runs, which it trains, or from the runs of a
+// folder. usage: npm run screenshots [-- RUNS] (needs Chromium at /usr/bin/chromium, and the
+// package to be built)
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, mkdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

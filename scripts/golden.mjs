@@ -1,6 +1,7 @@
-// Short training runs whose metrics a refactoring must leave equal, number by number, on one machine.
-// usage: npm run build && node scripts/golden.mjs record DIR [RUN...]     writes the metrics of each run to DIR/RUN/metrics.jsonl
-//        npm run build && node scripts/golden.mjs compare DIR [RUN...]    runs again and reports differences
+// Short training runs whose metrics a refactoring must leave equal, number by number, on one
+// machine. usage: npm run build && node scripts/golden.mjs record DIR [RUN...] writes the metrics
+// of each run to DIR/RUN/metrics.jsonl
+// npm run build && node scripts/golden.mjs compare DIR [RUN...] runs again and reports differences
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

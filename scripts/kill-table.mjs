@@ -1,6 +1,7 @@
-// Kills every command that writes at random moments, runs it again, and compares with an uninterrupted run; then starts pairs of
-// processes on one folder. Prints a table and exits with 1 if anything differs.
-// usage: npm run build && node scripts/kill-table.mjs [--kills 300] [--pairs 100] [--jobs 2] [--seed 1]
+// Kills every command that writes at random moments, runs it again, and compares with an
+// uninterrupted run; then starts pairs of processes on one folder. Prints a table and exits with 1
+// if anything differs. usage: npm run build && node scripts/kill-table.mjs [--kills 300] [--pairs
+// 100] [--jobs 2] [--seed 1]
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -30,7 +31,10 @@ const [kills, pairs, jobs] = [values.kills, values.pairs, values.jobs].map(Numbe
 const bin = fileURLToPath(new URL("../dist/app/cli/bin.js", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "kill-table-"));
 
-/** A small linear congruential generator: the moments of the kills repeat with the seed, the machine's speed does not. */
+/**
+ * A small linear congruential generator: the moments of the kills repeat with the seed, the
+ * machine's speed does not.
+ */
 let randomState = Number(values.seed) >>> 0;
 const random = () => (randomState = (Math.imul(randomState, 1664525) + 1013904223) >>> 0) / 2 ** 32;
 
@@ -130,7 +134,9 @@ function runGateway(args, killAfterMs) {
   });
 }
 
-/** Runs training whose worker is killed after some milliseconds, and another one takes its place. */
+/**
+ * Runs training whose worker is killed after some milliseconds, and another one takes its place.
+ */
 async function runWithWorkers(args, killAfterMs) {
   const worker = ["worker", "--threads", "1", "--workers-folder", args[args.indexOf("--workers-folder") + 1]];
   const first = killAfterMs === undefined ? undefined : run(worker, killAfterMs);
@@ -146,7 +152,9 @@ async function runWithWorkers(args, killAfterMs) {
   return { status, err, isKilled: killed?.isKilled === true };
 }
 
-/** Commands: how they start, how they run again after a kill, and what of their output is compared. */
+/**
+ * Commands: how they start, how they run again after a kill, and what of their output is compared.
+ */
 const COMMANDS = {
   train: {
     start: (out) => [...train, "--output", out],
@@ -243,7 +251,10 @@ async function pairOnce(isResumed) {
   return { isGood };
 }
 
-/** Kills a command that often, several at a time; a command that ended before its kill does not count. */
+/**
+ * Kills a command that often, several at a time; a command that ended before its kill does not
+ * count.
+ */
 async function killOften(name, count, durationMs) {
   const results = [];
   const numKilled = () => results.filter((each) => each.isKilled).length;

@@ -1,6 +1,7 @@
-// Reports retired names, British spellings in identifiers, phrases that the language rules exclude, and type names that two files
-// of src/ export.
-// usage: node scripts/lint-vocabulary.mjs [FILE...]   (all tracked source, test and documentation files by default)
+// Reports retired names, British spellings in identifiers, phrases that the language rules exclude,
+// comments of more than 100 columns, and type names that two files of src/ export. usage: node
+// scripts/lint-vocabulary.mjs [FILE...] (all tracked source, test and documentation files by
+// default)
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -28,8 +29,18 @@ function splitWords(identifier) {
   return identifier.split(/_|(?<=[a-z\d])(?=[A-Z])/).map((part) => part.toLowerCase());
 }
 
+/** Columns of a comment; code may have 120. */
+const MAX_COMMENT_COLUMNS = 100;
+
+/** A line of a comment that could be wrapped: directives must be on one line. */
+const LONG_COMMENT = new RegExp(
+  `^(?=.{${MAX_COMMENT_COLUMNS + 1}}) *(//|\\*|/\\*\\*) (?!oxlint|@|- |\\d+\\. |.*https?://)\\S+ \\S+`,
+);
+
 /** Problems of one line: what was found, and what to write in its place. */
-function* problemsIn(line, isCode) {
+function* problemsIn(line, isCode, isGenerated) {
+  if (isCode && !isGenerated && LONG_COMMENT.test(line))
+    yield `the comment is longer than ${MAX_COMMENT_COLUMNS} columns`;
   for (const [word] of line.matchAll(/[A-Za-z_$][\w$]*/g)) {
     const replacement = Object.hasOwn(identifiers, word) ? retired.get(word) : undefined;
     if (replacement !== undefined) yield `"${word}" is retired: ${replacement}`;
@@ -55,10 +66,12 @@ function checkTypeNames(file, text) {
 }
 for (const file of given.length > 0 ? given : listFiles()) {
   const text = readFileSync(`${root}/${file}`, "utf8");
+  const isCode = !file.endsWith(".md");
+  const isGenerated = file.endsWith("_pb.ts");
   if (file.startsWith("src/") && !/(\.test|_pb)\.ts$/.test(file)) checkTypeNames(file, text);
   const lines = text.split("\n");
   lines.forEach((line, i) => {
-    for (const problem of problemsIn(line, !file.endsWith(".md"))) {
+    for (const problem of problemsIn(line, isCode, isGenerated)) {
       console.log(`${file}:${i + 1}: ${problem}`);
       count++;
     }

@@ -1,5 +1,6 @@
-// Compares lm-evaluation-harness, over /v1/completions, with the log-probabilities of /v1/score on 200 items of two choices.
-// usage: npm run build && node scripts/lm-eval.mjs [PYTHON]     PYTHON has lm-evaluation-harness (pip install "lm_eval[api]" transformers)
+// Compares lm-evaluation-harness, over /v1/completions, with the log-probabilities of /v1/score on
+// 200 items of two choices. usage: npm run build && node scripts/lm-eval.mjs [PYTHON] PYTHON has
+// lm-evaluation-harness (pip install "lm_eval[api]" transformers)
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

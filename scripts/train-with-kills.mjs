@@ -1,5 +1,6 @@
-// Trains Blackjack with three workers that are killed and started again while it learns, and prints the result.
-// usage: npm run build && node scripts/train-with-kills.mjs [--redis URL] [options of llamagym train]
+// Trains Blackjack with three workers that are killed and started again while it learns, and prints
+// the result. usage: npm run build && node scripts/train-with-kills.mjs [--redis URL] [options of
+// llamagym train]
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,7 @@
 /**
- * What lies below agents and trainers (llamagym/engine), for losses, algorithms and samplers of other kinds: symbolic graphs with gradients, a
- * model's training and scoring graphs, optimizers, the sampler, and the types of an algorithm's parts.
+ * What lies below agents and trainers (llamagym/engine), for losses, algorithms and samplers of
+ * other kinds: symbolic graphs with gradients, a model's training and scoring graphs, optimizers,
+ * the sampler, and the types of an algorithm's parts.
  */
 export {
   abs,

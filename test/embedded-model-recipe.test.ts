@@ -29,7 +29,8 @@ describe("the embedded model's corpus", () => {
       const { quantities = [] } = corpus.drawScenario(random).observe(random);
       if (quantities.length === 0) continue;
       const { signs, holds } = drawStatement(quantities, random);
-      // The statement in signs, with numbers for names: "3 pole angle + angular velocity > 0" is 3 * 0.1 + -0.2 > 0.
+      // The statement in signs, with numbers for names: "3 pole angle + angular velocity > 0" is 3
+      // * 0.1 + -0.2 > 0.
       const named = [...quantities].sort((a, b) => b.name.length - a.name.length);
       const [left, sign, right] = named
         .reduce((text, quantity) => text.replaceAll(shortName(quantity), `(${quantity.value})`), signs)

@@ -19,7 +19,10 @@ function buildPrompt({ text }: Env, observation: unknown, info: Record<string, u
   ];
 }
 
-/** Plays an environment by sampled replies, `games` at once, each for some steps; tells how many replies were actions. */
+/**
+ * Plays an environment by sampled replies, `games` at once, each for some steps; tells how many
+ * replies were actions.
+ */
 async function playEpisodes(
   id: string,
   episodes: number,

@@ -14,7 +14,10 @@ import { GrpoTrainer, RlooTrainer } from "../src/rl/train/prompts/grpo-trainer.j
 import { SftTrainer } from "../src/rl/train/sft-trainer.js";
 import { CountingRuns } from "./support/counting-runs.js";
 
-/** Trains in a folder for as long as possible; `onUpdate` is called after each update, and its promise awaited if possible. */
+/**
+ * Trains in a folder for as long as possible; `onUpdate` is called after each update, and its
+ * promise awaited if possible.
+ */
 type Start = (dir: string, onUpdate: () => void) => Promise<unknown>;
 
 const FOREVER = 1_000_000;

@@ -7,7 +7,10 @@ const run = promisify(execFile);
 const dist = new URL("../dist/", import.meta.url);
 const command = fileURLToPath(new URL("app/cli/bin.js", dist));
 
-/** Path of npm's package `node` in npm's cache, which `npx -y node@VERSION --version` fills; undefined if it is not there. */
+/**
+ * Path of npm's package `node` in npm's cache, which `npx -y node@VERSION --version` fills;
+ * undefined if it is not there.
+ */
 function findCachedNode(version: number): string | undefined {
   const args = ["exec", "--offline", "--yes", `--package=node@${version}`, "--", "node", "-p"];
   try {

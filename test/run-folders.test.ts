@@ -45,7 +45,9 @@ const settings = (turns: number) =>
 const train = (name: string, turns = 48) => ["train", "blackjack", ...settings(turns), "--output", join(folder, name)];
 const isTraining = (name: string) => existsSync(join(folder, name, "checkpoints", "000001"));
 
-/** Starts a command, and resolves once a condition holds; `ended` has its status and standard error. */
+/**
+ * Starts a command, and resolves once a condition holds; `ended` has its status and standard error.
+ */
 async function start(args: readonly string[], until: () => boolean) {
   const child = spawn(process.execPath, [bin, ...args], { stdio: ["ignore", "ignore", "pipe"] });
   let err = "";

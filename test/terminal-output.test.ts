@@ -12,7 +12,10 @@ import { serveEnv, type EnvServer } from "../src/envs/bridges/index.js";
 import { runCommand } from "./support/command.js";
 
 const ESC = String.fromCodePoint(0x1b);
-/** What a hostile text does: clears the screen, sets the title, rings, overwrites its line, reverses text. */
+/**
+ * What a hostile text does: clears the screen, sets the title, rings, overwrites its line, reverses
+ * text.
+ */
 const HOSTILE = `${ESC}[2J${ESC}]0;owned${String.fromCodePoint(7)}real\rfake${String.fromCodePoint(0x9b)}1m${String.fromCodePoint(0x202e)}`;
 const SHOWN = "\\x1b[2J\\x1b]0;owned\\x07real\\x0dfake\\u009b1m\\u202e";
 const CONTROLS = /(?![\n\t])[\p{Cc}\u202A-\u202E\u2066-\u2069]/u;

@@ -55,7 +55,10 @@ function readRun(name: string): Record<string, number>[] {
   });
 }
 
-/** Lists the metrics in which two runs differ by more than a tolerance, which is near their rounding. */
+/**
+ * Lists the metrics in which two runs differ by more than a tolerance, which is near their
+ * rounding.
+ */
 function listDifferences(actual: string, expected: string, tolerance = 1e-4): string[] {
   const [actualRun, expectedRun] = [readRun(actual), readRun(expected)];
   const updates = actualRun.length === expectedRun.length ? [] : [`${actualRun.length} updates`];

@@ -37,7 +37,10 @@ async function findLast(client: TinkerTestClient): Promise<{ path: string; step:
   return steps.sort((a: { step: number }, b: { step: number }) => b.step - a.step)[0];
 }
 
-/** Trains from the last checkpoint on, and saves one after each step. Each request is sent twice, as after a lost response. */
+/**
+ * Trains from the last checkpoint on, and saves one after each step. Each request is sent twice, as
+ * after a lost response.
+ */
 async function train(client: TinkerTestClient, onStep: (step: number) => void): Promise<number[]> {
   const last = await findLast(client);
   const session = await client.createSession();

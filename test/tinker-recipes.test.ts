@@ -9,7 +9,10 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** The official SDK 0.38.0 and recipes of tinker-cookbook 0.6.1, installed by pip and unchanged. Never in CI: they take minutes. */
+/**
+ * The official SDK 0.38.0 and recipes of tinker-cookbook 0.6.1, installed by pip and unchanged.
+ * Never in CI: they take minutes.
+ */
 const python = process.env.LLAMAGYM_TINKER_PYTHON ?? join(tmpdir(), "llamagym-tinker", "bin", "python");
 const isInstalled = existsSync(python) && process.env.CI === undefined;
 const note = isInstalled ? "" : ": not tried, run `node test/tinker-recipes/install.mjs` first";
@@ -61,7 +64,8 @@ async function recipe(server: Server, name: string, options: Readonly<Record<str
   const given = Object.entries({ ...shared, behavior_if_log_dir_exists: "delete", ...options });
   await run(server, "-m", `tinker_cookbook.recipes.${name}`, ...given.map(([key, value]) => `${key}=${String(value)}`));
   const metrics = await readMetrics(log);
-  // Later substeps and stale samples are trained with other values than those that they were sampled with.
+  // Later substeps and stale samples are trained with other values than those that they were
+  // sampled with.
   const isOnPolicy = !("num_substeps" in options) && !("max_steps_off_policy" in options);
   const divergences = column(metrics, "optim/kl_sample_train_v1").map(Math.abs);
   expect(isOnPolicy ? Math.max(0, ...divergences) : 0).toBeLessThan(1e-4);

@@ -122,7 +122,8 @@ describe("llamagym train", () => {
     expect(out).not.toContain("Stopped and saved");
   });
 
-  // Renames of a run: its settings, the files and the folder of its first checkpoint, those of the second.
+  // Renames of a run: its settings, the files and the folder of its first checkpoint, those of the
+  // second.
   it.each([2, 6, 9, 10, 17])("survives kill -9 at rename %i, and resumes to the same result", async (at) => {
     const preload = fileURLToPath(new URL("support/kill-at-rename.mjs", import.meta.url));
     const name = `killed-${at}`;

@@ -12,7 +12,10 @@ import { workersOptions } from "../src/app/cli/options/workers-options.js";
 import { runCommand, startCommand } from "./support/command.js";
 import { hasRedis, RedisServer } from "./support/redis-server.js";
 
-/** Kills of processes during a run. KILLS=200 KILL_SEED=1 npx vitest run test/workers-command.test.ts for a long test. */
+/**
+ * Kills of processes during a run. KILLS=200 KILL_SEED=1 npx vitest run
+ * test/workers-command.test.ts for a long test.
+ */
 const KILLS = Number(process.env.KILLS ?? 4);
 const KILL_SEED = Number(process.env.KILL_SEED ?? 0);
 /** Turns that last about as long as the kills. */
@@ -57,7 +60,10 @@ interface Manifest {
   };
 }
 
-/** A command that is started again whenever it is killed, and when the kills have hit the workers of one job three times. */
+/**
+ * A command that is started again whenever it is killed, and when the kills have hit the workers of
+ * one job three times.
+ */
 class Restarted {
   private child: ChildProcess | undefined;
   private isStopped = false;
@@ -79,7 +85,10 @@ class Restarted {
     if (this.child?.kill("SIGKILL") === true) this.ready = this.nextReady();
   }
 
-  /** Ends a worker as a service manager does, once it is ready: a starting process does not handle the signal yet. */
+  /**
+   * Ends a worker as a service manager does, once it is ready: a starting process does not handle
+   * the signal yet.
+   */
   async stop(): Promise<number | null> {
     await this.ready;
     this.isStopped = true;

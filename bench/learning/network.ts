@@ -42,8 +42,8 @@ export interface Outputs {
 }
 
 /**
- * Logits and a value of states that are numbered: a table (no hidden layer), or a network with one hidden layer of tanh units on
- * one-hot states.
+ * Logits and a value of states that are numbered: a table (no hidden layer), or a network with one
+ * hidden layer of tanh units on one-hot states.
  */
 export class StateNetwork {
   private readonly table: Parameters | undefined;

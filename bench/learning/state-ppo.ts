@@ -43,8 +43,8 @@ interface Step {
 }
 
 /**
- * Runs PPO with the settings of CleanRL on the observations as states that are told apart by their text: what a task costs an
- * agent that need not read.
+ * Runs PPO with the settings of CleanRL on the observations as states that are told apart by their
+ * text: what a task costs an agent that need not read.
  */
 export async function runStatePpo(world: World, options: StatePpoOptions): Promise<readonly CurvePoint[]> {
   const { turns, batchSize, numEnvs, hiddenSize, learningRate, seed } = options;

@@ -39,7 +39,10 @@ class BlackjackAgent extends Agent<readonly [number, number, number], number> {
   }
 }
 
-/** This project's side of `npm run bench -- blackjack`: all turns of a batch are played side by side. */
+/**
+ * This project's side of `npm run bench -- blackjack`: all turns of a batch are played side by
+ * side.
+ */
 class BlackjackBench {
   private agent: BlackjackAgent | undefined;
 

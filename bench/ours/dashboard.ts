@@ -15,7 +15,10 @@ import { serve } from "../serve.js";
 type Values = Record<string, number>;
 type Work<Name extends DashboardWork["work"]> = Extract<DashboardWork, { work: Name }>;
 
-/** Writes a finished run whose metrics are waves, in parts, as a long one does not fit into one string. */
+/**
+ * Writes a finished run whose metrics are waves, in parts, as a long one does not fit into one
+ * string.
+ */
 async function writeRun(folder: string, updates: number, metrics: number): Promise<void> {
   await mkdir(folder, { recursive: true });
   const config = { version: 2, env: "Blackjack-v1", model: "embedded", algorithm: "ppo", seed: 1, turns: 64 * updates };

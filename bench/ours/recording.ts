@@ -11,7 +11,10 @@ import { serve } from "../serve.js";
 
 // Compiled, this file is bench/.build/bench/ours/recording.js.
 const command = fileURLToPath(new URL("../../../../dist/app/cli/bin.js", import.meta.url));
-/** Preloaded into a run: writes the processor time of all its threads to file descriptor 3 at its end. */
+/**
+ * Preloaded into a run: writes the processor time of all its threads to file descriptor 3 at its
+ * end.
+ */
 const reportUsage = `
   import { writeSync } from "node:fs";
   import { isMainThread } from "node:worker_threads";

@@ -66,7 +66,8 @@ async function play(request: Request<PlayWork>): Promise<Result> {
     await Promise.all(jobs.map(async (job) => transport.run(job)));
   };
   let run = 0;
-  // As many jobs per worker in every case: the first ones fetch weights, compile graphs, and run code that V8 has not optimized.
+  // As many jobs per worker in every case: the first ones fetch weights, compile graphs, and run
+  // code that V8 has not optimized.
   while (run < WARMUP_RUNS * workers) await collect(run++, rounds);
   const seconds = await timeRuns(repeat, async () => collect(run++, rounds));
   const text = await readFile(join(folder, JOB_LOG_FILE), "utf8");

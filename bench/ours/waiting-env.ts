@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { make, register } from "../../src/envs.js";
 
-/** Registers Blackjack whose turns wait as long as LLAMAGYM_BENCH_WAIT_MS, as environments that call tools. */
+/**
+ * Registers Blackjack whose turns wait as long as LLAMAGYM_BENCH_WAIT_MS, as environments that call
+ * tools.
+ */
 register({
   id: "bench/Waiting-v0",
   entryPoint: () => {

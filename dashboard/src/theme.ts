@@ -28,7 +28,10 @@ function storeTheme(theme: Theme): void {
   }
 }
 
-/** Returns the theme, which follows the system until the user chooses, and a function that switches it. */
+/**
+ * Returns the theme, which follows the system until the user chooses, and a function that switches
+ * it.
+ */
 export function useTheme(): [Theme, () => void] {
   const [theme, setTheme] = useState(readTheme);
   // Set while rendering: charts below read the theme's colors when they are drawn.

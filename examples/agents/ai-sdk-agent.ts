@@ -1,6 +1,7 @@
 /**
- * An agent of the AI SDK (npm package `ai`) with two tools, trained through its URL: `npm run example -- ai-sdk-agent
- * [--episodes N] [--processes N] [--model MODEL] [--device DEVICE]`. `playHand` needs no llamagym.
+ * An agent of the AI SDK (npm package `ai`) with two tools, trained through its URL: `npm run
+ * example -- ai-sdk-agent [--episodes N] [--processes N] [--model MODEL] [--device
+ * DEVICE]`. `playHand` needs no llamagym.
  */
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, tool } from "ai";

@@ -1,6 +1,7 @@
 /**
- * An agent of LangChain.js (npm package `@langchain/openai`) with a structured output, trained through its URL: `npm run
- * example -- langchain-agent [--episodes N] [--processes N] [--model MODEL] [--device DEVICE]`. `playHand` needs no llamagym.
+ * An agent of LangChain.js (npm package `@langchain/openai`) with a structured output, trained
+ * through its URL: `npm run example -- langchain-agent [--episodes N] [--processes N] [--model
+ * MODEL] [--device DEVICE]`. `playHand` needs no llamagym.
  */
 import { ChatPromptTemplate } from "@langchain/core/prompts";
 import { ChatOpenAI } from "@langchain/openai";

@@ -1,4 +1,7 @@
-/** Trains an agent that plays Blackjack by calls of an OpenAI-compatible URL, for ai-sdk-agent.ts and langchain-agent.ts. */
+/**
+ * Trains an agent that plays Blackjack by calls of an OpenAI-compatible URL, for ai-sdk-agent.ts
+ * and langchain-agent.ts.
+ */
 import { fork } from "node:child_process";
 import { parseArgs } from "node:util";
 import { AutoModelForCausalLMWithValueHead, type Device } from "llamagym";
@@ -23,7 +26,10 @@ const { values } = parseArgs({
 });
 const numProcesses = Number(values.processes);
 
-/** Trains on hands that this process or, with --processes, others play, and prints the greedy mean return. */
+/**
+ * Trains on hands that this process or, with --processes, others play, and prints the greedy mean
+ * return.
+ */
 export async function trainAgent(name: string, playHand: PlayHand): Promise<void> {
   if (values.gateway !== undefined) return playForGateway(values.gateway, playHand);
   const isEmbedded = values.model === "embedded";

@@ -12,8 +12,9 @@ interface Word {
 }
 
 /**
- * Byte-pair encoding (Sennrich et al. 2016): merges the most frequent pair of neighboring symbols, again and again. Of
- * equally frequent pairs the first in the order of their characters is taken, so that the result is always the same.
+ * Byte-pair encoding (Sennrich et al. 2016): merges the most frequent pair of neighboring symbols,
+ * again and again. Of equally frequent pairs the first in the order of their characters is taken,
+ * so that the result is always the same.
  * @param counts how often each word occurs, words spelled in the alphabet's characters
  */
 export function trainBytePairs(counts: ReadonlyMap<string, number>, mergeCount: number): BytePairs {

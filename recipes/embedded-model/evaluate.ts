@@ -10,7 +10,9 @@ export interface SkillScore {
   readonly questions: number;
 }
 
-/** Answers questions greedily and compares them, letter by letter, with the right answers; by skill. */
+/**
+ * Answers questions greedily and compares them, letter by letter, with the right answers; by skill.
+ */
 export async function evaluateSkills(
   model: LanguageModel,
   conversations: readonly Conversation[],
@@ -45,12 +47,18 @@ export interface ActionScore {
   readonly game: string;
   /** Mean probability that a reply, up to its end token, is one of the actions. */
   readonly inForm: number;
-  /** Mean over moments and actions of |p - 1 / n| * n, p the action's share of what is in form, n the number of actions. */
+  /**
+   * Mean over moments and actions of |p - 1 / n| * n, p the action's share of what is in form, n
+   * the number of actions.
+   */
   readonly unevenness: number;
   readonly moments: number;
 }
 
-/** Probabilities of all actions in moments of games, by game. Games with more actions than `most` are left out. */
+/**
+ * Probabilities of all actions in moments of games, by game. Games with more actions than `most`
+ * are left out.
+ */
 export async function evaluateActions(
   model: LanguageModel,
   games: readonly Scenario[],

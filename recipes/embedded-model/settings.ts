@@ -15,7 +15,10 @@ export const TRAINING = {
   seed: 1,
   /** Conversations that the tokenizer is made from. */
   tokenizerDraws: 20_000,
-  /** In the first stage it learns to read; in the second, a tenth as long, its actions are evened out. */
+  /**
+   * In the first stage it learns to read; in the second, a tenth as long, its actions are evened
+   * out.
+   */
   steps: 6000,
   stages: [
     { share: 1, learningRate: 2e-3 },

@@ -17,7 +17,9 @@ export interface ModelSize {
 
 const EMBEDDING_STD = 0.05;
 
-/** Writes a Llama model with random weights, and its tokenizer; gives the number of its parameters. */
+/**
+ * Writes a Llama model with random weights, and its tokenizer; gives the number of its parameters.
+ */
 export async function writeUntrainedModel(
   folder: string,
   size: ModelSize,
@@ -63,7 +65,10 @@ function buildConfig({ vocabSize, hiddenSize, intermediateSize, layers, heads, c
   };
 }
 
-/** Norms start at 1; matrices so that their outputs keep their inputs' size, and what a layer adds is small at first. */
+/**
+ * Norms start at 1; matrices so that their outputs keep their inputs' size, and what a layer adds
+ * is small at first.
+ */
 function initialValues(
   name: string,
   shape: readonly number[],

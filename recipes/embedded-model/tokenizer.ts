@@ -2,7 +2,10 @@ import { encodeBytes } from "../../src/models/text/tokenization/byte-level.js";
 import type { TokenizerFiles } from "../../src/engine.js";
 import { trainBytePairs, mergePair, type BytePairs } from "./byte-pairs.js";
 
-/** Tokens that no text contains by accident: padding, one mark for each role, one end. Their ids are their places. */
+/**
+ * Tokens that no text contains by accident: padding, one mark for each role, one end. Their ids are
+ * their places.
+ */
 const SPECIAL_TOKENS = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"] as const;
 
 export const PAD_TOKEN_ID = 0;
@@ -27,8 +30,9 @@ export interface TokenizerSize {
 }
 
 /**
- * A byte-level tokenizer for a kind of text: its most useful words are tokens, every other word is spelled with byte
- * pairs, digits stand alone. Gives tokenizer.json, tokenizer_config.json and the chat template.
+ * A byte-level tokenizer for a kind of text: its most useful words are tokens, every other word is
+ * spelled with byte pairs, digits stand alone. Gives tokenizer.json, tokenizer_config.json and the
+ * chat template.
  */
 export function trainTokenizer(texts: Iterable<string>, { vocabSize, merges }: TokenizerSize): TokenizerFiles {
   const counts = countWords(texts);

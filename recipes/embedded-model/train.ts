@@ -1,6 +1,6 @@
 /**
- * Makes the embedded model: `npm run embedded-model [-- --output FOLDER --seed N --steps N --threads N]`. Repeat the command
- * to resume an interrupted run from its newest checkpoint.
+ * Makes the embedded model: `npm run embedded-model [-- --output FOLDER --seed N --steps N
+ * --threads N]`. Repeat the command to resume an interrupted run from its newest checkpoint.
  */
 import { existsSync } from "node:fs";
 import { cp, rm } from "node:fs/promises";

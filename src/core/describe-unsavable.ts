@@ -4,8 +4,9 @@ import { excerpt } from "./format.js";
 export const MAX_JSON_DEPTH = 100;
 
 /**
- * Describes what JSON files cannot hold of a value, such as "learner.klCoef is Infinity, and JSON has only finite numbers", for
- * which JSON.stringify would write null; undefined if there is nothing.
+ * Describes what JSON files cannot hold of a value, such as "learner.klCoef is Infinity, and JSON
+ * has only finite numbers", for which JSON.stringify would write null; undefined if there is
+ * nothing.
  */
 export function describeUnsavable(value: unknown, maxDepth = MAX_JSON_DEPTH, path = ""): string | undefined {
   if (typeof value === "number") {

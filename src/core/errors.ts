@@ -38,8 +38,8 @@ export type ErrorCode =
   | "RUN_INCOMPATIBLE";
 
 /**
- * The one error class of the library. The message names the thing, what was expected and what to do;
- * the code is for programs.
+ * The one error class of the library. The message names the thing, what was expected and what to
+ * do; the code is for programs.
  */
 export class LlamaGymError extends Error {
   override readonly name = "LlamaGymError";

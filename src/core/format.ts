@@ -1,4 +1,7 @@
-/** Three significant digits, without an exponent where one can do without: 0.0123, -12.3, 4,567, 1.2e-5. */
+/**
+ * Three significant digits, without an exponent where one can do without: 0.0123, -12.3, 4,567,
+ * 1.2e-5.
+ */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   const magnitude = Math.abs(value);

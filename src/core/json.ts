@@ -14,7 +14,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
 /** Returns a value that is a JSON object; undefined for anything else. */
 export const asJsonObject = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined);
 
-/** Whether arrays and objects of a JSON value are nested in more than `limit` levels. Not recursive, for untrusted JSON. */
+/**
+ * Whether arrays and objects of a JSON value are nested in more than `limit` levels. Not recursive,
+ * for untrusted JSON.
+ */
 export function isNestedDeeper(json: unknown, limit: number): boolean {
   const isContainer = (value: unknown) => typeof value === "object" && value !== null;
   let level = [json].filter(isContainer);
@@ -31,8 +34,9 @@ const BRACKET = 0x5b;
 const BRACE = 0x7b;
 
 /**
- * Parses JSON with at most `maxNodes` arrays, objects and strings. A small compressed text can contain millions of them, which take
- * ten times the memory of their text; they are counted before anything is created. `parse` is JSON.parse or `parseLosslessJson`.
+ * Parses JSON with at most `maxNodes` arrays, objects and strings. A small compressed text can
+ * contain millions of them, which take ten times the memory of their text; they are counted before
+ * anything is created. `parse` is JSON.parse or `parseLosslessJson`.
  * @throws SyntaxError for text that is not JSON, RangeError for more nodes.
  */
 export function parseBoundedJson(
@@ -60,7 +64,10 @@ export function findStringEnd(text: string, start: number): number {
   return text.length;
 }
 
-/** Formats a value as JSON on one line, as constrained decoding writes it: with ", " and ": " between values. */
+/**
+ * Formats a value as JSON on one line, as constrained decoding writes it: with ", " and ": "
+ * between values.
+ */
 export function formatJsonLine(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(formatJsonLine).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);

@@ -1,6 +1,9 @@
 import { findStringEnd, isJsonObject } from "./json.js";
 
-/** A number as JSON text, where JavaScript's number is another value or of another kind: 10.0, 1e22, 12345678901234567890. */
+/**
+ * A number as JSON text, where JavaScript's number is another value or of another kind: 10.0, 1e22,
+ * 12345678901234567890.
+ */
 export class JsonNumber {
   constructor(readonly text: string) {}
 
@@ -24,8 +27,9 @@ const writtenForms = new WeakMap<object, WrittenForm>();
 const MAYBE_LOSSY = /\d{16}|\d[.eE]|"[\d\\][^"]*"\s*:/;
 
 /**
- * Parses JSON to plain values, and remembers what they lose: `jsonEntries`, `jsonItems` and `stringifyJson` return numbers and the
- * order of keys as they are written. @throws SyntaxError for text that is not JSON.
+ * Parses JSON to plain values, and remembers what they lose: `jsonEntries`, `jsonItems` and
+ * `stringifyJson` return numbers and the order of keys as they are written. @throws SyntaxError for
+ * text that is not JSON.
  */
 export function parseLosslessJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
@@ -33,7 +37,10 @@ export function parseLosslessJson(text: string): unknown {
   return value;
 }
 
-/** Returns the entries of an object in the order of its text, with numbers that JavaScript changes as `JsonNumber`. */
+/**
+ * Returns the entries of an object in the order of its text, with numbers that JavaScript changes
+ * as `JsonNumber`.
+ */
 export function jsonEntries(object: object): [key: string, value: unknown][] {
   const form = writtenForms.get(object);
   if (form === undefined) return Object.entries(object);
@@ -47,14 +54,18 @@ export function jsonItems(array: readonly unknown[]): readonly unknown[] {
   return form === undefined ? array : array.map((item, i) => asWritten(form, String(i), item));
 }
 
-/** Gives a copy of a parsed object, whose entries may be others, what is remembered of the object. */
+/**
+ * Gives a copy of a parsed object, whose entries may be others, what is remembered of the object.
+ */
 export function keepWrittenForm<Copy extends object>(copy: Copy, object: object): Copy {
   const form = writtenForms.get(object);
   if (form !== undefined) writtenForms.set(copy, form);
   return copy;
 }
 
-/** Formats a value as JSON.stringify does, with numbers and keys as `parseLosslessJson` read them. */
+/**
+ * Formats a value as JSON.stringify does, with numbers and keys as `parseLosslessJson` read them.
+ */
 export function stringifyJson(value: unknown, separators: readonly [item: string, key: string] = [",", ":"]): string {
   const [itemSeparator, keySeparator] = separators;
   if (value instanceof JsonNumber) return value.text;
@@ -81,7 +92,9 @@ interface OpenContainer {
   readonly isArray: boolean;
   readonly keys: Set<string>;
   readonly numbers: Map<string, JsonNumber>;
-  /** Key or index of the member that is being read; undefined before the key of an object's member. */
+  /**
+   * Key or index of the member that is being read; undefined before the key of an object's member.
+   */
   key: string | undefined;
 }
 
@@ -117,7 +130,10 @@ function recordForms(text: string, root: unknown): void {
   }
 }
 
-/** Returns the value of the member that is being read; undefined where a later member of the same name replaced it. */
+/**
+ * Returns the value of the member that is being read; undefined where a later member of the same
+ * name replaced it.
+ */
 function memberOf({ value, key }: OpenContainer): unknown {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key!] : undefined;
 }

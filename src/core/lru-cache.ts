@@ -1,11 +1,14 @@
-/** Counts a value once per started 1,024 characters of its key, for keys that contain prompts: long ones take the memory. */
+/**
+ * Counts a value once per started 1,024 characters of its key, for keys that contain prompts: long
+ * ones take the memory.
+ */
 export function sizeByKey(key: string): number {
   return Math.max(1, Math.ceil(key.length / 1024));
 }
 
 /**
- * A map whose values have at most the size `maxSize` in all; adding one drops the least recently used. By default each value
- * has the size 1. The value added last is kept whatever its size.
+ * A map whose values have at most the size `maxSize` in all; adding one drops the least recently
+ * used. By default each value has the size 1. The value added last is kept whatever its size.
  */
 export class LruCache<Value> {
   // A Map iterates in insertion order, so the first key is the least recently used.

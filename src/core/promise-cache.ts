@@ -5,7 +5,10 @@ export interface PromiseCache<Key, Value> {
   delete(key: Key): unknown;
 }
 
-/** Returns the promise of a key, or creates it. A rejected one is dropped, so that the next call tries again. */
+/**
+ * Returns the promise of a key, or creates it. A rejected one is dropped, so that the next call
+ * tries again.
+ */
 export function getOrCreatePromise<Key, Value>(
   cache: PromiseCache<Key, Value>,
   key: Key,
@@ -21,7 +24,9 @@ export function getOrCreatePromise<Key, Value>(
   return created;
 }
 
-/** A value that is created at the first call of `get`; a failed creation is tried again at the next. */
+/**
+ * A value that is created at the first call of `get`; a failed creation is tried again at the next.
+ */
 export class LazyPromise<Value> {
   private readonly cache = new Map<undefined, Promise<Value>>();
 

@@ -9,22 +9,28 @@ export interface SchemaIssue {
   readonly errors?: readonly (readonly SchemaIssue[])[];
 }
 
-/** Where a value is wrong, such as `messages[2].content`, "" for the whole of it, and what is wrong with it. */
+/**
+ * Where a value is wrong, such as `messages[2].content`, "" for the whole of it, and what is wrong
+ * with it.
+ */
 export interface FoundIssue {
   readonly path: string;
   readonly message: string;
 }
 
 /**
- * Returns the first fault of a value. In a union it is the fault of the option that the value comes closest to, since zod says no
- * more than "Invalid input" of the whole.
+ * Returns the first fault of a value. In a union it is the fault of the option that the value comes
+ * closest to, since zod says no more than "Invalid input" of the whole.
  */
 export function findIssue(issues: readonly SchemaIssue[]): FoundIssue {
   const { path, message } = resolveUnion(issues[0]);
   return { path: formatPath(path), message: message.replace(/^Invalid input: /, "").replace(/\.$/, "") };
 }
 
-/** Describes the first fault of a value in one line: "messages[2].content: expected string, received number". */
+/**
+ * Describes the first fault of a value in one line: "messages[2].content: expected string, received
+ * number".
+ */
 export function describeIssue(issues: readonly SchemaIssue[]): string {
   const { path, message } = findIssue(issues);
   return path === "" ? message : `${path}: ${message}`;

@@ -2,7 +2,10 @@ import { invalidArgument, type LlamaGymError } from "./errors.js";
 import { describeValue } from "./format.js";
 import { suggestNames } from "./suggest.js";
 
-/** Another name of a setting, or a switch that sets one of its values; turned off, it sets `off`, if there is one. */
+/**
+ * Another name of a setting, or a switch that sets one of its values; turned off, it sets `off`, if
+ * there is one.
+ */
 export type SettingAlias =
   | string
   | { readonly name: string; readonly value: string | number; readonly off?: string | number };
@@ -25,7 +28,9 @@ interface BaseSetting {
   readonly required?: boolean;
   /** Part of a program that the setting configures, by which `selectScope` finds it. */
   readonly scope?: string;
-  /** When a run may change it: only when it is resumed, or also between two updates. Default: never. */
+  /**
+   * When a run may change it: only when it is resumed, or also between two updates. Default: never.
+   */
   readonly changeable?: "resume" | "live";
   /** Whether the short help of a command shows it. */
   readonly common?: boolean;
@@ -87,8 +92,8 @@ type SettingValue<S extends Setting> = S extends { readonly default: undefined }
 type SharedProperties = Pick<BaseSetting, "group" | "scope" | "source" | "changeable" | "common">;
 
 /**
- * Declares a table of settings. A comment on a setting is the documentation of its property in types that are derived from the
- * table, such as `Settings<typeof table>`.
+ * Declares a table of settings. A comment on a setting is the documentation of its property in
+ * types that are derived from the table, such as `Settings<typeof table>`.
  */
 export function defineSettings<const Table extends SettingTable>(table: Table, shared: SharedProperties = {}): Table {
   const entries = Object.entries(table).map(([name, setting]) => [name, { ...shared, ...setting }]);
@@ -156,7 +161,8 @@ export type SettingOptions<Table extends SettingTable> = Partial<Settings<Table>
 
 /**
  * Validates given values and fills in defaults; `owner` names the table in messages.
- * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one, and for an invalid value.
+ * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one, and for an invalid
+ * value.
  */
 export function resolveSettings<const Table extends SettingTable>(
   owner: string,
@@ -173,7 +179,8 @@ export function resolveSettings<const Table extends SettingTable>(
 
 /**
  * Replaces aliases by the settings' names.
- * @throws INVALID_ARGUMENT when a setting is given under two names, and for a switch that is not true or false.
+ * @throws INVALID_ARGUMENT when a setting is given under two names, and for a switch that is not
+ * true or false.
  */
 export function resolveAliases(
   table: SettingTable,
@@ -210,7 +217,8 @@ export function resolveAliases(
 }
 
 /**
- * Validates the values of a table that are given and ignores other properties; `prefix` precedes names in messages.
+ * Validates the values of a table that are given and ignores other properties; `prefix` precedes
+ * names in messages.
  * @throws INVALID_ARGUMENT
  */
 export function checkSettings(table: SettingTable, given: object, prefix = ""): void {
@@ -245,7 +253,10 @@ function isInRange(value: unknown, range: NumberSetting): boolean {
   return isNumber && (value as number) >= min && (value as number) > above && (value as number) <= max;
 }
 
-/** Describes valid values: "an integer >= 1", "a number > 0 and <= 1", "true or false", "cpu or webgpu". */
+/**
+ * Describes valid values: "an integer >= 1", "a number > 0 and <= 1", "true or false", "cpu or
+ * webgpu".
+ */
 export function describeExpected(setting: Setting, formatChoice: (value: string) => string = JSON.stringify): string {
   if (setting.type === "choice") return joinAlternatives(setting.choices.map((value) => formatChoice(value)));
   if (setting.type === "text") return setting.allowsEmpty === true ? "a string" : "a non-empty string";

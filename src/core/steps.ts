@@ -1,6 +1,9 @@
 import { yieldToEventLoop } from "#platform";
 
-/** Work that can be interrupted: a generator that yields after each bounded part and returns the result. */
+/**
+ * Work that can be interrupted: a generator that yields after each bounded part and returns the
+ * result.
+ */
 export type Steps<Result> = Generator<void, Result, void>;
 
 /** Does all of the work at once. */

@@ -15,7 +15,10 @@ export function findNearestName(name: string, names: Iterable<string>): string |
   return best;
 }
 
-/** What a message about an unknown name ends with: the nearest known one, or all of them and what else is worth knowing. */
+/**
+ * What a message about an unknown name ends with: the nearest known one, or all of them and what
+ * else is worth knowing.
+ */
 export function suggestNames(name: string, names: readonly string[], suffix = ""): string {
   const nearest = findNearestName(name, names);
   return nearest === undefined ? `Known: ${names.join(", ")}${suffix}.` : `Did you mean ${nearest}?`;

@@ -7,9 +7,9 @@ const CONTROLS = /(?![\n\t])[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
 const STYLE = new RegExp(`(${ESCAPE}\\[[\\d;:]{0,40}m)`);
 
 /**
- * Shows control characters as escapes, so that text of environments, models and servers can neither move the cursor, change the
- * terminal nor hide other text: \x1b, and \u009b from 7f on, which JSON allows as well. Line feeds and tabs remain; those of Windows
- * (CR LF) become line feeds.
+ * Shows control characters as escapes, so that text of environments, models and servers can neither
+ * move the cursor, change the terminal nor hide other text: \x1b, and \u009b from 7f on, which JSON
+ * allows as well. Line feeds and tabs remain; those of Windows (CR LF) become line feeds.
  */
 export function escapeControls(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(CONTROLS, (character) => {

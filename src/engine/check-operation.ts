@@ -36,7 +36,10 @@ export interface OperationInput {
 /** A use of an operation: its graph and the same in plain arithmetic. */
 export interface OperationCase {
   readonly title: string;
-  /** Sizes of the named dimensions. A graph is compiled for each, and one with symbolic dimensions for all. Include 0. */
+  /**
+   * Sizes of the named dimensions. A graph is compiled for each, and one with symbolic dimensions
+   * for all. Include 0.
+   */
   readonly sizes: readonly Sizes[];
   readonly inputs: (dims: Readonly<Record<string, Dim>>) => Readonly<Record<string, OperationInput>>;
   readonly build: (
@@ -47,9 +50,15 @@ export interface OperationCase {
     inputs: Readonly<Record<string, PlainArray>>,
     sizes: Sizes,
   ) => PlainArray | readonly PlainArray[];
-  /** Inputs whose gradients must equal finite differences of the reference; no gradient may flow to the others. */
+  /**
+   * Inputs whose gradients must equal finite differences of the reference; no gradient may flow to
+   * the others.
+   */
   readonly differentiable: readonly string[];
-  /** Replaces `reference` in the finite differences, for operations whose gradient is not that of their value. */
+  /**
+   * Replaces `reference` in the finite differences, for operations whose gradient is not that of
+   * their value.
+   */
   readonly gradientReference?: OperationCase["reference"];
   /** Relative error allowed; default 2e-5, float32 rounding. */
   readonly tolerance?: number;
@@ -60,8 +69,9 @@ const FLOAT32_TOLERANCE = 2e-5;
 const STEP = 1e-4;
 
 /**
- * Checks an operation on cases: values, types and shapes against the reference and gradients against finite
- * differences, with static and symbolic dimensions, in the ONNX form of each device that the runtime's device can run.
+ * Checks an operation on cases: values, types and shapes against the reference and gradients
+ * against finite differences, with static and symbolic dimensions, in the ONNX form of each device
+ * that the runtime's device can run.
  *
  * @param runtime default: one on the CPU for this call.
  * @throws INVALID_STATE at the first violation.
@@ -101,7 +111,9 @@ function violation({ name }: Operation<never>, title: string, problem: string): 
   return new LlamaGymError("INVALID_STATE", `checkOperation: ${name}, "${title}": ${problem}.`);
 }
 
-/** Lists the devices for which the graph has its own form; the CPU also runs the forms of WebGPU. */
+/**
+ * Lists the devices for which the graph has its own form; the CPU also runs the forms of WebGPU.
+ */
 function listDevices(graph: CompiledGraph, { device }: Runtime): readonly GraphDevice[] {
   const serialize = (form: GraphDevice) =>
     graph.serialize(({ name }) => ({ file: name, offset: 0, byteLength: 0 }), form);
@@ -115,7 +127,10 @@ interface BuiltCase {
   readonly problem: string | undefined;
 }
 
-/** Builds the values, and the gradients of their sum weighted by inputs "cotangent0", "cotangent1", ... */
+/**
+ * Builds the values, and the gradients of their sum weighted by inputs "cotangent0", "cotangent1",
+ * ...
+ */
 function buildCase(operationCase: OperationCase, dims: Readonly<Record<string, Dim>>): BuiltCase {
   const specs = operationCase.inputs(dims);
   const nodes = Object.fromEntries(
@@ -236,7 +251,9 @@ function compareGradients(
   return undefined;
 }
 
-/** Describes the first difference; errors are relative to the larger of 1 and the expected value. */
+/**
+ * Describes the first difference; errors are relative to the larger of 1 and the expected value.
+ */
 export function findDifference(
   actual: Tensor,
   expected: PlainArray,

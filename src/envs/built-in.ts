@@ -20,7 +20,9 @@ import { cliffWalkingEnvs } from "./toy-text/cliff-walking.js";
 import { frozenLakeEnvs } from "./toy-text/frozen-lake.js";
 import { taxiEnvs } from "./toy-text/taxi.js";
 
-/** Registrations of the built-in environments. Step limits and reward thresholds are Gymnasium's. */
+/**
+ * Registrations of the built-in environments. Step limits and reward thresholds are Gymnasium's.
+ */
 export const BUILT_IN_ENVS: readonly Registration[] = [
   ...blackjackEnvs,
   ...frozenLakeEnvs,

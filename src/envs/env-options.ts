@@ -2,8 +2,8 @@ import { invalidArgument } from "../core/errors.js";
 import { formatValue } from "./spaces/space.js";
 
 /**
- * Merges options over the defaults. @throws INVALID_ARGUMENT for a name that is not among the defaults and for a value
- * of another type than the default's.
+ * Merges options over the defaults. @throws INVALID_ARGUMENT for a name that is not among the
+ * defaults and for a value of another type than the default's.
  */
 export function applyDefaults<T extends object>(owner: string, options: object, defaults: T): T {
   const result = { ...defaults };
@@ -30,7 +30,10 @@ export function checkProbability(owner: string, name: string, value: number): vo
 /** Range of an integer option: its default, the lowest and the highest value. */
 type CountRange = readonly [value: number, min: number, max: number];
 
-/** Merges integer options over their defaults. @throws INVALID_ARGUMENT like `applyDefaults`, and out of their ranges. */
+/**
+ * Merges integer options over their defaults. @throws INVALID_ARGUMENT like `applyDefaults`, and
+ * out of their ranges.
+ */
 export function readCounts<Name extends string>(
   owner: string,
   options: object,

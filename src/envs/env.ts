@@ -59,15 +59,18 @@ export type EnvOptions = Readonly<Record<string, unknown>>;
 /** Creates an environment, such as `(options) => new MyEnv(options)`. */
 export type EnvFactory = (options: EnvOptions) => Env;
 
-/** Mean returns to compare a learning curve with, for the options and step limit of a registered id. */
+/**
+ * Mean returns to compare a learning curve with, for the options and step limit of a registered id.
+ */
 export interface KnownReturns {
   /** Mean return of random actions. */
   readonly random: number;
   /** Best known mean return. */
   readonly best: number;
   /**
-   * "exact": computed from the rules. "measured": mean over 1000 episodes, seeds 1000 to 1999, where the registered
-   * expert gives `best`. "page": taken from the environment's page in docs/environments, without an expert.
+   * "exact": computed from the rules. "measured": mean over 1000 episodes, seeds 1000 to 1999,
+   * where the registered expert gives `best`. "page": taken from the environment's page in
+   * docs/environments, without an expert.
    */
   readonly basis: "exact" | "measured" | "page";
 }
@@ -107,9 +110,10 @@ export interface EnvState {
 /**
  * A task for an agent, with Gymnasium's API.
  *
- * `reset` starts an episode and must come first; `step` takes an action until `terminated` or `truncated`. Both may be
- * asynchronous. All randomness comes from `this.random`, which `reset` seeds with `this.reseed(seed)`, so a seed
- * determines the whole episode. An environment that can be saved also implements `saveState` and `loadState`.
+ * `reset` starts an episode and must come first; `step` takes an action until `terminated` or
+ * `truncated`. Both may be asynchronous. All randomness comes from `this.random`, which `reset`
+ * seeds with `this.reseed(seed)`, so a seed determines the whole episode. An environment that can
+ * be saved also implements `saveState` and `loadState`.
  */
 export abstract class Env<Observation = unknown, Action = unknown> {
   abstract readonly observationSpace: Space<Observation>;
@@ -176,7 +180,10 @@ export abstract class Env<Observation = unknown, Action = unknown> {
     this.streamSeed = seeded.seed;
   }
 
-  /** Returns the state as JSON; `setState` on an environment with the same options continues identically. */
+  /**
+   * Returns the state as JSON; `setState` on an environment with the same options continues
+   * identically.
+   */
   getState(): EnvState {
     return { random: this.random.getState(), state: this.saveState() };
   }
@@ -204,14 +211,18 @@ export abstract class Env<Observation = unknown, Action = unknown> {
   }
 }
 
-/** Characters of a saved state: beyond it, checkpoints of several environments exceed the longest string of JavaScript. */
+/**
+ * Characters of a saved state: beyond it, checkpoints of several environments exceed the longest
+ * string of JavaScript.
+ */
 const MAX_STATE_LENGTH = 2 ** 25;
 /** Levels of a saved state, which a checkpoint puts into some more. */
 export const MAX_STATE_DEPTH = MAX_JSON_DEPTH - 10;
 
 /**
  * Returns the state of an environment, checked to survive JSON.
- * @throws INVALID_STATE when it cannot be saved, ENV_INVALID when its state is not JSON or too large
+ * @throws INVALID_STATE when it cannot be saved, ENV_INVALID when its state is not JSON or too
+ * large
  */
 export function saveEnvState(env: Env): EnvState {
   const state = env.getState();

@@ -4,7 +4,10 @@ export class ExpressionError extends Error {}
 const MAX_DEPTH = 50;
 const PYTHON_NUMBER = /^(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?$/;
 
-/** Evaluates arithmetic without executing code: numbers, + - * / and parentheses; with `isPython` also ** and +x. */
+/**
+ * Evaluates arithmetic without executing code: numbers, + - * / and parentheses; with `isPython`
+ * also ** and +x.
+ */
 export class ExpressionParser {
   private position = 0;
   private readonly tokens: readonly string[];
@@ -20,8 +23,8 @@ export class ExpressionParser {
   }
 
   /**
-   * Returns the value of an expression, which may be infinite or NaN. `isPython` reads numbers as Python does: `74.`
-   * and `1e3`, no leading zeros. @throws ExpressionError
+   * Returns the value of an expression, which may be infinite or NaN. `isPython` reads numbers as
+   * Python does: `74.` and `1e3`, no leading zeros. @throws ExpressionError
    */
   static evaluate(expression: string, { isPython = false } = {}): number {
     const parser = new ExpressionParser(expression, isPython);

@@ -4,8 +4,8 @@ import { getChoices } from "./text-interface.js";
 import type { RandomStream } from "../core/random/random-stream.js";
 
 /**
- * Creates an `invalidAction.fallback` that chooses at random: one of the choices that the environment lists, otherwise an action
- * of its action space.
+ * Creates an `invalidAction.fallback` that chooses at random: one of the choices that the
+ * environment lists, otherwise an action of its action space.
  */
 export function randomAction<Observation, Action>({
   text,

@@ -1,6 +1,7 @@
 /**
- * Largest magnitude of a reward. Returns of a million such rewards, their squares and sums of these stay finite in float32, in
- * which losses are computed, and a reward of 0.1 is still not rounded away next to it.
+ * Largest magnitude of a reward. Returns of a million such rewards, their squares and sums of these
+ * stay finite in float32, in which losses are computed, and a reward of 0.1 is still not rounded
+ * away next to it.
  */
 export const MAX_REWARD = 1e6;
 

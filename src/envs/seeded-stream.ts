@@ -1,7 +1,10 @@
 import { invalidArgument } from "../core/errors.js";
 import { RandomStream } from "../core/random/random-stream.js";
 
-/** Creates a random stream equal to Gymnasium's `np_random(seed)`, and returns its seed, drawn from entropy by default. */
+/**
+ * Creates a random stream equal to Gymnasium's `np_random(seed)`, and returns its seed, drawn from
+ * entropy by default.
+ */
 export function createSeededStream(seed?: number | bigint): { stream: RandomStream; seed: number | bigint } {
   const used = seed ?? new RandomStream().integers(0, 2 ** 48);
   return { stream: new RandomStream(checkSeed(used)), seed: used };

@@ -8,13 +8,17 @@ interface ChoicesMethod<Observation> {
   choices(observation: Observation, info: Info): readonly string[];
 }
 
-/** Text interface of an environment: prompts for a language model and the parser of its completions. */
+/**
+ * Text interface of an environment: prompts for a language model and the parser of its completions.
+ */
 export interface TextInterface<Observation, Action> {
   /** Task description that opens every conversation. */
   readonly systemPrompt: string;
   /** Formats everything that the next action depends on, in one or two lines. */
   formatObservation(observation: Observation, info: Info): string;
-  /** Parses the action that a completion names, the last of several; undefined when it names none. */
+  /**
+   * Parses the action that a completion names, the last of several; undefined when it names none.
+   */
   parseAction(reply: string, observation?: Observation, info?: Info): Action | undefined;
   /** Formats an action as a completion, for demonstrations. */
   formatAction(action: Action): string;

@@ -18,7 +18,10 @@ export function createChoiceText<Observation>({
   };
 }
 
-/** Creates the text interface of an action space that is a schema: completions are its choices, or JSON. */
+/**
+ * Creates the text interface of an action space that is a schema: completions are its choices, or
+ * JSON.
+ */
 export function createSchemaText<Observation, Action>({
   actionSpace,
   ...text
@@ -34,7 +37,10 @@ export function createSchemaText<Observation, Action>({
   };
 }
 
-/** Formats a number with its sign and a fixed number of decimals: +0.042, -1.500; zero has a plus sign. */
+/**
+ * Formats a number with its sign and a fixed number of decimals: +0.042, -1.500; zero has a plus
+ * sign.
+ */
 export function formatSigned(value: number, decimals: number): string {
   const text = value.toFixed(decimals);
   if (Number(text) === 0) return `+${(0).toFixed(decimals)}`;

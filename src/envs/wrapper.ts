@@ -15,8 +15,9 @@ import type { Space } from "./spaces/space.js";
 import type { TextInterface } from "./text-interface.js";
 
 /**
- * An environment that delegates to another one; subclasses override what they change. Observation and
- * Action are the outer types, InnerObservation and InnerAction those of the wrapped environment.
+ * An environment that delegates to another one; subclasses override what they change. Observation
+ * and Action are the outer types, InnerObservation and InnerAction those of the wrapped
+ * environment.
  */
 export abstract class Wrapper<
   Observation = unknown,
@@ -25,7 +26,10 @@ export abstract class Wrapper<
   InnerAction = Action,
 > extends Env<Observation, Action> {
   override readonly metadata: EnvMetadata;
-  /** The wrapper's own state, which is saved; a wrapper whose state is not JSON overrides saveState and loadState. */
+  /**
+   * The wrapper's own state, which is saved; a wrapper whose state is not JSON overrides saveState
+   * and loadState.
+   */
   protected wrapperState: JsonValue = null;
 
   constructor(readonly env: Env<InnerObservation, InnerAction>) {
@@ -78,7 +82,10 @@ export abstract class Wrapper<
   }
 }
 
-/** A wrapper with the spaces of its environment; subclasses record or change rewards and episode ends. */
+/**
+ * A wrapper with the spaces of its environment; subclasses record or change rewards and episode
+ * ends.
+ */
 export abstract class PassThroughWrapper<Observation = unknown, Action = unknown> extends Wrapper<Observation, Action> {
   override readonly observationSpace: Space<Observation>;
   override readonly actionSpace: Space<Action>;
@@ -100,7 +107,10 @@ export abstract class PassThroughWrapper<Observation = unknown, Action = unknown
   }
 }
 
-/** A wrapper that transforms observations with `observation`, into the space passed to its constructor. */
+/**
+ * A wrapper that transforms observations with `observation`, into the space passed to its
+ * constructor.
+ */
 export abstract class ObservationWrapper<
   Observation = unknown,
   Action = unknown,

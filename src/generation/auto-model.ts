@@ -17,8 +17,8 @@ export interface PretrainedOptions
 /** Opens causal language models. */
 export const AutoModelForCausalLM = {
   /**
-   * Opens a model: a folder, a GGUF file, a hub id (`owner/name`, `owner/name:file.gguf`), or a folder with an adapter, which
-   * names its base model. Close it when done.
+   * Opens a model: a folder, a GGUF file, a hub id (`owner/name`, `owner/name:file.gguf`), or a
+   * folder with an adapter, which names its base model. Close it when done.
    * @throws LlamaGymError for problems with the files, the hub or the device.
    */
   async fromPretrained(idOrPath: string, options: PretrainedOptions = {}): Promise<LanguageModel> {
@@ -39,20 +39,26 @@ export const AutoModelForCausalLM = {
 
 /** Options of `AutoModelForCausalLMWithValueHead.fromPretrained`. */
 export interface TrainablePretrainedOptions extends PretrainedOptions {
-  /** Adapter to train; by default LlamaGym's rank 16 and alpha 32, on all linear layers. Null trains all of the model's weights. */
+  /**
+   * Adapter to train; by default LlamaGym's rank 16 and alpha 32, on all linear layers. Null trains
+   * all of the model's weights.
+   */
   readonly peftConfig?: PeftOptions | null;
   /** Value head on the hidden states; TRL's single layer by default. */
   readonly valueHead?: Partial<ValueHeadConfig>;
 }
 
-/** LlamaGym's adapter, without dropout, so that the trained policy is the one that was sampled from. */
+/**
+ * LlamaGym's adapter, without dropout, so that the trained policy is the one that was sampled from.
+ */
 const ADAPTER_DEFAULTS: PeftOptions = { r: 16, loraAlpha: 32, targetModules: "all-linear" };
 
 /** Opens models for reinforcement learning, with trainable parameters and a value head. */
 export const AutoModelForCausalLMWithValueHead = {
   /**
-   * Opens a model as AutoModelForCausalLM does and adds a new adapter and a new value head. A saved adapter continues, with its
-   * value head if it has one. Throws as AutoModelForCausalLM.fromPretrained and getPeftModel do.
+   * Opens a model as AutoModelForCausalLM does and adds a new adapter and a new value head. A saved
+   * adapter continues, with its value head if it has one. Throws as
+   * AutoModelForCausalLM.fromPretrained and getPeftModel do.
    */
   async fromPretrained(idOrPath: string, options: TrainablePretrainedOptions = {}): Promise<LanguageModel> {
     return openTrainable(idOrPath, { ...options, valueHead: options.valueHead ?? {} });
@@ -60,9 +66,10 @@ export const AutoModelForCausalLMWithValueHead = {
 };
 
 /**
- * Opens a model with a trainable adapter or trainable weights, and a value head unless that is null. A saved adapter continues
- * with its value head if both have one; a missing one is added, newly initialized, and one that is not needed is dropped. Throws
- * as AutoModelForCausalLM.fromPretrained and getPeftModel do.
+ * Opens a model with a trainable adapter or trainable weights, and a value head unless that is
+ * null. A saved adapter continues with its value head if both have one; a missing one is added,
+ * newly initialized, and one that is not needed is dropped. Throws as
+ * AutoModelForCausalLM.fromPretrained and getPeftModel do.
  */
 export async function openTrainable(
   idOrPath: string,
@@ -98,9 +105,10 @@ export async function openTrainable(
 /** Opens adapters saved by PEFT or this library. */
 export const PeftModel = {
   /**
-   * Loads an adapter from a folder or a hub id. The returned model shares weights and runtime with the given one.
-   * @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED or WEIGHTS_MISMATCH for an adapter that does not load, INVALID_STATE
-   * for a model that has an adapter.
+   * Loads an adapter from a folder or a hub id. The returned model shares weights and runtime with
+   * the given one.
+   * @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED or WEIGHTS_MISMATCH for an adapter that
+   * does not load, INVALID_STATE for a model that has an adapter.
    */
   async fromPretrained(model: LanguageModel, idOrPath: string, options: ResolveOptions = {}): Promise<LanguageModel> {
     return model.withCausalLM(await openAdapter(model.causalLM, idOrPath, options));
@@ -108,9 +116,10 @@ export const PeftModel = {
 };
 
 /**
- * Adds a new low-rank adapter, which does not change the outputs until it is trained. The returned model shares weights and
- * runtime with the given one.
- * @throws INVALID_ARGUMENT for values out of range and targets that match nothing, INVALID_STATE for a model that has an adapter.
+ * Adds a new low-rank adapter, which does not change the outputs until it is trained. The returned
+ * model shares weights and runtime with the given one.
+ * @throws INVALID_ARGUMENT for values out of range and targets that match nothing, INVALID_STATE
+ * for a model that has an adapter.
  */
 export async function getPeftModel(model: LanguageModel, options: PeftOptions = {}): Promise<LanguageModel> {
   return model.withCausalLM(await adapt(model.causalLM, options));

@@ -30,8 +30,9 @@ const STEP = 2e-3;
 const GRADIENT_TOLERANCE = 0.01;
 
 /**
- * Checks an architecture on a checkpoint: logits equal Transformers', decoding with cached keys and scoring behind a shared prefix
- * equal the forward pass, and the gradients of an adapter on all linear modules agree with finite differences.
+ * Checks an architecture on a checkpoint: logits equal Transformers', decoding with cached keys and
+ * scoring behind a shared prefix equal the forward pass, and the gradients of an adapter on all
+ * linear modules agree with finite differences.
  *
  * @throws INVALID_STATE at the first violation, and what `CausalLM.open` throws.
  */

@@ -24,14 +24,20 @@ export interface CompletionRequest extends Pick<
   readonly constraint?: TokenConstraint & Pick<CompiledConstraint, "findChoice">;
   /** Whether the completion continues the prompt's text, instead of starting a text. */
   readonly isContinuation: boolean;
-  /** Distributions of earlier completions with the same parameters and sampling; only for a temperature above 0. */
+  /**
+   * Distributions of earlier completions with the same parameters and sampling; only for a
+   * temperature above 0.
+   */
   readonly cache?: CompletionCache;
   /** Receives the text in pieces as soon as they are certain. */
   readonly onText?: (piece: string) => void;
 }
 
 export interface StopConditions {
-  /** Tokens that end an unconstrained completion and are not part of its text; a constraint decides itself where it ends. */
+  /**
+   * Tokens that end an unconstrained completion and are not part of its text; a constraint decides
+   * itself where it ends.
+   */
   readonly tokens: ReadonlySet<number>;
   /** Strings that end the completion and are not part of its text. */
   readonly strings: readonly string[];
@@ -39,7 +45,9 @@ export interface StopConditions {
 
 const NO_TOKENS: ReadonlySet<number> = new Set();
 
-/** Samples completions and their texts, and scores continuations: the one path from prompts to text. */
+/**
+ * Samples completions and their texts, and scores continuations: the one path from prompts to text.
+ */
 export class Completer {
   constructor(
     private readonly sampler: TokenSampler,
@@ -82,7 +90,10 @@ export class Completer {
     };
   }
 
-  /** Computes the log-probability of each token of each continuation, under the model at temperature 1. */
+  /**
+   * Computes the log-probability of each token of each continuation, under the model at temperature
+   * 1.
+   */
   async score(
     prompt: readonly number[],
     continuations: readonly (readonly number[])[],

@@ -66,7 +66,10 @@ const numberSettings = defineSettings({
 /** Sampling parameters that leave the model's distribution as it is. */
 export const UNFILTERED_SAMPLING = { topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 } as const;
 
-/** Sampling of a trained policy: by default from the model's distribution, because the trained distribution is the sampled one. */
+/**
+ * Sampling of a trained policy: by default from the model's distribution, because the trained
+ * distribution is the sampled one.
+ */
 export const policySamplingSettings = defineSettings({
   /** Default 1. */
   temperature: number({ ...TEMPERATURE_LIMITS, default: 1, description: "Sampling temperature during training." }),
@@ -86,8 +89,8 @@ type NumericOption = keyof typeof numberSettings;
 const plainSettings = defineSettings({
   ...numberSettings,
   /**
-   * If a prompt leaves no room for a completion, "error" (the default) throws CONTEXT_OVERFLOW and "drop-oldest" drops the oldest
-   * tokens, or the oldest messages after the system's.
+   * If a prompt leaves no room for a completion, "error" (the default) throws CONTEXT_OVERFLOW and
+   * "drop-oldest" drops the oldest tokens, or the oldest messages after the system's.
    */
   contextOverflow: choice({
     choices: ["error", "drop-oldest"],
@@ -105,7 +108,10 @@ export const generationSettings = defineSettings({
   stop: list({ description: "Text that ends the completion. May be repeated." }),
 });
 
-/** Options of generation. Defaults come from the model's generation_config.json, then from Transformers. */
+/**
+ * Options of generation. Defaults come from the model's generation_config.json, then from
+ * Transformers.
+ */
 export interface GenerationOptions
   extends
     Partial<Settings<typeof plainSettings>>,
@@ -118,9 +124,15 @@ export interface GenerationOptions
   readonly ignoreEos?: boolean;
   /** Constrains the completion to one of these texts. */
   readonly choices?: readonly string[];
-  /** Constrains the completion to this regular expression; see docs/constrained-decoding.md for the supported syntax. */
+  /**
+   * Constrains the completion to this regular expression; see docs/constrained-decoding.md for the
+   * supported syntax.
+   */
   readonly regex?: string | RegExp;
-  /** Constrains the completion to JSON of this schema, on one line; see docs/constrained-decoding.md for the keywords. */
+  /**
+   * Constrains the completion to JSON of this schema, on one line; see docs/constrained-decoding.md
+   * for the keywords.
+   */
   readonly jsonSchema?: JsonSchema;
   /** Ends the completion with finishReason "aborted". */
   readonly signal?: AbortSignal;
@@ -161,9 +173,11 @@ export interface ResolvedOptions {
 }
 
 /**
- * Checks options and resolves defaults. Tokens are sampled if the temperature is above 0, if another sampling option is set, or if
- * the model's files set do_sample; otherwise decoding is greedy.
- * @throws INVALID_ARGUMENT for an invalid option, FILE_CORRUPT for an invalid value in generation_config.json.
+ * Checks options and resolves defaults. Tokens are sampled if the temperature is above 0, if
+ * another sampling option is set, or if the model's files set do_sample; otherwise decoding is
+ * greedy.
+ * @throws INVALID_ARGUMENT for an invalid option, FILE_CORRUPT for an invalid value in
+ * generation_config.json.
  */
 export function resolveOptions(
   options: GenerationOptions,
@@ -230,7 +244,10 @@ function checkConstraintOptions(options: GenerationOptions): void {
     );
 }
 
-/** Reads a number of generation_config.json: `max_new_tokens` for `maxNewTokens`. @throws FILE_CORRUPT for one out of range. */
+/**
+ * Reads a number of generation_config.json: `max_new_tokens` for `maxNewTokens`. @throws
+ * FILE_CORRUPT for one out of range.
+ */
 export function readConfigNumber(name: NumericOption, config: Readonly<Record<string, unknown>>): number | undefined {
   const key = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const value = name === "seed" ? undefined : config[key];

@@ -9,7 +9,10 @@ export interface IncrementalDetokenizerOptions {
   readonly previousToken: number | undefined;
 }
 
-/** Decodes a completion token by token, without special tokens and without a stop string and what follows it. */
+/**
+ * Decodes a completion token by token, without special tokens and without a stop string and what
+ * follows it.
+ */
 export class IncrementalDetokenizer {
   /** The text so far. */
   text = "";

@@ -31,7 +31,9 @@ import type {
 import type { PolicyBackend, TokenSampler } from "./policy-backend.js";
 import { TextStream } from "./text-stream.js";
 
-/** Maximum number of choices that `choose` scores; the embedded model takes a millisecond for each. */
+/**
+ * Maximum number of choices that `choose` scores; the embedded model takes a millisecond for each.
+ */
 const MAX_SCORED_CHOICES = 4_096;
 
 /** Options of a `LanguageModel`. */
@@ -43,8 +45,9 @@ export interface LanguageModelOptions {
 }
 
 /**
- * A language model that generates, scores and chooses. Calls may run concurrently: they share batches, common prefixes of prompts
- * are computed once, and keys and values are reused by later prompts until the parameters change.
+ * A language model that generates, scores and chooses. Calls may run concurrently: they share
+ * batches, common prefixes of prompts are computed once, and keys and values are reused by later
+ * prompts until the parameters change.
  */
 export class LanguageModel {
   private readonly constraintCompiler: ConstraintCompiler;
@@ -73,7 +76,9 @@ export class LanguageModel {
     return new LanguageModel(new EnginePolicy(causalLM, options), tokenizer, options);
   }
 
-  /** Weights, parameters and runtime. @throws INVALID_STATE for a model whose weights a service has. */
+  /**
+   * Weights, parameters and runtime. @throws INVALID_STATE for a model whose weights a service has.
+   */
   get causalLM(): CausalLM {
     const { causalLM, name } = this.policy;
     if (causalLM !== undefined) return causalLM;
@@ -83,7 +88,10 @@ export class LanguageModel {
     );
   }
 
-  /** The states of frozen layers, which samplers and learners of this model share; undefined without frozen layers. */
+  /**
+   * The states of frozen layers, which samplers and learners of this model share; undefined without
+   * frozen layers.
+   */
   get frozenStates() {
     return this.policy.frozenStates;
   }
@@ -122,10 +130,10 @@ export class LanguageModel {
   }
 
   /**
-   * Streams a completion: yields its text in pieces as soon as they are certain, and returns the completion. Leaving the loop early
-   * aborts it.
-   * @throws INVALID_ARGUMENT for an invalid prompt or option, CONTEXT_OVERFLOW for a prompt that is too long, TEMPLATE_FAILED for
-   * messages that the chat template rejects.
+   * Streams a completion: yields its text in pieces as soon as they are certain, and returns the
+   * completion. Leaving the loop early aborts it.
+   * @throws INVALID_ARGUMENT for an invalid prompt or option, CONTEXT_OVERFLOW for a prompt that is
+   * too long, TEMPLATE_FAILED for messages that the chat template rejects.
    */
   async *stream(input: PromptInput, options: GenerationOptions = {}): AsyncGenerator<string, Completion> {
     const textStream = new TextStream();
@@ -148,7 +156,10 @@ export class LanguageModel {
     return this.complete(input, options);
   }
 
-  /** Generates completions of many prompts in one batch, each equal to `generate` with its seed. Throws as `stream` does. */
+  /**
+   * Generates completions of many prompts in one batch, each equal to `generate` with its seed.
+   * Throws as `stream` does.
+   */
   async generateBatch(
     inputs: readonly PromptInput[],
     { seeds, ...options }: BatchOptions = {},
@@ -161,8 +172,8 @@ export class LanguageModel {
   }
 
   /**
-   * Computes the log-probability of each continuation of a prompt, in one batch. Include a leading space in a text if the prompt
-   * ends without one. Throws as `stream` does.
+   * Computes the log-probability of each continuation of a prompt, in one batch. Include a leading
+   * space in a text if the prompt ends without one. Throws as `stream` does.
    */
   async score(
     input: PromptInput,
@@ -182,8 +193,9 @@ export class LanguageModel {
   }
 
   /**
-   * Samples one of several texts from the same distribution as `generate` with `choices`, but scores all choices in one pass and
-   * returns their probabilities. See ChoiceConstraint. Throws as `stream` does.
+   * Samples one of several texts from the same distribution as `generate` with `choices`, but
+   * scores all choices in one pass and returns their probabilities. See ChoiceConstraint. Throws as
+   * `stream` does.
    */
   async choose(input: PromptInput, choices: readonly string[], options: ChooseOptions = {}): Promise<ChoiceResult> {
     const { temperature = 1, seed, ...scoreOptions } = options;
@@ -200,8 +212,8 @@ export class LanguageModel {
   }
 
   /**
-   * Compiles a pattern to a constraint for a Sampler, as `generate` does with `regex` and `jsonSchema`. Compiled patterns are
-   * cached.
+   * Compiles a pattern to a constraint for a Sampler, as `generate` does with `regex` and
+   * `jsonSchema`. Compiled patterns are cached.
    * @throws INVALID_ARGUMENT for a pattern that is unsupported or does not fit into `maxNewTokens`.
    * @throws TOKENIZER_UNSUPPORTED if the tokenizer inserts text between tokens.
    */
@@ -209,18 +221,25 @@ export class LanguageModel {
     return this.constraintCompiler.compilePattern(pattern, options);
   }
 
-  /** Compiles a large pattern in advance, with pauses for other work. Throws as `compilePattern` does. */
+  /**
+   * Compiles a large pattern in advance, with pauses for other work. Throws as `compilePattern`
+   * does.
+   */
   preparePattern(pattern: TextPattern): Promise<void> {
     return this.constraintCompiler.prepare(pattern);
   }
 
-  /** Compiles choices or a pattern. Throws as `compilePattern` does, and INVALID_ARGUMENT for choices with equal tokens. */
+  /**
+   * Compiles choices or a pattern. Throws as `compilePattern` does, and INVALID_ARGUMENT for
+   * choices with equal tokens.
+   */
   compileConstraint(constraint: OutputConstraint, options: CompileOptions): CompiledConstraint {
     return this.constraintCompiler.compile(constraint, options);
   }
 
   /**
-   * Saves model and tokenizer for Transformers, or the adapter for PEFT; call `mergeAndUnload` first to save an adapted model whole.
+   * Saves model and tokenizer for Transformers, or the adapter for PEFT; call `mergeAndUnload`
+   * first to save an adapted model whole.
    * @throws FILE_WRITE_FAILED
    */
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
@@ -229,9 +248,10 @@ export class LanguageModel {
   }
 
   /**
-   * Exports the model with its adapter merged for Transformers, transformers.js, or llama.cpp and Ollama, or the adapter for PEFT.
-   * @throws INVALID_ARGUMENT, INVALID_STATE for a folder that is not empty, MODEL_UNSUPPORTED and TOKENIZER_UNSUPPORTED for what a
-   * format cannot represent, FILE_WRITE_FAILED.
+   * Exports the model with its adapter merged for Transformers, transformers.js, or llama.cpp and
+   * Ollama, or the adapter for PEFT.
+   * @throws INVALID_ARGUMENT, INVALID_STATE for a folder that is not empty, MODEL_UNSUPPORTED and
+   * TOKENIZER_UNSUPPORTED for what a format cannot represent, FILE_WRITE_FAILED.
    */
   async export(folder: string, options: ExportOptions): Promise<void> {
     const { exportModel } = await import("../models/export/export-model.js");
@@ -248,7 +268,10 @@ export class LanguageModel {
     return this.withCausalLM(await mergeAdapter(this.causalLM));
   }
 
-  /** Returns the sampler behind all calls; with `adapter: false` that of the model without its adapter (the reference policy). */
+  /**
+   * Returns the sampler behind all calls; with `adapter: false` that of the model without its
+   * adapter (the reference policy).
+   */
   async sampler(options: { adapter?: boolean } = {}): Promise<TokenSampler> {
     if (this.closed) throw new LlamaGymError("INVALID_STATE", "This model is closed.");
     return this.policy.sampler(options);
@@ -260,8 +283,8 @@ export class LanguageModel {
   }
 
   /**
-   * Runs work that leaves no trace in later results: what it computed is not reused, so that these are the same to the last bit as
-   * without it.
+   * Runs work that leaves no trace in later results: what it computed is not reused, so that these
+   * are the same to the last bit as without it.
    */
   async runIsolated<Result>(work: () => Promise<Result>): Promise<Result> {
     const stateCount = this.frozenStates?.count;

@@ -49,7 +49,9 @@ export interface TrainingNeeds {
   readonly isTruncatedSampling: boolean;
 }
 
-/** What computes a language model: the engine in this process, or a service that has the weights. */
+/**
+ * What computes a language model: the engine in this process, or a service that has the weights.
+ */
 export interface PolicyBackend {
   /** The weights in this process; undefined where a service has them. */
   readonly causalLM: CausalLM | undefined;
@@ -63,15 +65,26 @@ export interface PolicyBackend {
   readonly eosTokenIds: readonly number[];
   readonly isTrainable: boolean;
   readonly valueHead: ValueHeadConfig | undefined;
-  /** Whether the trained parameters are an adapter, without which the model is the reference policy. */
+  /**
+   * Whether the trained parameters are an adapter, without which the model is the reference policy.
+   */
   readonly hasAdapter: boolean;
-  /** Whether samplers return the distributions that tokens are sampled from, and largest log-probabilities are known. */
+  /**
+   * Whether samplers return the distributions that tokens are sampled from, and largest
+   * log-probabilities are known.
+   */
   readonly hasDistributions: boolean;
-  /** Number of allowed tokens up to which training scores each as an alternative, where it is not the engine's. */
+  /**
+   * Number of allowed tokens up to which training scores each as an alternative, where it is not
+   * the engine's.
+   */
   readonly maxAlternatives?: number;
   /** Default token budget of a micro-batch. */
   readonly microBatchTokens: number;
-  /** The states of frozen layers, which samplers and learners share; undefined without frozen layers. */
+  /**
+   * The states of frozen layers, which samplers and learners share; undefined without frozen
+   * layers.
+   */
   readonly frozenStates: FrozenStates | undefined;
   /** Version of the trained parameters, incremented by `markParametersChanged`. */
   readonly parametersVersion: number;
@@ -83,12 +96,17 @@ export interface PolicyBackend {
   readonly isExhausted?: boolean;
   markParametersChanged(): void;
   clearCaches(): void;
-  /** Returns the sampler of the trained policy; with `adapter: false` that of the reference policy. */
+  /**
+   * Returns the sampler of the trained policy; with `adapter: false` that of the reference policy.
+   */
   sampler(options?: { readonly adapter?: boolean }): Promise<TokenSampler>;
   createScorer(options?: GraphOptions): Promise<PolicyScorer>;
   createTrainer(lossFn: (policy: PolicyNodes) => LossResult, options?: GraphOptions): Promise<PolicyTrainer>;
   createOptimizer(options: PolicyOptimizerOptions): PolicyOptimizer;
-  /** Checks, before anything is computed, that an algorithm can train this policy. @throws INVALID_STATE, INVALID_ARGUMENT */
+  /**
+   * Checks, before anything is computed, that an algorithm can train this policy. @throws
+   * INVALID_STATE, INVALID_ARGUMENT
+   */
   checkTraining?(needs: TrainingNeeds): void;
   save(folder: string, options: SaveOptions): Promise<void>;
   loadTrainedValues(folder: string): Promise<void>;

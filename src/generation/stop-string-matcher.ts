@@ -1,6 +1,7 @@
 /**
- * Finds stop strings in a text that arrives in pieces. A possible prefix of a stop string is buffered until it is decided. The
- * first complete match wins, so the result does not depend on how the text is split.
+ * Finds stop strings in a text that arrives in pieces. A possible prefix of a stop string is
+ * buffered until it is decided. The first complete match wins, so the result does not depend on how
+ * the text is split.
  */
 export class StopStringMatcher {
   private buffered = "";

@@ -1,6 +1,6 @@
 /**
- * Returns the README.md of an adapter whose base model PEFT cannot open by its name: the embedded model or a GGUF file.
- * Undefined for other base models.
+ * Returns the README.md of an adapter whose base model PEFT cannot open by its name: the embedded
+ * model or a GGUF file. Undefined for other base models.
  */
 export function formatAdapterReadme(baseModelName: string, isEmbedded: boolean): string | undefined {
   if (!isEmbedded && !baseModelName.endsWith(".gguf")) return undefined;

@@ -28,8 +28,9 @@ export interface LoadedModel {
 }
 
 /**
- * Opens a model by path or hub id, or the embedded model ("embedded"). For a folder with only an adapter, opens its
- * base model with the adapter. @throws what `resolveModel`, `CausalLM.open` and `loadAdapter` throw.
+ * Opens a model by path or hub id, or the embedded model ("embedded"). For a folder with only an
+ * adapter, opens its base model with the adapter. @throws what `resolveModel`, `CausalLM.open` and
+ * `loadAdapter` throw.
  */
 export async function openPretrained(idOrPath: string, options: OpenOptions = {}): Promise<LoadedModel> {
   const path = await locate(idOrPath, options);
@@ -54,7 +55,9 @@ async function locate(idOrPath: string, options: ResolveOptions): Promise<string
   return (await resolveModel(idOrPath === EMBEDDED_MODEL ? getEmbeddedModelPath() : idOrPath, options)).path;
 }
 
-/** Adds an adapter from a folder or the hub. @throws what `resolveModel` and `loadAdapter` throw. */
+/**
+ * Adds an adapter from a folder or the hub. @throws what `resolveModel` and `loadAdapter` throw.
+ */
 export async function openAdapter(model: CausalLM, idOrPath: string, options: ResolveOptions = {}): Promise<CausalLM> {
   const { path } = await resolveModel(idOrPath, options);
   return loadAdapter(model, path);
@@ -73,7 +76,10 @@ async function isAdapterOnly(folder: string): Promise<boolean> {
   return (await isAdapterFolder(folder)) && !(await fs.exists(fs.join(folder, "config.json")));
 }
 
-/** Resolves an adapter's base model: a hub id, or a path relative to the working directory or the adapter's folder. */
+/**
+ * Resolves an adapter's base model: a hub id, or a path relative to the working directory or the
+ * adapter's folder.
+ */
 async function findBaseModel(folder: string): Promise<{ name: string; revision: string | undefined }> {
   const { baseModelNameOrPath: name, revision } = (await readAdapter(folder)).config;
   if (name === null) {

@@ -29,13 +29,15 @@ export interface ModelOptions {
   /** Threads per operation; default `OMP_NUM_THREADS`, or all cores. */
   readonly threads?: number;
   /**
-   * Quantizes the layers' frozen matrices to 8 or 4 bits, and on CPUs the output matrix to 8 bits; adapters on top train as
-   * usual (QLoRA). On CPUs, 8 bits are multiplied as whole numbers, in sampling and in training.
+   * Quantizes the layers' frozen matrices to 8 or 4 bits, and on CPUs the output matrix to 8 bits;
+   * adapters on top train as usual (QLoRA). On CPUs, 8 bits are multiplied as whole numbers, in
+   * sampling and in training.
    */
   readonly quantize?: 8 | 4;
   /**
-   * "int8" computes gradients through the layers' frozen matrices in 8 bits: approximate and faster, especially on CPUs
-   * with VNNI or AMX. The forward pass, and so sampling, does not change. Not with `quantize` 4. Default "float32".
+   * "int8" computes gradients through the layers' frozen matrices in 8 bits: approximate and
+   * faster, especially on CPUs with VNNI or AMX. The forward pass, and so sampling, does not
+   * change. Not with `quantize` 4. Default "float32".
    */
   readonly backwardPrecision?: BackwardPrecision;
 }
@@ -54,9 +56,9 @@ interface TrainableState {
 }
 
 /**
- * A decoder-only language model: configuration, frozen weights and trainable parameters. Adapted and trainable variants
- * share weights and runtime. Samplers and trainers build their own graphs and get parameters here, so that all share
- * one state.
+ * A decoder-only language model: configuration, frozen weights and trainable parameters. Adapted
+ * and trainable variants share weights and runtime. Samplers and trainers build their own graphs
+ * and get parameters here, so that all share one state.
  */
 export class CausalLM {
   private version = 0;
@@ -105,19 +107,26 @@ export class CausalLM {
     return this.version;
   }
 
-  /** Incremented by `markParametersChanged` and `clearCaches`. Caches discard the results of other versions. */
+  /**
+   * Incremented by `markParametersChanged` and `clearCaches`. Caches discard the results of other
+   * versions.
+   */
   get cacheVersion(): number {
     return this.version + this.clearedCaches;
   }
 
-  /** Announces new parameters and invalidates all caches; must be called after every change of a trainable parameter. */
+  /**
+   * Announces new parameters and invalidates all caches; must be called after every change of a
+   * trainable parameter.
+   */
   markParametersChanged(): void {
     this.version++;
   }
 
   /**
-   * Makes samplers compute everything again although no parameter has changed. Rounding depends on what is computed together, so the
-   * results after it do not depend, to the last bit, on what was computed before.
+   * Makes samplers compute everything again although no parameter has changed. Rounding depends on
+   * what is computed together, so the results after it do not depend, to the last bit, on what was
+   * computed before.
    */
   clearCaches(): void {
     this.clearedCaches++;
@@ -131,7 +140,9 @@ export class CausalLM {
     return this.trainable?.valueHead;
   }
 
-  /** The trainable parameters by their names in the model (or PEFT's without "base_model.model."). */
+  /**
+   * The trainable parameters by their names in the model (or PEFT's without "base_model.model.").
+   */
   get parameters(): ParameterBuffer {
     if (this.trainable === undefined) {
       throw new LlamaGymError(
@@ -153,7 +164,9 @@ export class CausalLM {
     return [head, headBias].some((name) => name !== undefined && this.trainable?.parameters.has(name) === true);
   }
 
-  /** Number of layers below the lowest one with a trained parameter: their outputs do not change. */
+  /**
+   * Number of layers below the lowest one with a trained parameter: their outputs do not change.
+   */
   get frozenLayers(): number {
     const { config, adapter } = this;
     if (this.trainable === undefined) return config.layers.length;
@@ -173,7 +186,10 @@ export class CausalLM {
       : this.weights.read(name);
   }
 
-  /** Reads the current values of a tensor in consecutive chunks of whole rows; a trainable one at once. */
+  /**
+   * Reads the current values of a tensor in consecutive chunks of whole rows; a trainable one at
+   * once.
+   */
   async *readWeightChunks(name: string): AsyncGenerator<Float32Array> {
     if (this.trainable?.parameters.has(name) === true) yield await this.trainable.parameters.read(name);
     else yield* this.weights.readChunks(name);
@@ -223,8 +239,8 @@ export class CausalLM {
   }
 
   /**
-   * Returns views of the trainable parameters a graph reads; without the adapter (the reference policy), zeros replace
-   * its B matrices.
+   * Returns views of the trainable parameters a graph reads; without the adapter (the reference
+   * policy), zeros replace its B matrices.
    */
   getParameterViews(
     graph: CompiledGraph,
@@ -256,7 +272,10 @@ export class CausalLM {
     return new CausalLM(source, config, weights, runtime, backwardPrecision, { adapter, valueHead, parameters });
   }
 
-  /** Returns a variant with another buffer of trainable values, 0 at first, for another version of the trained ones. */
+  /**
+   * Returns a variant with another buffer of trainable values, 0 at first, for another version of
+   * the trained ones.
+   */
   withOwnValues(): CausalLM {
     const { parameters, adapter, valueHead: head } = { ...this.trainable!, parameters: this.parameters };
     const shapes = new Map(parameters.names.map((name) => [name, parameters.shape(name)]));

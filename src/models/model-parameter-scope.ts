@@ -38,7 +38,10 @@ export type StoredParameter =
   | { readonly kind: "quantized"; readonly shape: readonly number[]; readonly bits: 4 | 8 }
   /** A matrix [out, in] of int8 codes, stored [in, out], with a scale per output. */
   | { readonly kind: "int8"; readonly shape: readonly number[] }
-  /** An output matrix [out, in] rounded to int8 codes with a scale per output, as rounded values and as codes [out, in]. */
+  /**
+   * An output matrix [out, in] rounded to int8 codes with a scale per output, as rounded values and
+   * as codes [out, in].
+   */
   | { readonly kind: "int8Head"; readonly shape: readonly number[] };
 
 /** Suffixes of the tensors in graphs of a parameter with a scale per block. */
@@ -89,18 +92,21 @@ export interface ParameterScopeOptions {
   readonly transposedWeights: boolean;
   readonly adapter: ReadonlyMap<string, LoraModule>;
   /**
-   * "merged" computes W + s B A once for all tokens, which pays off for many tokens (see chooseAdapterMode); "unmerged"
-   * computes W x + s B (A x), which keeps W constant so that ONNX Runtime can pack it.
+   * "merged" computes W + s B A once for all tokens, which pays off for many tokens (see
+   * chooseAdapterMode); "unmerged" computes W x + s B (A x), which keeps W constant so that ONNX
+   * Runtime can pack it.
    */
   readonly adapterMode: "merged" | "unmerged";
   /**
-   * "int8" rounds gradients through frozen weights to 8 bits; the forward pass and an adapter's gradient given these do
-   * not change. Not applied to merged weights and those with a scale per block.
+   * "int8" rounds gradients through frozen weights to 8 bits; the forward pass and an adapter's
+   * gradient given these do not change. Not applied to merged weights and those with a scale per
+   * block.
    */
   readonly backwardPrecision?: BackwardPrecision;
   /**
-   * Whether the graph computes a few tokens at a time, as decoding does: int8 modules of one input are joined in one product, and
-   * logits computed with the output matrix's codes. Slower for many tokens. Default false.
+   * Whether the graph computes a few tokens at a time, as decoding does: int8 modules of one input
+   * are joined in one product, and logits computed with the output matrix's codes. Slower for many
+   * tokens. Default false.
    */
   readonly forDecoding?: boolean;
   /** Dropout probability of the adapter's input; requires "unmerged". */
@@ -271,7 +277,8 @@ export class ModelParameterScope implements ParameterScope {
     const merged = transposeB
       ? addMatmul(stored, b, a, { alpha: scaling })
       : addMatmul(stored, a, b, { transposeA: true, transposeB: true, alpha: scaling });
-    // The product with the merged weight yields dx; the low-rank products, never run forward, yield dA and dB.
+    // The product with the merged weight yields dx; the low-rank products, never run forward, yield
+    // dA and dB.
     return withGradientOf(matmul(x, stopGradient(merged), { transposeB }), this.multiplyLowRank(lora, stopGradient(x)));
   }
 

@@ -133,7 +133,10 @@ export function checkTuning(config: Omit<TuningConfig, "model" | "adapter" | "th
     );
 }
 
-/** Returns the options of the adapter that the settings describe. @throws INVALID_ARGUMENT for layers that are not numbers. */
+/**
+ * Returns the options of the adapter that the settings describe. @throws INVALID_ARGUMENT for
+ * layers that are not numbers.
+ */
 export function parseLoraOptions(config: Settings<typeof tuningSettings>): Partial<LoraConfig> {
   const { r, loraAlpha, loraDropout, targetModules, layersToTransform, layersPattern, excludeModules } = config;
   return {

@@ -31,8 +31,9 @@ async function logitsOf(model: CausalLM, fixture: ModelFixture): Promise<Float32
 }
 
 describe("saveModel", () => {
-  // gpt2's files have bare names and mask buffers, qwen3's are tied and in bfloat16, gemma3's config has whole floats; gpt2_ends
-  // has adapters of an embedding and an output matrix that are one, which merged are two.
+  // gpt2's files have bare names and mask buffers, qwen3's are tied and in bfloat16, gemma3's
+  // config has whole floats; gpt2_ends has adapters of an embedding and an output matrix that are
+  // one, which merged are two.
   it.each(["gpt2", "qwen3", "gemma3", "gpt2_ends"])("round-trips %s, adapted and merged", async (name) => {
     const fixture = await ModelFixture.open(fixtureFolder(name));
     const options = { device: "cpu", threads: 1 } as const;

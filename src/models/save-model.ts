@@ -32,7 +32,10 @@ import { requireFinite, WeightReader, type OnWeightsProgress } from "./weight-re
 export interface SaveOptions {
   /** Stored type of the weights. Default "F32". */
   readonly dtype?: "F32" | "F16" | "BF16";
-  /** Base model named in the adapter's config, a hub id or a path. Default the path the model was opened from. */
+  /**
+   * Base model named in the adapter's config, a hub id or a path. Default the path the model was
+   * opened from.
+   */
   readonly baseModelName?: string;
   /** Larger models are split into shards. */
   readonly maxShardBytes?: number;
@@ -47,9 +50,9 @@ const VALUE_HEAD_CONFIG = "value_head.json";
 const TORCH_DTYPES = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const;
 
 /**
- * Saves a model in the formats of Transformers and PEFT: the adapter alone if there is one (merge it first to save the
- * whole model), else config.json, generation_config.json and safetensors; and the value head, if any. SHA256SUMS lists the
- * checksums of the files.
+ * Saves a model in the formats of Transformers and PEFT: the adapter alone if there is one (merge
+ * it first to save the whole model), else config.json, generation_config.json and safetensors; and
+ * the value head, if any. SHA256SUMS lists the checksums of the files.
  * @throws FILE_WRITE_FAILED, TRAINING_DIVERGED for parameters that are not finite.
  */
 export async function saveModel(model: CausalLM, folder: string, options: SaveOptions = {}): Promise<void> {
@@ -98,7 +101,10 @@ const FLOAT_FIELDS =
   "attention_factor";
 const FLOAT_FIELD_PATTERN = new RegExp(String.raw`^( *"(?:${FLOAT_FIELDS})": -?\d+)(,?)$`, "gm");
 
-/** Formats a config.json with a fraction in float fields, which JavaScript omits and Transformers requires. */
+/**
+ * Formats a config.json with a fraction in float fields, which JavaScript omits and Transformers
+ * requires.
+ */
 function formatConfig(config: JsonObject): string {
   return `${JSON.stringify(config, null, 2).replace(FLOAT_FIELD_PATTERN, "$1.0$2")}\n`;
 }
@@ -142,8 +148,9 @@ async function readValues(model: CausalLM, names: Iterable<string>): Promise<Par
 }
 
 /**
- * Loads an adapter saved by this library or PEFT, with its value head, if any. @throws FILE_NOT_FOUND, FILE_CORRUPT,
- * MODEL_UNSUPPORTED for features beyond LoRA, WEIGHTS_MISMATCH for another model's adapter.
+ * Loads an adapter saved by this library or PEFT, with its value head, if any. @throws
+ * FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA, WEIGHTS_MISMATCH for
+ * another model's adapter.
  */
 export async function loadAdapter(model: CausalLM, folder: string): Promise<CausalLM> {
   await verifyChecksums(folder);
@@ -167,12 +174,16 @@ export async function loadAdapter(model: CausalLM, folder: string): Promise<Caus
 const MERGE_ADVICE =
   "Merge it into its base model in PEFT, merge_and_unload().save_pretrained(FOLDER), and open that folder.";
 
-/** Largest relative difference of a base weight that another floating-point type explains: that of BF16. */
+/**
+ * Largest relative difference of a base weight that another floating-point type explains: that of
+ * BF16.
+ */
 const MAX_ROUNDING = 2 ** -8;
 
 /**
- * Compares weights that an adapter's file has of its base model with the model's own. PEFT saves them unchanged, unless the embedding
- * was resized or trained. @throws MODEL_UNSUPPORTED for other ones.
+ * Compares weights that an adapter's file has of its base model with the model's own. PEFT saves
+ * them unchanged, unless the embedding was resized or trained. @throws MODEL_UNSUPPORTED for other
+ * ones.
  */
 async function checkBaseWeights(model: CausalLM, folder: string, baseWeights: Adapter["baseWeights"]): Promise<void> {
   const { weights, config } = model;
@@ -195,8 +206,9 @@ async function checkBaseWeights(model: CausalLM, folder: string, baseWeights: Ad
 }
 
 /**
- * Restores trainable parameters that `saveModel` wrote for a model of the same form. @throws FILE_NOT_FOUND,
- * FILE_CORRUPT, and WEIGHTS_MISMATCH, before changing anything, for values of another form.
+ * Restores trainable parameters that `saveModel` wrote for a model of the same form. @throws
+ * FILE_NOT_FOUND, FILE_CORRUPT, and WEIGHTS_MISMATCH, before changing anything, for values of
+ * another form.
  */
 export async function loadTrainedValues(model: CausalLM, folder: string): Promise<void> {
   await verifyChecksums(folder);

@@ -20,7 +20,9 @@ export class WeightReader {
     this.total = [...names].reduce((sum, name) => sum + countElements(model.weights.shape(name)), 0);
   }
 
-  /** Reads a tensor in chunks of whole rows. @throws TRAINING_DIVERGED unless all values are finite. */
+  /**
+   * Reads a tensor in chunks of whole rows. @throws TRAINING_DIVERGED unless all values are finite.
+   */
   async *readChunks(name: string): AsyncGenerator<Float32Array> {
     for await (const chunk of this.model.readWeightChunks(name)) {
       yield requireFinite(name, chunk);

@@ -126,7 +126,10 @@ export class Game {
     return this.replaceIds(fact).toString();
   }
 
-  /** Formats an action with names instead of ids and the verb of its command, in TextWorld's notation. */
+  /**
+   * Formats an action with names instead of ids and the verb of its command, in TextWorld's
+   * notation.
+   */
   describeAction(action: Action): string {
     const verb = (this.parts.knowledge.commands.get(action.name) ?? action.name).split("{")[0].trim();
     const named = (facts: readonly Proposition[]) => facts.map((fact) => this.replaceIds(fact));

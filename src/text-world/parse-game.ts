@@ -62,7 +62,8 @@ const gameSchema = z.object({
 
 /**
  * Reads the .json that TextWorld (1.x) writes next to a story file.
- * @throws FILE_CORRUPT, naming the file and what is wrong in it; FORMAT_UNSUPPORTED for another version of the format
+ * @throws FILE_CORRUPT, naming the file and what is wrong in it; FORMAT_UNSUPPORTED for another
+ * version of the format
  */
 export function parseGame(text: string, fileName: string): Game {
   const checked = gameSchema.safeParse(parseJson(text, fileName));

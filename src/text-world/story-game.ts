@@ -19,8 +19,9 @@ export interface StoryGameOptions {
   /** Requested info entries. */
   readonly infos: RequestedInfos;
   /**
-   * Whether to strip the prompt and the status line from the feedback, as TextWorld does for story files whose
-   * names start with "tw-" (those named by tw-make). Default: whether this story's name does.
+   * Whether to strip the prompt and the status line from the feedback, as TextWorld does for story
+   * files whose names start with "tw-" (those named by tw-make). Default: whether this story's name
+   * does.
    */
   readonly trimPrompt?: boolean;
   /** Instruction budget per command; exceeding it is ENV_FAILED. */

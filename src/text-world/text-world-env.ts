@@ -39,15 +39,24 @@ const NUM_GAME_SEEDS = 2 ** 32;
 const DEFAULT_INFOS = "objective description inventory admissibleCommands score won lost".split(" ") as InfoName[];
 
 export interface TextWorldOptions extends HouseOptions {
-  /** Path of a TextWorld story file with its .json in the same folder, or several to draw from for each episode. */
+  /**
+   * Path of a TextWorld story file with its .json in the same folder, or several to draw from for
+   * each episode.
+   */
   readonly gameFile?: string | readonly string[];
   /** Seed of the generated game. Default: a different game every episode. */
   readonly gameSeed?: number;
-  /** Info entries. Default: objective, description, inventory, admissibleCommands, score, won and lost. */
+  /**
+   * Info entries. Default: objective, description, inventory, admissibleCommands, score, won and
+   * lost.
+   */
   readonly infos?: readonly InfoName[];
   /** Reward of a step: its points, or TextWorld's intermediate reward. */
   readonly reward?: "score" | "intermediate";
-  /** Shorter prompts: the commands of the episode so far (`info.commands`) in place of the admissible ones. Default false. */
+  /**
+   * Shorter prompts: the commands of the episode so far (`info.commands`) in place of the
+   * admissible ones. Default false.
+   */
   readonly compactText?: boolean;
 }
 
@@ -73,7 +82,10 @@ export class TextWorldEnv extends Env<string, string> {
   private commands: string[] = [];
   private state: GameState | undefined;
 
-  /** @throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED for a game file, INVALID_ARGUMENT for an option. */
+  /**
+   * @throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED for a game file, INVALID_ARGUMENT
+   * for an option.
+   */
   constructor(options: TextWorldOptions = {}) {
     super();
     const { gameFile, gameSeed, infos = DEFAULT_INFOS, reward = "score", compactText = false, ...house } = options;

@@ -15,8 +15,9 @@ const ARTICLES = /\b(?:the|a|an)\s+/g;
 export const MAX_COMMAND_LENGTH = 100;
 
 /**
- * Text interface of text games. Adds to the feedback, from the info and unless the feedback contains them: the
- * task, the room, the inventory and the admissible commands, so that an observation determines the next command.
+ * Text interface of text games. Adds to the feedback, from the info and unless the feedback
+ * contains them: the task, the room, the inventory and the admissible commands, so that an
+ * observation determines the next command.
  */
 export const textWorldText: TextInterface<string, string> = {
   systemPrompt: SYSTEM_PROMPT,
@@ -32,8 +33,8 @@ export const textWorldText: TextInterface<string, string> = {
 };
 
 /**
- * Text interface with shorter prompts: the system prompt has no list of commands, and the observation has the commands of the
- * episode so far in place of the admissible ones.
+ * Text interface with shorter prompts: the system prompt has no list of commands, and the
+ * observation has the commands of the episode so far in place of the admissible ones.
  */
 export const compactTextWorldText: TextInterface<string, string> = {
   ...textWorldText,
@@ -45,7 +46,9 @@ export const compactTextWorldText: TextInterface<string, string> = {
     ]),
 };
 
-/** Formats the feedback, and the task, the room and the inventory unless the feedback contains them. */
+/**
+ * Formats the feedback, and the task, the room and the inventory unless the feedback contains them.
+ */
 function formatScene(observation: string, info: Info): string[] {
   const feedback = cleanFeedback(observation);
   const collapsedFeedback = collapseWhitespace(feedback);
@@ -79,8 +82,8 @@ export function cleanFeedback(feedback: string): string {
 }
 
 /**
- * Parses the command of a completion: the admissible command named last, else the text after the last "command:", "action:" or
- * prompt, else its only line.
+ * Parses the command of a completion: the admissible command named last, else the text after the
+ * last "command:", "action:" or prompt, else its only line.
  */
 function parseCompletion(completion: string, admissible: readonly string[]): string | undefined {
   const namedCommand = findLastCommand(completion, admissible);

@@ -12,8 +12,10 @@ const FILES = ["adapter_config.json", "adapter_model.safetensors"];
 const EXTERNAL_PATH = /^tinker:\/\/(?<run>[^/]+)\/(?<name>external_weights\/[^/]+)$/u;
 
 /**
- * Downloads the adapter of a trained model on a service, in PEFT's form, and returns the name of its base model.
- * @throws as `openSavedTinkerModel`, SERVICE_FAILED for a service that gives no files, FILE_WRITE_FAILED.
+ * Downloads the adapter of a trained model on a service, in PEFT's form, and returns the name of
+ * its base model.
+ * @throws as `openSavedTinkerModel`, SERVICE_FAILED for a service that gives no files,
+ * FILE_WRITE_FAILED.
  */
 export async function downloadAdapter(
   folder: string,

@@ -9,9 +9,9 @@ export interface WeightedSequences {
 }
 
 /**
- * Returns data whose loss has the gradient of -sum(weights * logProbs). A service that averages divides by sums of weights, so that
- * it gets the loss as ratios with advantages: at the policy that they were scored with, their gradient is the same, and the
- * divisors are known.
+ * Returns data whose loss has the gradient of -sum(weights * logProbs). A service that averages
+ * divides by sums of weights, so that it gets the loss as ratios with advantages: at the policy
+ * that they were scored with, their gradient is the same, and the divisors are known.
  */
 export function toLinearLoss(
   gradient: readonly WeightedSequences[],

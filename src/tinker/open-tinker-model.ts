@@ -47,8 +47,8 @@ export function readApiKey(): string {
 
 /**
  * Opens a model that a Tinker service samples and trains. Close it when done.
- * @throws SERVICE_FAILED for a service that does not answer, INVALID_ARGUMENT for a model that it does not have, and what loading the
- * tokenizer throws.
+ * @throws SERVICE_FAILED for a service that does not answer, INVALID_ARGUMENT for a model that it
+ * does not have, and what loading the tokenizer throws.
  */
 export async function openTinkerModel(baseModel: string, options: TinkerModelOptions): Promise<LanguageModel> {
   const { baseUrl, apiKey = readApiKey(), maxWaitSeconds, onWarning, saved } = options;
@@ -91,7 +91,8 @@ export async function openTinkerModel(baseModel: string, options: TinkerModelOpt
 }
 
 /**
- * Opens the trained model that `savePretrained` has saved in a folder, on the service that trained it or another one.
+ * Opens the trained model that `savePretrained` has saved in a folder, on the service that trained
+ * it or another one.
  * @throws as `openTinkerModel`, FILE_NOT_FOUND and FILE_CORRUPT.
  */
 export async function openSavedTinkerModel(
@@ -111,7 +112,8 @@ export type TinkerCheckOptions = Pick<TinkerModelOptions, "apiKey" | "maxWaitSec
 
 /**
  * Measures how a service computes, on a small adapter.
- * @throws SERVICE_FAILED for a service that does not answer, INVALID_ARGUMENT for one that lists no models without `model`.
+ * @throws SERVICE_FAILED for a service that does not answer, INVALID_ARGUMENT for one that lists no
+ * models without `model`.
  */
 export async function checkTinkerService(
   baseUrl: string,

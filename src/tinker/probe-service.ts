@@ -9,17 +9,23 @@ import type { TrainingDatum } from "./wire/forward-backward.js";
 /** How a service computes. */
 export interface ServiceTraits {
   /**
-   * How it reduces a loss: the sum over tokens, or a mean over the weights of a sequence and over sequences; undefined if it does not
-   * report the norm of gradients.
+   * How it reduces a loss: the sum over tokens, or a mean over the weights of a sequence and over
+   * sequences; undefined if it does not report the norm of gradients.
    */
   readonly reduction?: "sum" | "mean" | undefined;
   /** Losses that it has in addition to cross_entropy. */
   readonly losses: readonly string[];
-  /** Bounds at which its ppo loss clips the ratio by default; undefined without that loss or its value. */
+  /**
+   * Bounds at which its ppo loss clips the ratio by default; undefined without that loss or its
+   * value.
+   */
   readonly ppoBounds?: readonly [number, number] | undefined;
   /** Names of the metrics of a training pass. */
   readonly metrics: readonly string[];
-  /** Whether it returns the log-probabilities of prompts, which choices and the KL to the reference policy need. */
+  /**
+   * Whether it returns the log-probabilities of prompts, which choices and the KL to the reference
+   * policy need.
+   */
   readonly hasPromptLogProbs: boolean;
   /** Largest difference between log-probabilities in sampling and in training. */
   readonly samplingError?: number | undefined;
@@ -33,7 +39,8 @@ const NO_STEP = { learningRate: 0, beta1: 0.9, beta2: 0.95, epsilon: 1e-12, weig
 const [LOW_RATIO, HIGH_RATIO] = [0.25, 4];
 
 /**
- * Measures how a service computes, on a small adapter in another session. It takes a dozen passes over a few tokens.
+ * Measures how a service computes, on a small adapter in another session. It takes a dozen passes
+ * over a few tokens.
  * @throws SERVICE_FAILED for a service that cannot train the model.
  */
 export async function probeService(options: ConnectionOptions, baseModel: string): Promise<ServiceTraits> {

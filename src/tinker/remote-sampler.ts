@@ -22,8 +22,9 @@ interface WaitingSample {
 }
 
 /**
- * Samples and scores on a service, which computes one set of weights at a time: `getClient` returns the client of the current ones.
- * Equal requests made in the same turn of the event loop are one request for several samples.
+ * Samples and scores on a service, which computes one set of weights at a time: `getClient` returns
+ * the client of the current ones. Equal requests made in the same turn of the event loop are one
+ * request for several samples.
  */
 export class RemoteSampler implements TokenSampler {
   private readonly waiting = new Map<string, WaitingSample[]>();
@@ -134,7 +135,8 @@ export class RemoteSampler implements TokenSampler {
     this.waiting.delete(key);
     try {
       const [{ request }] = group;
-      // Each completion takes one number, so that its stream does not depend on the others of the group.
+      // Each completion takes one number, so that its stream does not depend on the others of the
+      // group.
       const [seed] = group.map((each) => Math.floor(each.request.random() * MAX_SEED));
       const { sequences } = await (
         await this.getClient()
@@ -154,7 +156,10 @@ export class RemoteSampler implements TokenSampler {
     }
   }
 
-  /** Samples one of several choices from their exact probabilities, token by token as the engine does. */
+  /**
+   * Samples one of several choices from their exact probabilities, token by token as the engine
+   * does.
+   */
   private async choose(sequence: RunningSequence): Promise<SampleOutput> {
     const request = sequence.request!;
     const { constraint, prompt, sampling } = request;
@@ -175,7 +180,10 @@ export class RemoteSampler implements TokenSampler {
     }
   }
 
-  /** Scores the tokens of choices at which others were possible, by the tokens of the choice up to each. */
+  /**
+   * Scores the tokens of choices at which others were possible, by the tokens of the choice up to
+   * each.
+   */
   private async scoreEdges(prompt: readonly number[], constraint: ChoiceConstraint): Promise<Map<string, number>> {
     const beginnings = new Map<string, readonly number[]>();
     for (const tokens of constraint.sequences) {
@@ -212,7 +220,8 @@ function toParams({ maxNewTokens, sampling, stopTokens, stopStrings = [] }: Samp
     temperature,
     topK: topK === 0 ? -1 : topK,
     topP,
-    // The protocol takes strings or tokens. The model's own end tokens end a completion in any case.
+    // The protocol takes strings or tokens. The model's own end tokens end a completion in any
+    // case.
     stop: stopStrings.length > 0 ? stopStrings : [...stopTokens],
   };
 }

@@ -21,8 +21,9 @@ const HIDDEN_STATES = `${POLICY_PREFIX}hidden`;
 const GRADIENT = "gradient of logProbs";
 
 /**
- * Computes any loss over log-probabilities with a service: the service computes these, a graph in this process the loss and its
- * derivative d, and the service the gradient of the linear loss sum(d * logProbs), which equals that of the loss.
+ * Computes any loss over log-probabilities with a service: the service computes these, a graph in
+ * this process the loss and its derivative d, and the service the gradient of the linear loss sum(d
+ * * logProbs), which equals that of the loss.
  */
 export class RemoteTrainer implements PolicyTrainer {
   private constructor(
@@ -89,7 +90,10 @@ function perToken(data: Float32Array): Tensor<"float32"> {
   return tensor("float32", [data.length], data);
 }
 
-/** An entropy bonus has a gradient where all decisions are among alternatives, whose log-probabilities are known. */
+/**
+ * An entropy bonus has a gradient where all decisions are among alternatives, whose
+ * log-probabilities are known.
+ */
 function checkConstrained({ decision_free: isFree }: Readonly<Record<string, Tensor>>): void {
   if (isFree !== undefined && !isFree.data.some((value) => value !== 0)) return;
   throw new LlamaGymError(

@@ -40,8 +40,9 @@ export interface TinkerPolicyOptions {
 const MICRO_BATCH_TOKENS = 2 ** 30;
 
 /**
- * A policy that a Tinker service samples and trains. Nothing is created there before the first sample or pass. The service trains
- * linear losses, into which RemoteTrainer turns every loss over log-probabilities.
+ * A policy that a Tinker service samples and trains. Nothing is created there before the first
+ * sample or pass. The service trains linear losses, into which RemoteTrainer turns every loss over
+ * log-probabilities.
  */
 export class TinkerPolicy implements PolicyBackend, LinearGradients {
   readonly causalLM = undefined;
@@ -73,7 +74,8 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
 
   constructor(private readonly options: TinkerPolicyOptions) {
     const { vocabSize, maxPositions, saved, maxServiceTokens } = options;
-    // What attention costs at the service is not known here, so that micro-batches are not split for it.
+    // What attention costs at the service is not known here, so that micro-batches are not split
+    // for it.
     this.config = { vocabSize, maxPositions, hiddenSize: Infinity, heads: 1 };
     this.usage = new TokenUsage(maxServiceTokens);
     this.saved = saved;
@@ -221,7 +223,10 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
     await writeServiceModel(folder, this.saved);
   }
 
-  /** Continues with the adapter and optimizer that `save` saved. @throws FILE_NOT_FOUND, FILE_CORRUPT, WEIGHTS_MISMATCH */
+  /**
+   * Continues with the adapter and optimizer that `save` saved. @throws FILE_NOT_FOUND,
+   * FILE_CORRUPT, WEIGHTS_MISMATCH
+   */
   async loadTrainedValues(folder: string): Promise<void> {
     const saved = await readServiceModel(folder);
     const { form } = this.options;

@@ -9,8 +9,9 @@ export interface TargetSequence {
 }
 
 /**
- * Unpacks a batch to whole sequences: one for each row, and one for each selected token that the row does not have, such as an
- * alternative to its token. A service has no use for what follows the last selected token.
+ * Unpacks a batch to whole sequences: one for each row, and one for each selected token that the
+ * row does not have, such as an alternative to its token. A service has no use for what follows the
+ * last selected token.
  */
 export function unpackSequences({ groups, selected }: Pick<TokenBatch, "groups" | "selected">): TargetSequence[] {
   const rows = new Map<string, { tokens: number[]; selected: Map<number, number> }>();
@@ -44,7 +45,10 @@ function cutAfterLast({ tokens, selected }: TargetSequence): TargetSequence {
   return { selected, tokens: tokens.slice(0, Math.max(...selected.keys()) + 1) };
 }
 
-/** Returns the data of a training pass; each further input has a value for each selected token of a sequence, and 0 elsewhere. */
+/**
+ * Returns the data of a training pass; each further input has a value for each selected token of a
+ * sequence, and 0 elsewhere.
+ */
 export function toData(
   sequences: readonly TargetSequence[],
   inputs: Readonly<Record<string, (selected: number, sequence: TargetSequence) => number>>,

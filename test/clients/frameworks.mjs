@@ -1,4 +1,5 @@
-// Clients of agent frameworks against a server of the embedded model at LLAMAGYM_TEST_URL, for Node 24: some need it.
+// Clients of agent frameworks against a server of the embedded model at LLAMAGYM_TEST_URL, for Node
+// 24: some need it.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";

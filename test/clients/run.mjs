@@ -1,4 +1,5 @@
-// Installs the clients of this folder if they are missing, and runs them against LLAMAGYM_TEST_URL with npm's Node 24.
+// Installs the clients of this folder if they are missing, and runs them against LLAMAGYM_TEST_URL
+// with npm's Node 24.
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,5 +1,6 @@
-// Runs cases, given as JSON on standard input, in transformers.js or node-llama-cpp, and prints their results as JSON.
-// Cases: { path, sequences: ids[], prompts: text[], maxTokens }; results: { top: ids[], encoded: ids[], completions: text[] }.
+// Runs cases, given as JSON on standard input, in transformers.js or node-llama-cpp, and prints
+// their results as JSON. Cases: { path, sequences: ids[], prompts: text[], maxTokens }; results: {
+// top: ids[], encoded: ids[], completions: text[] }.
 import { basename, dirname } from "node:path";
 import { text } from "node:stream/consumers";
 

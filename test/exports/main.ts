@@ -1,6 +1,7 @@
-// Exports models and runs them in transformers.js and node-llama-cpp: npm run test:exports [-- MODEL ...]
-// Random models of every architecture and a policy trained on Blackjack, or the given models. Compares tokens, the most likely
-// token at each position, greedy completions, and the policy's return. Ends with status 1 when a comparison fails.
+// Exports models and runs them in transformers.js and node-llama-cpp: npm run test:exports [--
+// MODEL ...] Random models of every architecture and a policy trained on Blackjack, or the given
+// models. Compares tokens, the most likely token at each position, greedy completions, and the
+// policy's return. Ends with status 1 when a comparison fails.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -99,7 +100,10 @@ function findTop(row: Float32Array): TopToken {
   return { token, margin: row[token] - next };
 }
 
-/** Reports the share of positions with the same most likely token: of all, and of those that are no near ties. */
+/**
+ * Reports the share of positions with the same most likely token: of all, and of those that are no
+ * near ties.
+ */
 function reportTop(label: string, dtype: ExportDtype, { top }: Result, expected: readonly TopToken[]): void {
   const { margin, share } = LIMITS[dtype as keyof typeof LIMITS];
   const tokens = top.flat();
@@ -128,7 +132,10 @@ async function sampleSequences(model: LanguageModel, prompts: readonly string[])
   return sequences;
 }
 
-/** Share of positions with the same most likely token that each type must reach, where its logit leads by a margin. */
+/**
+ * Share of positions with the same most likely token that each type must reach, where its logit
+ * leads by a margin.
+ */
 const LIMITS = {
   F32: { margin: 0.02, share: 1 },
   F16: { margin: 0.02, share: 1 },

@@ -1,4 +1,5 @@
-// Installs the programs of this folder if they are missing, and runs exported models in them: npm run test:exports [-- MODEL]
+// Installs the programs of this folder if they are missing, and runs exported models in them: npm
+// run test:exports [-- MODEL]
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";

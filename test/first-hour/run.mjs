@@ -1,6 +1,6 @@
-// The first hour of a new user: packs the package, installs it in an empty folder, and runs the blocks and commands of README and
-// guides as they are written, checking what each promises.
-// usage: npm run first-hour -- [--node VERSION] [--quick] [--only WORDS] [--keep]
+// The first hour of a new user: packs the package, installs it in an empty folder, and runs the
+// blocks and commands of README and guides as they are written, checking what each promises. usage:
+// npm run first-hour -- [--node VERSION] [--quick] [--only WORDS] [--keep]
 //   --node VERSION   runs everything with npm's package `node` of that version
 //   --quick          leaves out the programs that take over half a minute
 //   --only WORDS     runs the steps whose title contains the words
@@ -66,7 +66,10 @@ function install() {
   console.log(`Node ${shell("node --version").stdout.trim()}`);
 }
 
-/** Writes the flags of `tsc --init`, and the folders of hub models: the embedded model under the names that the pages use. */
+/**
+ * Writes the flags of `tsc --init`, and the folders of hub models: the embedded model under the
+ * names that the pages use.
+ */
 function prepareProject(hubModels) {
   shell("npx tsc --init");
   const settings = join(project, "tsconfig.json");

@@ -1,5 +1,5 @@
-// The steps of the first hour, in reading order. Commands and programs are taken from the pages; a command that a page no longer
-// contains fails at once.
+// The steps of the first hour, in reading order. Commands and programs are taken from the pages; a
+// command that a page no longer contains fails at once.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 

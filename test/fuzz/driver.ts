@@ -1,6 +1,9 @@
 import type { RandomStream } from "../../src/index.js";
 
-/** Builds one mutant from the stream, passes it to the library, and resolves if the library accepts it. */
+/**
+ * Builds one mutant from the stream, passes it to the library, and resolves if the library accepts
+ * it.
+ */
 export type Attempt = (random: RandomStream) => Promise<void>;
 
 /** Mutants of one kind of untrusted input. */
@@ -13,7 +16,10 @@ export interface Driver {
   start(scratch: string): Promise<Attempt>;
 }
 
-/** What happened to a mutant. "raw" is an error without a code, or one whose message reveals a programming error. */
+/**
+ * What happened to a mutant. "raw" is an error without a code, or one whose message reveals a
+ * programming error.
+ */
 export type Outcome = "accepted" | "refused" | "raw" | "hung" | "crashed" | "memory";
 
 /** Message of a worker process: the mutant it tries next, or what happened to it. */

@@ -1,7 +1,10 @@
 import type { RandomStream } from "../../src/index.js";
 
 const DEPTH = 20_000;
-/** Repeated values stay below this length, so that the time is the reader's and not the file system's. */
+/**
+ * Repeated values stay below this length, so that the time is the reader's and not the file
+ * system's.
+ */
 const MAX_REPEATED_LENGTH = 200_000;
 const NESTED = ["[", '{"a":', '[{"type":"Tuple","spaces":', '{"anyOf":['] as const;
 

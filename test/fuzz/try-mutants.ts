@@ -19,14 +19,20 @@ export type Counts = Record<Outcome, number>;
 /** Heap limit of a worker process, below the limit on its memory. */
 const HEAP_MEGABYTES = 1536;
 const START_TIMEOUT_MS = 100_000;
-/** A mutant that waits, or whose process gets no processor time on a busy machine, may take this many time limits. */
+/**
+ * A mutant that waits, or whose process gets no processor time on a busy machine, may take this
+ * many time limits.
+ */
 const IDLE_FACTOR = 6;
 
 export function emptyCounts(): Counts {
   return { accepted: 0, refused: 0, raw: 0, hung: 0, crashed: 0, memory: 0 };
 }
 
-/** Tries mutants [first, first + count) of a seed in worker processes; a new one replaces a process that hangs or ends. */
+/**
+ * Tries mutants [first, first + count) of a seed in worker processes; a new one replaces a process
+ * that hangs or ends.
+ */
 export async function tryMutants(
   name: string,
   driver: Driver,
@@ -45,7 +51,10 @@ export async function tryMutants(
   }
 }
 
-/** Reads the processor time of a process, where the system has /proc; ticks are hundredths of a second. */
+/**
+ * Reads the processor time of a process, where the system has /proc; ticks are hundredths of a
+ * second.
+ */
 function readCpuMs(pid: number | undefined): number | undefined {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");

@@ -24,8 +24,8 @@ const cases = {
 const CPU_ONLY = new Set<OperationName>(["int8Matmul", "int8GradientMatmul", "int8WeightMatmul"]);
 const names = (Object.keys(operations) as OperationName[]).filter((name) => !CPU_ONLY.has(name));
 
-// Compiling takes most of the time, so each operation runs its first case here, and all of them with LLAMAGYM_TEST_DEVICE=webgpu
-// in test/contracts/operations.test.ts.
+// Compiling takes most of the time, so each operation runs its first case here, and all of them
+// with LLAMAGYM_TEST_DEVICE=webgpu in test/contracts/operations.test.ts.
 describe.skipIf(reason !== undefined)(`operations on the GPU${reason === undefined ? "" : ` (${reason})`}`, () => {
   const runtime = reason === undefined ? new Runtime({ device: "webgpu" }) : undefined;
   afterAll(() => runtime?.close());

@@ -12,8 +12,9 @@ export interface WorldReturns {
 type Belief = ReadonlyMap<string, number>;
 
 /**
- * Computes exact returns by value iteration over beliefs and steps. Where observations reveal the state, a belief is one state.
- * Merges observations that differ only in wording, so the result holds for an agent that reads them.
+ * Computes exact returns by value iteration over beliefs and steps. Where observations reveal the
+ * state, a belief is one state. Merges observations that differ only in wording, so the result
+ * holds for an agent that reads them.
  */
 export function solveWorld(world: World): WorldReturns {
   const solve = (isBest: boolean): number => {

@@ -17,7 +17,10 @@ const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + 
 /** A running episode. */
 type Position = { readonly state: JsonValue; readonly text: string; readonly isEnd: boolean };
 
-/** A world as an environment. Observation: its text. Action: the text of an action, or the JSON value that it states. */
+/**
+ * A world as an environment. Observation: its text. Action: the text of an action, or the JSON
+ * value that it states.
+ */
 export class WorldEnv extends Env<string, unknown> {
   override readonly observationSpace = new Text(2000, { charset: PRINTABLE });
   override readonly actionSpace: Space<unknown>;

@@ -21,12 +21,17 @@ export interface World {
   /** Number of earlier turns that the best action depends on. */
   readonly historyTurns?: number;
   readonly start: readonly { readonly probability: number; readonly state: JsonValue }[];
-  /** Returns the observation; `random` may only choose among wordings that the best action does not depend on. */
+  /**
+   * Returns the observation; `random` may only choose among wordings that the best action does not
+   * depend on.
+   */
   describe(state: JsonValue, random: RandomStream): string;
   /** Returns the texts of the actions. */
   actions(state: JsonValue): readonly string[];
   step(state: JsonValue, action: string): readonly Outcome[];
-  /** How completions name actions: as one of the listed choices (default), as free text, or as JSON. */
+  /**
+   * How completions name actions: as one of the listed choices (default), as free text, or as JSON.
+   */
   readonly format?: "choices" | "text" | { readonly jsonSchema: Readonly<Record<string, unknown>> };
 }
 

@@ -6,7 +6,9 @@ import { solveWorld } from "./solve-world.js";
 import type { World } from "./world.js";
 import { WorldEnv } from "./world-env.js";
 
-/** Environments as new users write them, with exact returns: `llamagym train ./worlds.js:Flags-v0`. */
+/**
+ * Environments as new users write them, with exact returns: `llamagym train ./worlds.js:Flags-v0`.
+ */
 export const worlds: readonly World[] = [...oneStepWorlds, ...manyStepWorlds, ...hiddenWorlds];
 
 for (const world of worlds)

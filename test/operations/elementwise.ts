@@ -16,7 +16,10 @@ import { mapElements, type PlainArray } from "./plain.js";
 
 type BinaryOperation = (a: Node, b: Node) => Node;
 
-/** Pairs of shapes that broadcast: equal, scalar, row against column, fewer axes, size 1 on either side. */
+/**
+ * Pairs of shapes that broadcast: equal, scalar, row against column, fewer axes, size 1 on either
+ * side.
+ */
 const broadcastPairs = ({ rows, columns }: Dims): [readonly Dims[string][], readonly Dims[string][]][] => [
   [
     [rows, columns],

@@ -23,7 +23,9 @@ export function buildArray(shape: readonly number[], element: (index: Index) => 
   return { shape, data };
 }
 
-/** x[index], where x may have size-1 axes and fewer axes than the index, as in NumPy's broadcasting. */
+/**
+ * x[index], where x may have size-1 axes and fewer axes than the index, as in NumPy's broadcasting.
+ */
 export function elementAt(x: PlainArray, index: Index): number {
   const lead = index.length - x.shape.length;
   let flat = 0;
@@ -46,7 +48,10 @@ export function mapElements(f: (...values: number[]) => number, ...arrays: reado
   );
 }
 
-/** f over the vectors of the last axis; it gives a vector, whose length becomes the last axis, or a number. */
+/**
+ * f over the vectors of the last axis; it gives a vector, whose length becomes the last axis, or a
+ * number.
+ */
 export function mapLastAxis(f: (vector: number[], position: number) => number[] | number, x: PlainArray): PlainArray {
   const width = x.shape[x.shape.length - 1];
   const lead = x.shape.slice(0, -1);

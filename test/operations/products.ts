@@ -227,7 +227,10 @@ const int8MatmulCase = (columns: number): OperationCase => ({
   tolerance: int8Tolerance,
 });
 
-/** Sums of two products of the largest codes do not fit into 16 bits, in which some processors add them. */
+/**
+ * Sums of two products of the largest codes do not fit into 16 bits, in which some processors add
+ * them.
+ */
 const int8LargeCase: OperationCase = {
   ...int8MatmulCase(5),
   title: "rounded to 8 bits, all near the largest",
@@ -247,7 +250,9 @@ const int8GradientCase = (transposeB: boolean, columns: number): OperationCase =
   tolerance: int8Tolerance,
 });
 
-/** Codes of a matrix with a scale per output; `bits` of the rows forward, `gradientBits` backward. */
+/**
+ * Codes of a matrix with a scale per output; `bits` of the rows forward, `gradientBits` backward.
+ */
 const int8WeightCase = (transposeB: boolean, bits: RowBits, hasScales = true): OperationCase => ({
   title: `${bits} bits, codes [${transposeB ? "out, in" : "in, out"}]${hasScales ? "" : " without scales"}`,
   sizes: int8Sizes,

@@ -51,7 +51,10 @@ interface TokenizerFixture {
   }[];
 }
 
-/** Chat templates, and a real model's token ids and assistant spans: `directory` is the fixtures' chat/ folder. */
+/**
+ * Chat templates, and a real model's token ids and assistant spans: `directory` is the fixtures'
+ * chat/ folder.
+ */
 export async function runChatParity(directory: string, report: ParityReport, options: ParityOptions): Promise<void> {
   await runFixture(report, join(directory, "templates.json"), runTemplates);
   await runFixture(report, join(directory, "smol.json"), async (path) => {
@@ -63,7 +66,10 @@ export async function runChatParity(directory: string, report: ParityReport, opt
   });
 }
 
-/** Encoding, decoding and chats of the tokenizer of each model folder: `directory` is the fixtures' models/ folder. */
+/**
+ * Encoding, decoding and chats of the tokenizer of each model folder: `directory` is the fixtures'
+ * models/ folder.
+ */
 export async function runTokenizerParity(directory: string, report: ParityReport): Promise<void> {
   await runFixture(report, join(directory, "tokenizer.json"), async (path) => {
     const fixture = await readFixture<TokenizerFixture>(path);

@@ -4,7 +4,10 @@ import { supportedModelTypes } from "../../src/models/architectures/index.js";
 import { runModelsParity } from "./models.js";
 import { ParityReport } from "./parity-report.js";
 
-/** One small model of each architecture, with the numbers that Transformers 5.23 and PEFT 0.21 give for it. */
+/**
+ * One small model of each architecture, with the numbers that Transformers 5.23 and PEFT 0.21 give
+ * for it.
+ */
 const folder = fileURLToPath(new URL("../fixtures/models", import.meta.url));
 
 describe("runModelsParity", () => {
@@ -13,7 +16,8 @@ describe("runModelsParity", () => {
     const report = new ParityReport((line) => lines.push(line));
     await runModelsParity(folder, report, {});
     expect(lines.filter((line) => line.startsWith("FAIL"))).toEqual([]);
-    // For each of the models at least: logits, hidden states, greedy tokens, log-probabilities, with and without adapter.
+    // For each of the models at least: logits, hidden states, greedy tokens, log-probabilities,
+    // with and without adapter.
     expect(report.passed).toBeGreaterThan(10 * supportedModelTypes.length);
   });
 

@@ -16,7 +16,9 @@ import { maxRelativeError, type ParityOptions, type ParityReport } from "./parit
 
 const TOLERANCE = 1e-4;
 
-/** Every model below `directory` (the fixtures' models/ folder) that has an expected.safetensors. */
+/**
+ * Every model below `directory` (the fixtures' models/ folder) that has an expected.safetensors.
+ */
 export async function runModelsParity(directory: string, report: ParityReport, _options: ParityOptions): Promise<void> {
   const names = existsSync(directory) ? (await readdir(directory)).sort() : [];
   const folders = names.filter((name) => existsSync(join(directory, name, "expected.safetensors")));
@@ -93,7 +95,10 @@ class ModelParity {
     await forward.release();
   }
 
-  /** Log-probabilities of all tokens, in rows by themselves and behind a prefix, and the response's mean. */
+  /**
+   * Log-probabilities of all tokens, in rows by themselves and behind a prefix, and the response's
+   * mean.
+   */
   async checkLikelihood(model: CausalLM, prefix: "" | "adapter."): Promise<void> {
     const { fixture } = this;
     await runGuarded(this.report, `${this.name} ${prefix}logprobs`, async () => {
@@ -114,7 +119,8 @@ class ModelParity {
 
       const afterCommonPrefix: number[] = [];
       for (const [rowIndex, row] of fixture.rows.entries()) {
-        // Two groups with the same row, whose prefixes are two thirds and one third of it: the third is their common prefix.
+        // Two groups with the same row, whose prefixes are two thirds and one third of it: the
+        // third is their common prefix.
         const cut = Math.ceil(row.length / 3);
         const groups = [2 * cut, cut].map((length) => ({ prefix: row.slice(0, length), rows: [row.slice(length)] }));
         const selected = all.flatMap((token) =>
@@ -132,7 +138,10 @@ class ModelParity {
     });
   }
 
-  /** The sampler, which keeps what it has read: greedy replies, and scores of what follows each row's first token. */
+  /**
+   * The sampler, which keeps what it has read: greedy replies, and scores of what follows each
+   * row's first token.
+   */
   async sampler(model: CausalLM, prefix: "" | "adapter."): Promise<void> {
     const { fixture } = this;
     await runGuarded(this.report, `${this.name} ${prefix}sampler`, async () => {
@@ -149,7 +158,10 @@ class ModelParity {
     await this.checkGradients(await makeTrainable(model), "full_grad.", "");
   }
 
-  /** Gradients of the response's mean negative log-likelihood; `owner` comes before a parameter's name in the fixture. */
+  /**
+   * Gradients of the response's mean negative log-likelihood; `owner` comes before a parameter's
+   * name in the fixture.
+   */
   async checkGradients(model: CausalLM, prefix: "adapter.grad." | "full_grad.", owner: string): Promise<void> {
     const { fixture } = this;
     const selected = tokensWithContext(fixture.rows).filter(({ row, index }) => fixture.response[row][index]);

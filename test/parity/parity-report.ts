@@ -43,7 +43,10 @@ export class ParityReport {
   }
 }
 
-/** The largest |actual - expected| / max(1, |expected|); NaN or a different length counts as infinite. */
+/**
+ * The largest |actual - expected| / max(1, |expected|); NaN or a different length counts as
+ * infinite.
+ */
 export function maxRelativeError(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
   if (actual.length !== expected.length) return Infinity;
   let largest = 0;

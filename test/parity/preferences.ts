@@ -44,7 +44,10 @@ interface PreferenceFixture {
   }[];
 }
 
-/** Losses, gradients, metrics and tokens of TRL's DPOTrainer and KTOTrainer: `directory` is the fixtures' preferences/ folder. */
+/**
+ * Losses, gradients, metrics and tokens of TRL's DPOTrainer and KTOTrainer: `directory` is the
+ * fixtures' preferences/ folder.
+ */
 export async function runPreferenceParity(
   directory: string,
   report: ParityReport,

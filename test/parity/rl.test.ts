@@ -6,7 +6,10 @@ import { describe, expect, it } from "vitest";
 import { ParityReport } from "./parity-report.js";
 import { runRlParity } from "./rl.js";
 
-/** Numbers of TRL 0.7.11, TRL 1.16 and a plain reference, for settings that differ from case to case. */
+/**
+ * Numbers of TRL 0.7.11, TRL 1.16 and a plain reference, for settings that differ from case to
+ * case.
+ */
 const fixtures = fileURLToPath(new URL("../fixtures/rl/", import.meta.url));
 
 async function run(directory: string): Promise<{ report: ParityReport; lines: string[] }> {

@@ -25,7 +25,10 @@ interface SamplingCase {
   readonly probabilities: readonly number[];
 }
 
-/** Next-token distributions after temperature, top-k and the like: `directory` is the fixtures' sampling/ folder. */
+/**
+ * Next-token distributions after temperature, top-k and the like: `directory` is the fixtures'
+ * sampling/ folder.
+ */
 export async function runSamplingParity(
   directory: string,
   report: ParityReport,

@@ -47,7 +47,10 @@ interface Transcript extends Partial<Record<(typeof RECORDED_RUNS)[number], Reco
   readonly plain?: { readonly commands: readonly string[]; readonly rows: readonly unknown[] };
 }
 
-/** Plays every recorded game of textworld/ below `directory` again and compares all that TextWorld told of it. */
+/**
+ * Plays every recorded game of textworld/ below `directory` again and compares all that TextWorld
+ * told of it.
+ */
 export async function runTextWorldParity(
   directory: string,
   report: ParityReport,

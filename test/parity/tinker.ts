@@ -57,7 +57,10 @@ const RUN = "00000000-0000-0000-0000-000000000000:train:0";
 const START = `tinker://${RUN}/weights/start`;
 const EXPECTED = "expected.json";
 
-/** Compares losses, gradients and optimizer steps over HTTP with numbers by PyTorch and PEFT: every folder with an expected.json. */
+/**
+ * Compares losses, gradients and optimizer steps over HTTP with numbers by PyTorch and PEFT: every
+ * folder with an expected.json.
+ */
 export async function runTinkerParity(directory: string, report: ParityReport): Promise<void> {
   const names = await readdir(directory, { recursive: true });
   for (const name of names.filter((each) => each === EXPECTED || each.endsWith(`/${EXPECTED}`)).sort()) {

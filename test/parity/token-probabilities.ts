@@ -1,6 +1,9 @@
 import { tokenDistribution } from "../../src/engine/runtime/kernels/sampling.js";
 
-/** Returns the normalized distribution [vocabulary] that `sampleToken` draws from at a temperature above 0. */
+/**
+ * Returns the normalized distribution [vocabulary] that `sampleToken` draws from at a temperature
+ * above 0.
+ */
 export function tokenProbabilities(...args: Parameters<typeof tokenDistribution>): Float64Array {
   const distribution = tokenDistribution(...args);
   if (distribution instanceof Float32Array) {

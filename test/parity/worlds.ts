@@ -40,7 +40,10 @@ const caseRunners: Readonly<Record<string, CaseRunner>> = {
   },
 };
 
-/** Replays the recordings of games, BabyAI and reasoning tasks in `directory`: one line for each case. */
+/**
+ * Replays the recordings of games, BabyAI and reasoning tasks in `directory`: one line for each
+ * case.
+ */
 export async function runWorldsParity(directory: string, report: ParityReport, _options: ParityOptions): Promise<void> {
   const files = (await readdir(directory)).filter((file) => file.endsWith(".json")).sort();
   for (const file of files) {

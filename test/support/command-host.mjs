@@ -1,4 +1,5 @@
-// Runs commands one after another in this process, so that the modules are loaded once. See `runInHost` in command.ts.
+// Runs commands one after another in this process, so that the modules are loaded once. See
+// `runInHost` in command.ts.
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { runCommandLine } from "../../dist/app/cli/run-command-line.js";
@@ -7,7 +8,9 @@ import { Reporter } from "../../dist/app/cli/reporter.js";
 // Commands that are printed for the user name the program that runs.
 process.argv[1] = fileURLToPath(new URL("../../dist/app/cli/bin.js", import.meta.url));
 
-/** Replaces variables of the real environment, which `os.homedir()` and native libraries also read. */
+/**
+ * Replaces variables of the real environment, which `os.homedir()` and native libraries also read.
+ */
 function setVariables(variables) {
   for (const [name, value] of Object.entries(variables))
     if (value === undefined) delete process.env[name];

@@ -94,8 +94,8 @@ export function closeHost(): void {
 }
 
 /**
- * Runs `llamagym` in a process that this test file keeps, one call after another: for everything that is not about the
- * process itself, such as signals, crashes and its end.
+ * Runs `llamagym` in a process that this test file keeps, one call after another: for everything
+ * that is not about the process itself, such as signals, crashes and its end.
  */
 export async function runInHost(
   args: readonly string[],

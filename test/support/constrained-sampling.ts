@@ -62,7 +62,10 @@ export function sampleRandomTokens(constraint: TokenConstraint, random: RandomSt
   return tokens;
 }
 
-/** Decodes a completion as LanguageModel does; `previousToken` is the prompt's last if the completion continues it. */
+/**
+ * Decodes a completion as LanguageModel does; `previousToken` is the prompt's last if the
+ * completion continues it.
+ */
 export function detokenize(tokenizer: Tokenizer, tokens: readonly number[], previousToken?: number): string {
   const text = new IncrementalDetokenizer(tokenizer, {
     stop: [],

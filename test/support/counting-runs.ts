@@ -44,7 +44,10 @@ export class CountingRuns {
     return new CountingRuns(models, folder, await mkdtemp(join(tmpdir(), "trainer-")));
   }
 
-  /** A trainer with twelve turns per update and four environments, whose episodes of five turns never end with an update. */
+  /**
+   * A trainer with twelve turns per update and four environments, whose episodes of five turns
+   * never end with an update.
+   */
   async setUp(options: Partial<TrainerOptions> = {}, { env = {}, agent: more = {}, peft = {} }: Variant = {}) {
     // Dropout draws its own random numbers, which must resume too.
     const model = await this.models.reopen(this.modelFolder, { r: 4, loraDropout: 0.1, seed: 1, ...peft });
@@ -76,7 +79,9 @@ export class CountingRuns {
   }
 }
 
-/** Trains to the end, or for a number of updates, and returns the logged metrics and trained values. */
+/**
+ * Trains to the end, or for a number of updates, and returns the logged metrics and trained values.
+ */
 export async function recordRun(
   { trainer, model }: { trainer: Trainer; model: LanguageModel },
   { updates = Infinity, ...callbacks }: TrainCallbacks & { updates?: number } = {},

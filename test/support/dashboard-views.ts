@@ -62,7 +62,10 @@ async function writeSweep(folder: string): Promise<void> {
 
 const HOSTILE_WORKER = "<b>worker</b>\u001b[31m";
 
-/** Writes a run whose rollouts three workers have answered, one of them with a result that was refused. */
+/**
+ * Writes a run whose rollouts three workers have answered, one of them with a result that was
+ * refused.
+ */
 async function writeWorkersRun(folder: string): Promise<void> {
   await writeRun(folder, {}, [{ step: 1, num_turns: 8, step_time: 4, "time/rollout": 3 }]);
   const jobs = [

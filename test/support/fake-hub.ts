@@ -4,7 +4,10 @@ import type { AddressInfo } from "node:net";
 
 /** A repository of the fake hub. */
 export interface FakeRepository {
-  /** Contents by path. Files of 1,000 bytes and more are kept as large files, on a separate storage server. */
+  /**
+   * Contents by path. Files of 1,000 bytes and more are kept as large files, on a separate storage
+   * server.
+   */
   readonly files: Readonly<Record<string, Uint8Array | string>>;
   readonly commit: string;
   /** Branches and tags; "main" is always there. */

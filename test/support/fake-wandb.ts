@@ -28,8 +28,8 @@ interface StreamBody {
 }
 
 /**
- * A W&B server as far as a run needs one: it takes the requests that W&B's own client sends for a run (seen with
- * wandb 0.31) and keeps what they say.
+ * A W&B server as far as a run needs one: it takes the requests that W&B's own client sends for a
+ * run (seen with wandb 0.31) and keeps what they say.
  */
 export async function startFakeWandb(): Promise<FakeWandb> {
   const state = {

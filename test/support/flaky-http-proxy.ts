@@ -1,7 +1,10 @@
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What a proxy does with a request: forwards it, refuses it with a status, or drops it before or after the server has it. */
+/**
+ * What a proxy does with a request: forwards it, refuses it with a status, or drops it before or
+ * after the server has it.
+ */
 export type Fate =
   | "forward"
   | 429

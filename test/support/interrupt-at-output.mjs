@@ -1,5 +1,6 @@
-// Sends this process the signal INTERRUPT_SIGNAL as soon as it writes INTERRUPT_AT to standard error. A test that reads
-// the output and then sends the signal may come too late on a busy machine.
+// Sends this process the signal INTERRUPT_SIGNAL as soon as it writes INTERRUPT_AT to standard
+// error. A test that reads the output and then sends the signal may come too late on a busy
+// machine.
 const { INTERRUPT_AT, INTERRUPT_SIGNAL } = process.env;
 const write = process.stderr.write.bind(process.stderr);
 let isSent = false;

@@ -1,4 +1,5 @@
-// Loaded before a command: the process kills itself when it is about to rename a file for the KILL_AT-th time.
+// Loaded before a command: the process kills itself when it is about to rename a file for the
+// KILL_AT-th time.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 

@@ -1,4 +1,5 @@
-// An MCP server over stdio for tests: `node mcp-server.mjs [MODE]`. Some of its tools, and some modes, misbehave.
+// An MCP server over stdio for tests: `node mcp-server.mjs [MODE]`. Some of its tools, and some
+// modes, misbehave.
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";

@@ -29,8 +29,8 @@ async function readBlocks(page: string): Promise<CodeBlock[]> {
 }
 
 /**
- * Writes the TypeScript of a page into `folder`, and returns the paths. Blocks with a file name become that file; the others are
- * one program, in their order.
+ * Writes the TypeScript of a page into `folder`, and returns the paths. Blocks with a file name
+ * become that file; the others are one program, in their order.
  */
 export async function writePrograms(page: string, folder: string): Promise<string[]> {
   const programs = new Map<string, string>();

@@ -22,7 +22,9 @@ export interface RandomModelOptions {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** A small llama with random weights and a tokenizer of 320 tokens (ChatML), in a temporary folder. */
+/**
+ * A small llama with random weights and a tokenizer of 320 tokens (ChatML), in a temporary folder.
+ */
 export async function writeRandomModel({
   maxPositions = 256,
   generationConfig = {},

@@ -6,7 +6,9 @@ import type { JsonSchema } from "../../src/generation/constraints/json-schema/ke
 /** Bytes that a text takes at random before it is completed in the shortest way. */
 const MAX_RANDOM_BYTES = 160;
 
-/** Returns a function that writes random texts of a schema. Throws as compileToByteAutomaton does. */
+/**
+ * Returns a function that writes random texts of a schema. Throws as compileToByteAutomaton does.
+ */
 export function randomTextsOf(schema: JsonSchema, random: RandomStream): () => string {
   const automaton = compileToByteAutomaton({ jsonSchema: schema });
   const shortest = automaton.shortestTexts(new Uint8Array(256).fill(1))!;

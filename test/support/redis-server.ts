@@ -5,7 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Whether this machine has redis-server. Where CI is set, tests run in any case, and fail without it. */
+/**
+ * Whether this machine has redis-server. Where CI is set, tests run in any case, and fail without
+ * it.
+ */
 export const hasRedis = process.env.CI !== undefined || spawnSync("redis-server", ["--version"]).status === 0;
 if (!hasRedis) console.warn("Skipped: tests with Redis need redis-server (Debian: apt-get install redis-server).");
 

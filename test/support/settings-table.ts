@@ -6,7 +6,9 @@ const HEAD = ["setting", "default", "embedded", "choices", "what it does", "sour
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Every setting of a run as rows of cells, under the headings that docs/training.md has for them. */
+/**
+ * Every setting of a run as rows of cells, under the headings that docs/training.md has for them.
+ */
 export function buildSettingsTables(): ReadonlyMap<string, readonly (readonly string[])[]> {
   const tables = new Map([["Of the run", buildRows(runSettings, {})]]);
   for (const algorithm of ALGORITHM_NAMES)

@@ -1,6 +1,8 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
-/** A TCP proxy on a free port whose connections a test delays, cuts, or leaves open without data. */
+/**
+ * A TCP proxy on a free port whose connections a test delays, cuts, or leaves open without data.
+ */
 export class TcpProxy {
   private readonly sockets = new Set<Socket>();
   private readonly silent = new WeakSet<Socket>();

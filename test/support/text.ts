@@ -7,7 +7,10 @@ export function readTextFixture(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`../fixtures/text/${name}`, import.meta.url), "utf8"));
 }
 
-/** What Python makes of a tokenizer: rows of text, ids, ids without special tokens, their offsets, decoded text. */
+/**
+ * What Python makes of a tokenizer: rows of text, ids, ids without special tokens, their offsets,
+ * decoded text.
+ */
 export interface PythonTokenizer {
   readonly tokenizer: Record<string, unknown>;
   readonly size: number;

@@ -10,7 +10,10 @@ const ADAPTER: PeftOptions = {
   valueHead: { ...VALUE_HEAD_DEFAULTS, dropout: 0 },
 };
 
-/** Random models with an adapter and a value head, to be closed together. Those of a folder share weights and a worker. */
+/**
+ * Random models with an adapter and a value head, to be closed together. Those of a folder share
+ * weights and a worker.
+ */
 export class TrainableModels {
   private readonly cleanups: (() => Promise<void>)[] = [];
   private readonly folders = new Map<string, string>();

@@ -66,7 +66,10 @@ export async function waitFor<Value>(read: () => Promise<readonly Value[]>): Pro
   }
 }
 
-/** A model, a folder, a Redis server where there is one, and what connects learners and workers; for the tests of one file. */
+/**
+ * A model, a folder, a Redis server where there is one, and what connects learners and workers; for
+ * the tests of one file.
+ */
 export function useTransports() {
   let redis: RedisServer | undefined;
   let folder: string;
@@ -172,7 +175,10 @@ export function useTransports() {
     return queue;
   }
 
-  /** Two optimizer steps of several micro-batches; returns the trained values after them in hexadecimal digits. */
+  /**
+   * Two optimizer steps of several micro-batches; returns the trained values after them in
+   * hexadecimal digits.
+   */
   async function openGradientRun() {
     const settings = { ...config, gradientWorkers: true, microBatchTokens: 150, miniBatchSize: 8, numPpoEpochs: 1 };
     const { trajectories } = await (await openInProcess()).run(createJob(16));

@@ -19,7 +19,10 @@ export function makeTurn(overrides: Partial<Turn>): Turn {
   };
 }
 
-/** Single completions of one decision with rewards of several functions, in groups of consecutive ones. */
+/**
+ * Single completions of one decision with rewards of several functions, in groups of consecutive
+ * ones.
+ */
 export function scoreCompletions(
   rewardsPerFunction: readonly (readonly number[])[],
   { groupSize, rewardWeights, kls = [] }: GroupOptions,

@@ -1,5 +1,6 @@
-// Installs the Tinker SDK, its cookbook and what the recipes need into a virtual environment: node test/tinker-recipes/install.mjs [FOLDER]
-// The environment is for test/tinker-recipes.test.ts, which finds it in the same place.
+// Installs the Tinker SDK, its cookbook and what the recipes need into a virtual environment: node
+// test/tinker-recipes/install.mjs [FOLDER] The environment is for test/tinker-recipes.test.ts,
+// which finds it in the same place.
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// node-llama-cpp's side of the bench engine: tokens sampled after a prompt, each row in a sequence of one context.
+// node-llama-cpp's side of the bench engine: tokens sampled after a prompt, each row in a sequence
+// of one context.
 import { getContext, serve } from "./llama.mjs";
 
 /** Samples `count` tokens in each sequence, after the prompt's last token. */

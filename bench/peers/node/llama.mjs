@@ -1,4 +1,5 @@
-// What node-llama-cpp's sides share: the model of --model, contexts by number of sequences, and the line protocol.
+// What node-llama-cpp's sides share: the model of --model, contexts by number of sequences, and the
+// line protocol.
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { getLlama } from "node-llama-cpp";

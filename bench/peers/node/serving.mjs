@@ -1,4 +1,5 @@
-// node-llama-cpp's side of the bench serve: the same chats, each in a sequence of one context, which batches them.
+// node-llama-cpp's side of the bench serve: the same chats, each in a sequence of one context,
+// which batches them.
 import { getContext, model, serve } from "./llama.mjs";
 
 let round = 0;

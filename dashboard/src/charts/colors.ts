@@ -1,6 +1,9 @@
 import { COLORS } from "../../../src/app/tracking/charts/svg-chart.js";
 
-/** Returns the color of the series at `index`, as in the SVG charts of runs; distinguishable by the color-blind. */
+/**
+ * Returns the color of the series at `index`, as in the SVG charts of runs; distinguishable by the
+ * color-blind.
+ */
 export function seriesColor(index: number): string {
   return COLORS[index % COLORS.length];
 }

@@ -25,7 +25,9 @@ export interface AlignedSeries {
   readonly series: readonly PlotSeries[];
 }
 
-/** Aligns a metric of several runs on common x values, smoothed by `weight` over pale raw values. */
+/**
+ * Aligns a metric of several runs on common x values, smoothed by `weight` over pale raw values.
+ */
 export function alignRuns(runs: readonly RunSeries[], weight: number): AlignedSeries {
   const lines = runs.flatMap(({ run, index, data: { x, y } }) => {
     const color = seriesColor(index);

@@ -21,7 +21,10 @@ interface ParallelCoordinatesProps {
   readonly onMark: (trial: number | undefined) => void;
 }
 
-/** A line per trial through its settings to its result; the best trials are dark, the marked one is orange. */
+/**
+ * A line per trial through its settings to its result; the best trials are dark, the marked one is
+ * orange.
+ */
 export function ParallelCoordinates({ sweep, marked, onMark }: ParallelCoordinatesProps): JSX.Element {
   const trials = sweep.trials.slice(0, MAX_LINES);
   const axes = [

@@ -1,6 +1,6 @@
 /**
- * Smooths values by an exponential moving average, corrected for its start (Adam's correction): the mean of the values so far,
- * weighted by `weight` to the power of their age. Null where a value is.
+ * Smooths values by an exponential moving average, corrected for its start (Adam's correction): the
+ * mean of the values so far, weighted by `weight` to the power of their age. Null where a value is.
  */
 export function smooth(values: readonly (number | null)[], weight: number): (number | null)[] {
   let mean = 0;

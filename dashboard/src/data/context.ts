@@ -31,15 +31,18 @@ export interface Resource<Answer> {
   readonly reload: () => void;
 }
 
-/** Milliseconds between two loads of the same data, so that a fast run does not keep the page busy. */
+/**
+ * Milliseconds between two loads of the same data, so that a fast run does not keep the page busy.
+ */
 const RELOAD_INTERVAL_MS = 300;
 
 /** Loads that take longer than this fraction of the interval make it longer. */
 const MAX_LOAD_FRACTION = 0.25;
 
 /**
- * Loads data by `load`, again whenever `key` changes, `reload` is called or the connection was lost. Nothing is loaded without a
- * key. Data of the previous key stay until the next arrive, so that views do not flash.
+ * Loads data by `load`, again whenever `key` changes, `reload` is called or the connection was
+ * lost. Nothing is loaded without a key. Data of the previous key stay until the next arrive, so
+ * that views do not flash.
  */
 export function useLoad<Answer>(
   live: LiveConnection,

@@ -6,12 +6,15 @@ type Listener = (event: LiveEvent) => void;
 
 const RETRY_MS = 1000;
 
-/** Without any event, not even a keep-alive, for this long while the page was asleep, the connection is opened anew. */
+/**
+ * Without any event, not even a keep-alive, for this long while the page was asleep, the connection
+ * is opened anew.
+ */
 const MAX_SLEEP_MS = 30_000;
 
 /**
- * The page's server-sent events. Reconnects by itself; whenever a connection opens, `onCatchUp` listeners load their data again, because
- * events before it may be missing.
+ * The page's server-sent events. Reconnects by itself; whenever a connection opens, `onCatchUp`
+ * listeners load their data again, because events before it may be missing.
  */
 export class LiveConnection {
   private events: EventSource | undefined;

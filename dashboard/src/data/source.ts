@@ -90,7 +90,10 @@ class ReportSource implements Source {
   }
 }
 
-/** Parameters that tell answers in a report apart: it has all metrics and episodes of a run in one answer each. */
+/**
+ * Parameters that tell answers in a report apart: it has all metrics and episodes of a run in one
+ * answer each.
+ */
 const REPORT_PARAMETERS: Readonly<Record<string, string>> = { series: "x", groups: "step" };
 
 function reportKey(path: string): string {

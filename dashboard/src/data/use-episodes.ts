@@ -6,7 +6,9 @@ import { runPath } from "./source.js";
 /** Episodes of one request. */
 const PAGE_SIZE = 200;
 
-/** Recorded episodes of a run, newest first; new ones arrive as events, older ones by `loadMore`. */
+/**
+ * Recorded episodes of a run, newest first; new ones arrive as events, older ones by `loadMore`.
+ */
 export interface Episodes {
   readonly list: EpisodeList | undefined;
   readonly error: Error | undefined;

@@ -1,7 +1,10 @@
 import { circle, label, MAX_TILES, rect, type Drawing } from "./drawing-shapes.js";
 import { parseBabyAi, parseBoard } from "./parse-grid-drawing.js";
 
-/** Returns a picture of a state of a built-in environment that has one; undefined for any other text. */
+/**
+ * Returns a picture of a state of a built-in environment that has one; undefined for any other
+ * text.
+ */
 export function parseDrawing(render: string | null, observation: string | null): Drawing | undefined {
   const cart = parseCartPole(observation ?? "");
   if (cart !== undefined) return cart;
@@ -67,7 +70,9 @@ function parseTaxi(text: string): Drawing | undefined {
   return { label: `Taxi: ${lines.at(-1)}`, width: 5, height: 5, shapes };
 }
 
-/** Sokoban's usual characters: # wall, $ box, . goal, * box on a goal, @ player, + player on a goal. */
+/**
+ * Sokoban's usual characters: # wall, $ box, . goal, * box on a goal, @ player, + player on a goal.
+ */
 function parseSokoban(text: string): Drawing | undefined {
   const rows = text.split("\n").filter((line) => line.includes("#"));
   const width = Math.max(0, ...rows.map(({ length }) => length));
@@ -122,7 +127,10 @@ function parseBlackjack(text: string): Drawing | undefined {
   };
 }
 
-/** Cart-pole: the cart's place on its track of -2.4 to 2.4, and the pole's angle, positive to the right. */
+/**
+ * Cart-pole: the cart's place on its track of -2.4 to 2.4, and the pole's angle, positive to the
+ * right.
+ */
 function parseCartPole(observation: string): Drawing | undefined {
   const match = /^Cart position: ([+-]?[\d.]+), [^\n]*\nPole angle: ([+-]?[\d.]+) rad/.exec(observation);
   if (match === null) return undefined;

@@ -1,7 +1,10 @@
 import type { JSX } from "preact";
 import type { RunRow } from "../../../src/app/dashboard/api.js";
 
-/** The state of a run as a word with a mark whose shape differs by state, and its progress while it trains. */
+/**
+ * The state of a run as a word with a mark whose shape differs by state, and its progress while it
+ * trains.
+ */
 export function StateMark({ row: { state, progress } }: { readonly row: RunRow }): JSX.Element {
   const percent = progress === null ? undefined : Math.floor(progress * 100);
   return (

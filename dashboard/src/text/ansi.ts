@@ -6,7 +6,9 @@ export interface AnsiSpan {
 
 const COLOR_NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
-/** Escape sequences: CSI, OSC (to its terminator or the end of the line), and two-character ones. */
+/**
+ * Escape sequences: CSI, OSC (to its terminator or the end of the line), and two-character ones.
+ */
 const SEQUENCE = new RegExp(
   [
     "\u001b\\[([0-9;:?<=>]*)[ -/]*([@-~])",
@@ -33,7 +35,10 @@ interface Style {
   inverse?: boolean;
 }
 
-/** Splits a rendering into spans by its SGR colors; all other escape sequences and control codes are dropped. */
+/**
+ * Splits a rendering into spans by its SGR colors; all other escape sequences and control codes are
+ * dropped.
+ */
 export function parseAnsi(text: string): AnsiSpan[] {
   const spans: AnsiSpan[] = [];
   let style: Style = {};

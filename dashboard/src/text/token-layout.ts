@@ -1,7 +1,10 @@
 import type { EpisodeDetail } from "../../../src/app/dashboard/api.js";
 import { stripControls } from "./ansi.js";
 
-/** A line of the list of tokens: the head of a turn, or tokens `start` to `end` of its prompt or completion. */
+/**
+ * A line of the list of tokens: the head of a turn, or tokens `start` to `end` of its prompt or
+ * completion.
+ */
 export interface TokenRow {
   readonly kind: "head" | "prompt" | "completion";
   readonly turn: number;
@@ -12,7 +15,10 @@ export interface TokenRow {
 /** Texts of tokens as they are shown, by id. */
 export type TokenTexts = (token: number) => string;
 
-/** Returns the text that is shown for each token: line breaks and tabs as signs, control codes as nothing. */
+/**
+ * Returns the text that is shown for each token: line breaks and tabs as signs, control codes as
+ * nothing.
+ */
 export function createTokenTexts({ vocabulary: { texts } }: EpisodeDetail): TokenTexts {
   const shown = new Map<number, string>();
   return (token) => {
@@ -34,7 +40,10 @@ interface LayoutOptions {
   readonly showSpecial: boolean;
 }
 
-/** Breaks an episode into lines of at most `columns` characters; a line break in a token ends its line. */
+/**
+ * Breaks an episode into lines of at most `columns` characters; a line break in a token ends its
+ * line.
+ */
 export function layoutTokens(detail: EpisodeDetail, texts: TokenTexts, options: LayoutOptions): TokenRow[] {
   const special = new Set(options.showSpecial ? [] : detail.vocabulary.special);
   const rows: TokenRow[] = [];

@@ -19,7 +19,10 @@ interface VirtualListProps {
 /** Rows kept above and below the visible ones, so that fast scrolling shows no gaps. */
 const MARGIN_ROWS = 12;
 
-/** Elements of browsers end at 33 million pixels (Chromium) or 17 million (Firefox); longer lists are scaled. */
+/**
+ * Elements of browsers end at 33 million pixels (Chromium) or 17 million (Firefox); longer lists
+ * are scaled.
+ */
 const MAX_HEIGHT = 16_000_000;
 
 /** Shows a list of any length: only the rows in view are in the document. */

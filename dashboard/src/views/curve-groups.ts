@@ -7,7 +7,10 @@ export interface MetricGroups {
   readonly infoOf: (name: string) => MetricInfo | undefined;
 }
 
-/** Sorts recorded metrics into the groups of the documentation; metrics that it does not name come last. */
+/**
+ * Sorts recorded metrics into the groups of the documentation; metrics that it does not name come
+ * last.
+ */
 export function groupMetrics(names: readonly string[], catalog: readonly MetricGroup[]): MetricGroups {
   const infos = new Map<string, MetricInfo>();
   const left = new Set(names);

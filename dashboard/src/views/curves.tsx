@@ -54,7 +54,8 @@ export function CurvesView({ route }: ViewProps): JSX.Element {
   useLiveEvent("metrics", ({ run, records }) => {
     if (!selected.includes(run)) return;
     series.reload();
-    // The first record brings the names of the metrics, and so does a first update after a warm start.
+    // The first record brings the names of the metrics, and so does a first update after a warm
+    // start.
     const names = records.flatMap((record) => Object.keys(record).map((name) => `${run} ${name}`));
     if (names.every((name) => known.has(name))) return;
     for (const name of names) known.add(name);

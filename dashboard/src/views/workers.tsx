@@ -11,7 +11,10 @@ import { RunPicker } from "../parts/run-picker.js";
 import { StateMark } from "../parts/state-mark.js";
 import { stalenessOf, startOf, WorkerLanes } from "./worker-lanes.js";
 
-/** The workers of a run: their jobs over time, the queue, and how old the weights of the answers were. */
+/**
+ * The workers of a run: their jobs over time, the queue, and how old the weights of the answers
+ * were.
+ */
 export function WorkersView(): JSX.Element {
   const { selected } = useDashboard();
   const run = selected[0];

@@ -80,7 +80,10 @@ function askSort(quantities: readonly Quantity[]): Exchange {
   return { skill: "sort", user: "Sort from small to large.", assistant: sorted.map(({ text }) => text).join(", ") };
 }
 
-/** A sum with each of several numbers that comes out on both sides of zero: "3 times each plus -0.4". */
+/**
+ * A sum with each of several numbers that comes out on both sides of zero: "3 times each plus
+ * -0.4".
+ */
 function drawSum(
   quantities: readonly Quantity[],
   random: RandomStream,

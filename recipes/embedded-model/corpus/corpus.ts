@@ -40,8 +40,9 @@ const KINDS = [
 type Kind = (typeof KINDS)[number];
 
 /**
- * How often each kind is drawn until a share of the training is done: first mostly what holds many answers in few tokens. What is
- * above 1 is the second stage, with actions above all: what rules taught must not tilt them.
+ * How often each kind is drawn until a share of the training is done: first mostly what holds many
+ * answers in few tokens. What is above 1 is the second stage, with actions above all: what rules
+ * taught must not tilt them.
  */
 const PHASES: readonly { readonly until: number; readonly weights: readonly number[] }[] = [
   { until: 0.25, weights: [1, 0, 0.5, 2, 0, 8, 1, 5, 0.5, 0] },
@@ -53,15 +54,23 @@ const PHASES: readonly { readonly until: number; readonly weights: readonly numb
 
 /** How many actions of one observation are given at once, where there are more. */
 const MAX_ACTIONS = 6;
-/** How many questions are asked about one text, and how many observations are shown under one rule. */
+/**
+ * How many questions are asked about one text, and how many observations are shown under one rule.
+ */
 const QUESTIONS_PER_TEXT = 8;
 const OBSERVATIONS_PER_RULE = 4;
 
-/** What the model is taught: how to answer in form, and to read what it is shown. Never which action is good. */
+/**
+ * What the model is taught: how to answer in form, and to read what it is shown. Never which action
+ * is good.
+ */
 export class Corpus {
   private readonly families = FAMILIES.map(([weight, games]) => [weight, games()] as const);
 
-  /** The next conversations; several begin with one text and differ in what is asked or answered. `done` is 0 to 1, in the second stage 1 to 2. */
+  /**
+   * The next conversations; several begin with one text and differ in what is asked or answered.
+   * `done` is 0 to 1, in the second stage 1 to 2.
+   */
   draw(random: RandomStream, progress = 1): readonly Conversation[] {
     const { weights } = PHASES.find(({ until }) => progress < until) ?? PHASES[PHASES.length - 1];
     const kind: Kind = weightedChoice(KINDS, (kind) => weights[KINDS.indexOf(kind)], random);
@@ -94,7 +103,10 @@ export class Corpus {
     return random.choice(games)(random);
   }
 
-  /** One observation and an action. All actions are given together, so that none is learnt to be likelier. */
+  /**
+   * One observation and an action. All actions are given together, so that none is learnt to be
+   * likelier.
+   */
   private drawActions(random: RandomStream): readonly Conversation[] {
     const { system, observe } = this.drawScenario(random);
     const { text, validCompletions } = observe(random);

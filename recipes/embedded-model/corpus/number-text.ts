@@ -1,6 +1,9 @@
 import type { RandomStream } from "../../../src/core/random/random-stream.js";
 
-/** How numbers are written: digits behind the point, and whether a plus sign stands before what is not negative. */
+/**
+ * How numbers are written: digits behind the point, and whether a plus sign stands before what is
+ * not negative.
+ */
 export interface NumberStyle {
   readonly decimals: number;
   readonly plus: boolean;

@@ -15,7 +15,10 @@ import { drawBound, drawStatement } from "./statements.js";
 
 type QuestionSampler = (quantities: readonly Quantity[], random: RandomStream) => Exchange;
 
-/** Kinds of questions about numbers that a text tells; a kind that stands twice is asked twice as often. */
+/**
+ * Kinds of questions about numbers that a text tells; a kind that stands twice is asked twice as
+ * often.
+ */
 const ABOUT_ONE: readonly QuestionSampler[] = [
   askCopy,
   askSign,

@@ -13,8 +13,8 @@ export interface Rule {
 const MAX_COMPLETIONS = 10;
 
 /**
- * A rule for a game's actions; undefined for a moment that tells no numbers. Statement and actions are drawn independently,
- * so that over all rules no action goes with any observation.
+ * A rule for a game's actions; undefined for a moment that tells no numbers. Statement and actions
+ * are drawn independently, so that over all rules no action goes with any observation.
  */
 export function drawRule(
   { quantities = [], validCompletions }: ObservationSample,

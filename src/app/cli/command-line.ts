@@ -16,7 +16,10 @@ export function formatCommandLine(args: string): string {
   return `${findProgram(process.argv.at(1) ?? BIN_PATH, process.env)} ${args}`;
 }
 
-/** Returns the program of a process with this script: on the PATH, by a package manager, or by its path in a clone. */
+/**
+ * Returns the program of a process with this script: on the PATH, by a package manager, or by its
+ * path in a clone.
+ */
 export function findProgram(
   script: string,
   { PATH = "", npm_config_user_agent: agent = "" }: NodeJS.ProcessEnv,

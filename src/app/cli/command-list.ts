@@ -2,7 +2,9 @@ import type { Command } from "./options/define-command.js";
 
 interface CommandEntry {
   readonly summary: string;
-  /** Loads the command's module, so that a command starts without the dependencies of the others. */
+  /**
+   * Loads the command's module, so that a command starts without the dependencies of the others.
+   */
   readonly load: () => Promise<Command>;
 }
 

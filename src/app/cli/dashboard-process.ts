@@ -8,15 +8,19 @@ import type { Reporter } from "./reporter.js";
 /** Folder of runs by default; its other runs are shown as well. */
 const RUNS_FOLDER = "runs";
 
-/** Returns the folder that shows a run: the default folder of runs with the others, or the run's own. */
+/**
+ * Returns the folder that shows a run: the default folder of runs with the others, or the run's
+ * own.
+ */
 export function dashboardRoot(folder: string): string {
   const parent = dirname(folder);
   return basename(resolve(parent)) === RUNS_FOLDER ? parent : folder;
 }
 
 /**
- * Starts the dashboard of a run in a separate process, so that it does not slow the training, prints its link and opens it in the
- * browser where there is a terminal. The process ends with this one.
+ * Starts the dashboard of a run in a separate process, so that it does not slow the training,
+ * prints its link and opens it in the browser where there is a terminal. The process ends with this
+ * one.
  */
 export function startDashboardProcess(folder: string, reporter: Reporter): { readonly stop: () => void } {
   // Detached: Ctrl-C stops the training, which ends the dashboard when it is done.

@@ -3,8 +3,8 @@ import { type Device, Runtime } from "../../engine/runtime/index.js";
 import { tensor } from "../../engine/tensor/index.js";
 
 /**
- * Adds two tensors on a device and returns "ok" or the failure. Runs in its own process, because graphics drivers write to
- * standard error and may crash.
+ * Adds two tensors on a device and returns "ok" or the failure. Runs in its own process, because
+ * graphics drivers write to standard error and may crash.
  */
 async function probeDevice(device: Device): Promise<string> {
   try {

@@ -10,7 +10,10 @@ export interface PolicyReturn {
   readonly standardError?: number;
 }
 
-/** Lists the known policies of an environment with these options, worst first; empty for most variants. */
+/**
+ * Lists the known policies of an environment with these options, worst first; empty for most
+ * variants.
+ */
 export function listReferencePolicies(env: RunEnv): readonly PolicyReturn[] {
   const hasOwnSettings = Object.keys(env.settings).length > 0;
   if (env.id === "Blackjack-v1" && !hasOwnSettings) return listBlackjackPolicies(env.options);
@@ -28,7 +31,9 @@ function listBlackjackPolicies({ natural = false, sab = true }: Readonly<Record<
   ];
 }
 
-/** Formats policies with their mean returns as a table; those without a mean return are left out. */
+/**
+ * Formats policies with their mean returns as a table; those without a mean return are left out.
+ */
 export function formatReturnsTable(policies: readonly PolicyReturn[]): string {
   const rows = policies
     .filter(({ meanReturn }) => !Number.isNaN(meanReturn))

@@ -11,8 +11,9 @@ export interface ProgressOptions {
 }
 
 /**
- * Output and interrupts of one command: results on standard output, messages and progress on standard error. Everything that a command
- * prints passes through here, and control characters are shown as escapes.
+ * Output and interrupts of one command: results on standard output, messages and progress on
+ * standard error. Everything that a command prints passes through here, and control characters are
+ * shown as escapes.
  */
 export class Reporter {
   private readonly line = new ProgressLine();
@@ -46,7 +47,10 @@ export class Reporter {
     process.stdout.write(`${escapeRendering(text)}\n`);
   }
 
-  /** Writes a part of a completion to standard output. Files and other programs receive it unchanged. */
+  /**
+   * Writes a part of a completion to standard output. Files and other programs receive it
+   * unchanged.
+   */
   writeCompletion(piece: string): void {
     process.stdout.write(process.stdout.isTTY ? escapeControls(piece) : piece);
   }
@@ -62,7 +66,10 @@ export class Reporter {
     return this.line.start(fields, options);
   }
 
-  /** Lets the first Ctrl-C or SIGTERM abort `signal`, after printing `message`; the second one exits. */
+  /**
+   * Lets the first Ctrl-C or SIGTERM abort `signal`, after printing `message`; the second one
+   * exits.
+   */
   handleInterrupts(message?: string): InterruptHandler {
     this.interrupts ??= new InterruptHandler(() => {
       if (message !== undefined) this.info(this.isInteractive ? `\n${message}` : message);
@@ -90,7 +97,9 @@ function formatError(error: unknown, debug: boolean): string {
   return `${String(error).replaceAll("\n", " ")} (--debug shows the stack)`;
 }
 
-/** Invalid settings, from options or a config file, are shown as usage errors are: without a code. */
+/**
+ * Invalid settings, from options or a config file, are shown as usage errors are: without a code.
+ */
 function formatLlamaGymError(error: LlamaGymError): string {
   return error.code === "INVALID_ARGUMENT" ? error.message : error.toString();
 }

@@ -38,8 +38,8 @@ interface TrainRunOptions<Run extends TrainedRun> {
 }
 
 /**
- * Opens a run, trains it and closes it, while showing downloads, progress and warnings; the first Ctrl-C saves and ends it. Returns
- * the exit status.
+ * Opens a run, trains it and closes it, while showing downloads, progress and warnings; the first
+ * Ctrl-C saves and ends it. Returns the exit status.
  */
 export async function trainRun<Run extends TrainedRun>(
   reporter: Reporter,
@@ -87,8 +87,9 @@ interface EndedRun {
 }
 
 /**
- * Saves what a run has trained and prints how an interrupted one resumes; `length` names the options that extend a complete one.
- * Returns the path of the result; undefined if the run was interrupted.
+ * Saves what a run has trained and prints how an interrupted one resumes; `length` names the
+ * options that extend a complete one. Returns the path of the result; undefined if the run was
+ * interrupted.
  */
 export async function saveTrained(
   run: EndedRun,

@@ -33,9 +33,10 @@ export function createToken(): string {
 }
 
 /**
- * Lets only the page's own requests pass: the Host names this server (which a page of another site with a rebound name does not),
- * the Origin of a request that changes something is the page's, and the token is in the cookie or in an Authorization header. The
- * token in the link's query becomes the cookie.
+ * Lets only the page's own requests pass: the Host names this server (which a page of another site
+ * with a rebound name does not), the Origin of a request that changes something is the page's, and
+ * the token is in the cookie or in an Authorization header. The token in the link's query becomes
+ * the cookie.
  */
 export function controlAccess(token: string, hosts: readonly string[]): MiddlewareHandler {
   return async (c, next) => {

@@ -64,7 +64,10 @@ export interface PlayState {
   readonly isDone: boolean;
 }
 
-/** `POST /api/play/:session/step`: with a completion it is taken as written; without one the model samples it. */
+/**
+ * `POST /api/play/:session/step`: with a completion it is taken as written; without one the model
+ * samples it.
+ */
 export interface PlayStepRequest {
   readonly completion?: string;
   /** Replaces the observation's text before the model reads it. */
@@ -98,6 +101,9 @@ export interface CompareRequest {
 export interface CompareResponse {
   readonly a: EpisodeDetail;
   readonly b: EpisodeDetail;
-  /** Index of the first turn whose completions differ, and of the first differing token; null if none does. */
+  /**
+   * Index of the first turn whose completions differ, and of the first differing token; null if
+   * none does.
+   */
   readonly partsAt: { readonly turn: number; readonly token: number } | null;
 }

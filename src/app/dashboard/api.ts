@@ -1,7 +1,7 @@
 /**
- * Everything that the dashboard's server and page exchange, as JSON. The page imports this file, which therefore imports nothing
- * else. Numbers that are not finite are null. Every text may come from a model or from a foreign folder: show it as text, never
- * as markup.
+ * Everything that the dashboard's server and page exchange, as JSON. The page imports this file,
+ * which therefore imports nothing else. Numbers that are not finite are null. Every text may come
+ * from a model or from a foreign folder: show it as text, never as markup.
  */
 
 import type { EpisodeRow } from "./api-episodes.js";
@@ -82,7 +82,9 @@ export interface RunList {
   readonly root: string;
   readonly runs: readonly RunRow[];
   readonly sweeps: readonly SweepRow[];
-  /** Whether the page is a report file, which has no server: no live events, no play, no control. */
+  /**
+   * Whether the page is a report file, which has no server: no live events, no play, no control.
+   */
   readonly isReport: boolean;
 }
 
@@ -147,8 +149,9 @@ export interface LogEntry {
 export type XAxis = "turns" | "updates" | "seconds" | "episodes";
 
 /**
- * `GET /api/runs/:run/series?name=a&name=b&x=turns&points=800&from=&to=`: metrics, downsampled to at most `points` points.
- * `from` and `to` limit x, so that a zoomed view gets its own points.
+ * `GET /api/runs/:run/series?name=a&name=b&x=turns&points=800&from=&to=`:
+ * metrics, downsampled to at most `points` points. `from` and `to` limit x, so that a zoomed view
+ * gets its own points.
  */
 export interface SeriesResponse {
   readonly run: string;
@@ -156,7 +159,10 @@ export interface SeriesResponse {
   readonly series: readonly MetricSeries[];
 }
 
-/** A metric over x. Where points were merged, `y` is their mean, and `min` and `max` are their range. */
+/**
+ * A metric over x. Where points were merged, `y` is their mean, and `min` and `max` are their
+ * range.
+ */
 export interface MetricSeries {
   readonly name: string;
   readonly x: readonly number[];
@@ -173,7 +179,9 @@ export interface MetricGroup {
   readonly metrics: readonly MetricInfo[];
 }
 
-/** What docs/metrics.md has about metrics. Texts are Markdown with `code` and [links](page.md) only. */
+/**
+ * What docs/metrics.md has about metrics. Texts are Markdown with `code` and [links](page.md) only.
+ */
 export interface MetricInfo {
   /** Names of one row of the table; NAME in a name stands for any name. */
   readonly names: readonly string[];
@@ -183,14 +191,16 @@ export interface MetricInfo {
 }
 
 /**
- * `GET /api/events?run=ID&run=ID`: server-sent events with these as data (event name "message"). Each has an id; EventSource
- * sends the last one when it reconnects, and events since then follow, so a page that slept misses nothing. Without `run`,
- * changes of the list only.
+ * `GET /api/events?run=ID&run=ID`: server-sent events with these as data (event name "message").
+ * Each has an id; EventSource sends the last one when it reconnects, and events since then follow,
+ * so a page that slept misses nothing. Without `run`, changes of the list only.
  */
 export type LiveEvent =
   /** Rows that are new or changed. */
   | { readonly type: "runs"; readonly rows: readonly RunRow[]; readonly removed: readonly string[] }
-  /** New records of metrics.jsonl (at most the last 1,000; `isGap` asks to load the series again). */
+  /**
+   * New records of metrics.jsonl (at most the last 1,000; `isGap` asks to load the series again).
+   */
   | {
       readonly type: "metrics";
       readonly run: string;
@@ -208,7 +218,9 @@ export interface NotesRequest {
   readonly note: string;
 }
 
-/** `POST /api/runs/:run/control`; answered with the id under which the outcome appears in the log. */
+/**
+ * `POST /api/runs/:run/control`; answered with the id under which the outcome appears in the log.
+ */
 export type ControlRequest =
   | { readonly action: "checkpoint" }
   | { readonly action: "stop" }
@@ -224,10 +236,16 @@ export interface ApiError {
   readonly message: string;
 }
 
-/** JSON of the element `<script type="application/json" id="report">` of a report file: answers by the path of their request. */
+/**
+ * JSON of the element `<script type="application/json" id="report">` of a report file: answers by
+ * the path of their request.
+ */
 export interface ReportData {
   readonly version: 1;
   readonly createdMs: number;
-  /** Keys such as "/api/runs" or "/api/runs/blackjack/series?x=turns": URL-encoded, as the page would request them. */
+  /**
+   * Keys such as "/api/runs" or "/api/runs/blackjack/series?x=turns": URL-encoded, as the page
+   * would request them.
+   */
   readonly answers: Readonly<Record<string, unknown>>;
 }

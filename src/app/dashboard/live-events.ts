@@ -18,7 +18,10 @@ type Cursors = Readonly<Record<string, RunCursors>>;
 
 const FILES = [METRICS_FILE, LOG_FILE, ROLLOUTS_FILE, JOB_LOG_FILE] as const;
 
-/** New events of some runs since their cursors. Each call of `poll` returns what was appended since the last one. */
+/**
+ * New events of some runs since their cursors. Each call of `poll` returns what was appended since
+ * the last one.
+ */
 export class LiveEvents {
   private rows = new Map<string, string>();
   private isFirst = true;

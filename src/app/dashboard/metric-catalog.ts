@@ -2,7 +2,9 @@ import { readFile } from "node:fs/promises";
 import { assets } from "#platform";
 import type { MetricGroup, MetricInfo } from "./api.js";
 
-/** Reads the groups and explanations of metrics from docs/metrics.md, which is part of the package. */
+/**
+ * Reads the groups and explanations of metrics from docs/metrics.md, which is part of the package.
+ */
 export async function readMetricCatalog(): Promise<readonly MetricGroup[]> {
   return parseMetricCatalog(await readFile(assets.path("docs/metrics.md"), "utf8"));
 }

@@ -3,7 +3,10 @@ import type { MetricSeries, Phases, SeriesResponse, XAxis } from "./api.js";
 import { readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
 import { yieldToEventLoop } from "#platform";
 
-/** Numbers that are kept in memory over all runs: 30 million take 240 MB; the run that was read longest ago goes first. */
+/**
+ * Numbers that are kept in memory over all runs: 30 million take 240 MB; the run that was read
+ * longest ago goes first.
+ */
 const MAX_STORED_NUMBERS = 30_000_000;
 /** Names of metrics in one run: a foreign file could have a new name in every line. */
 const MAX_NAMES = 2_000;
@@ -158,7 +161,10 @@ export class MetricStore {
   }
 }
 
-/** Merges consecutive records into at most `limit` points: the mean, with the range. The newest record is a separate point. */
+/**
+ * Merges consecutive records into at most `limit` points: the mean, with the range. The newest
+ * record is a separate point.
+ */
 function downsample(
   name: string,
   xs: Float64Array,

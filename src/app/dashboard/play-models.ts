@@ -35,9 +35,10 @@ interface OpenAgent {
 }
 
 /**
- * Agents of checkpoints, opened when they are first needed, on one CPU thread and at low priority, so that concurrent training
- * keeps its speed. A run folder may be of others: its config.json names environments of the package without paths, and models of
- * the hub, unless `allowsFiles`; code is never loaded.
+ * Agents of checkpoints, opened when they are first needed, on one CPU thread and at low priority,
+ * so that concurrent training keeps its speed. A run folder may be of others: its config.json names
+ * environments of the package without paths, and models of the hub, unless `allowsFiles`; code is
+ * never loaded.
  */
 export class PlayModels {
   private readonly agents = new Map<string, OpenAgent>();
@@ -47,7 +48,10 @@ export class PlayModels {
     private readonly allowsFiles: boolean,
   ) {}
 
-  /** Opens the agent of a checkpoint, or returns the open one; `release` it once. @throws as opening a run's model. */
+  /**
+   * Opens the agent of a checkpoint, or returns the open one; `release` it once. @throws as opening
+   * a run's model.
+   */
   async acquire({
     run,
     checkpoint = "latest",

@@ -51,7 +51,10 @@ const compareSchema = z.object({
   maxTurns: z.int().min(1).max(1_000).optional(),
 }) satisfies z.ZodType<CompareRequest>;
 
-/** Adds the routes that run a model: play, chat and comparison. Returns a function that closes the models. */
+/**
+ * Adds the routes that run a model: play, chat and comparison. Returns a function that closes the
+ * models.
+ */
 export function addPlayRoutes(api: Hono, runs: RunsFolder, allowsFiles: boolean): () => Promise<void> {
   const models = new PlayModels(runs, allowsFiles);
   const sessions = new Map<string, { readonly session: PlaySession; readonly release: () => void }>();

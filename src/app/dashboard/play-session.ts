@@ -13,7 +13,9 @@ const MAX_CHOICES = 100;
 /** Turns of an episode that is played by hand. */
 const MAX_TURNS = 1_000;
 
-/** An episode that is stepped by hand, with a completion of the model or of the user for each turn. */
+/**
+ * An episode that is stepped by hand, with a completion of the model or of the user for each turn.
+ */
 export class PlaySession {
   private runner: EpisodeRunner | undefined;
   private episode!: Episode;

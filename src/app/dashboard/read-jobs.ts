@@ -15,7 +15,10 @@ const jobSchema = jobLogLine
   .omit({ jobBytes: true, answerBytes: true })
   .extend({ worker: text, reason: text.optional() });
 
-/** Reads the newest answers of a run's workers; none for a run without workers. @throws FILE_NOT_FOUND for an unknown run. */
+/**
+ * Reads the newest answers of a run's workers; none for a run without workers. @throws
+ * FILE_NOT_FOUND for an unknown run.
+ */
 export async function readJobs(runs: RunsFolder, id: string): Promise<JobList> {
   await runs.folder(id);
   const end = await readLastLines(runs, id, JOB_LOG_FILE, MAX_BYTES);

@@ -28,7 +28,8 @@ interface ReportedRun {
 
 /**
  * Renders runs and sweeps into one HTML file that needs no server and loads nothing.
- * @throws FILE_NOT_FOUND for a folder that does not exist or contains no run, and if the page is not built.
+ * @throws FILE_NOT_FOUND for a folder that does not exist or contains no run, and if the page is
+ * not built.
  */
 export async function renderReport(folders: readonly string[], page = pageFolder()): Promise<string> {
   const { runs, sweeps } = await findReportedRuns(folders);
@@ -77,7 +78,10 @@ function uniqueName(name: string, taken: readonly string[]): string {
   for (let i = 2, candidate = name; ; candidate = `${name}-${i++}`) if (!taken.includes(candidate)) return candidate;
 }
 
-/** Returns the answers about a run's recording: episodes over the whole run, and the groups of its last update. */
+/**
+ * Returns the answers about a run's recording: episodes over the whole run, and the groups of its
+ * last update.
+ */
 async function collectEpisodes(data: DashboardData, source: string, path: string): Promise<Record<string, unknown>> {
   const answers: Record<string, unknown> = {};
   const list = await data.rollouts.list(source, { limit: 1_000 });

@@ -15,13 +15,18 @@ import { readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
 
 /** Rows of one answer. */
 const MAX_ROWS = 1_000;
-/** Rows of a run in memory, some 300 bytes each; those of the oldest updates are left out beyond it. */
+/**
+ * Rows of a run in memory, some 300 bytes each; those of the oldest updates are left out beyond it.
+ */
 const MAX_INDEXED_ROWS = 500_000;
 /** Parts of an episode that are joined: more would be a conversation over as many updates. */
 const MAX_PARTS = 50;
 
 const number = z.number().nullable();
-/** A list with one problem, however many of its elements are wrong: a problem takes some hundred bytes. */
+/**
+ * A list with one problem, however many of its elements are wrong: a problem takes some hundred
+ * bytes.
+ */
 const listOf = <Value>(isItem: (item: unknown) => boolean) =>
   z.custom<Value[]>((value) => Array.isArray(value) && value.every(isItem), "it is not a list of valid elements");
 const isNumber = (value: unknown) => typeof value === "number";
@@ -190,7 +195,10 @@ export class RolloutStore {
     };
   }
 
-  /** Returns an episode, joined from the parts that consecutive updates trained. @throws FILE_NOT_FOUND, FILE_CORRUPT */
+  /**
+   * Returns an episode, joined from the parts that consecutive updates trained. @throws
+   * FILE_NOT_FOUND, FILE_CORRUPT
+   */
   async episode(id: string, episodeId: string): Promise<EpisodeDetail> {
     const { chunks } = await this.read(id);
     let index = chunks.findLastIndex(({ rows }) => rows.some((row) => row.id === episodeId));
@@ -278,7 +286,9 @@ function corrupt(reason: string): LlamaGymError {
   return new LlamaGymError("FILE_CORRUPT", `A chunk of ${ROLLOUTS_FILE} cannot be read: ${reason}.`);
 }
 
-/** Returns the chunk of the previous or the next update, unless it was not recorded or thinned out. */
+/**
+ * Returns the chunk of the previous or the next update, unless it was not recorded or thinned out.
+ */
 function adjacent(chunks: readonly Chunk[], index: number, direction: 1 | -1): Chunk | undefined {
   const chunk = chunks.at(index + direction);
   return index + direction >= 0 && chunk?.step === chunks[index].step + direction ? chunk : undefined;

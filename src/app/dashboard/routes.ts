@@ -12,7 +12,10 @@ import { parseBody } from "./parse-body.js";
 import { addPlayRoutes } from "./play-routes.js";
 import { readJobs } from "./read-jobs.js";
 
-/** Between two looks at the files of watched runs: well below the second within which a line is on the page. */
+/**
+ * Between two looks at the files of watched runs: well below the second within which a line is on
+ * the page.
+ */
 const POLL_MS = 400;
 /** Looks at the watched runs between two looks at all runs. */
 const POLLS_PER_LIST = 10;
@@ -75,10 +78,12 @@ export function createApi(data: DashboardData, closed: AbortSignal, allowsFiles:
       for (let polls = 0; !stream.aborted && !closed.aborted; polls++) {
         const list = polls % POLLS_PER_LIST === 0 ? await events.pollRows() : [];
         const added = [...list, ...(await events.poll())];
-        // Only the last event has the position after all of them: a page that loses the connection before gets them again.
+        // Only the last event has the position after all of them: a page that loses the connection
+        // before gets them again.
         for (const [i, event] of added.entries())
           await stream.writeSSE({ data: JSON.stringify(event), ...(i === added.length - 1 ? { id: events.id } : {}) });
-        // Without `closed` as its signal, which would get a listener for each open page; its timer keeps no process running.
+        // Without `closed` as its signal, which would get a listener for each open page; its timer
+        // keeps no process running.
         await sleep(POLL_MS, undefined, { ref: false });
       }
     });

@@ -5,7 +5,10 @@ import { LlamaGymError } from "../../core/errors.js";
 import { isJsonObject, parseBoundedJson } from "../../core/json.js";
 import { METRICS_FILE, ROLLOUTS_FILE } from "../../rl/tracking/index.js";
 
-/** Bytes of a JSON file that the dashboard reads: config.json and its like have a few kB, results of a large sweep a few MB. */
+/**
+ * Bytes of a JSON file that the dashboard reads: config.json and its like have a few kB, results of
+ * a large sweep a few MB.
+ */
 const MAX_JSON_BYTES = 16 * 2 ** 20;
 /** Arrays, objects and strings of a JSON file. */
 const MAX_JSON_NODES = 1_000_000;
@@ -47,7 +50,10 @@ export class RunsFolder {
     return isRun ? new RunsFolder(dirname(root), basename(root)) : new RunsFolder(root, undefined);
   }
 
-  /** Returns the folder of a run. @throws FILE_NOT_FOUND for ids that are no folder below the root, and for links. */
+  /**
+   * Returns the folder of a run. @throws FILE_NOT_FOUND for ids that are no folder below the root,
+   * and for links.
+   */
   async folder(id: string): Promise<string> {
     if (!isRunId(id) || (this.only !== undefined && `${id}/`.indexOf(`${this.only}/`) !== 0)) throw notFound(id);
     const path = join(this.root, id);
@@ -55,14 +61,18 @@ export class RunsFolder {
     return path;
   }
 
-  /** Opens a file of a run for reading. @throws FILE_NOT_FOUND also for links and paths through links. */
+  /**
+   * Opens a file of a run for reading. @throws FILE_NOT_FOUND also for links and paths through
+   * links.
+   */
   async openFile(id: string, name: string): Promise<FileHandle> {
     const folder = await this.folder(id);
     const path = join(folder, name);
     const inside = relative(folder, path);
     if (inside.startsWith("..") || isAbsolute(inside) || (await realpath(path).catch(() => undefined)) !== path)
       throw new LlamaGymError("FILE_NOT_FOUND", `The run ${JSON.stringify(id)} has no ${name}.`);
-    // A named pipe would block without O_NONBLOCK; links are refused even if they appear between the check and this call.
+    // A named pipe would block without O_NONBLOCK; links are refused even if they appear between
+    // the check and this call.
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     if ((await file.stat()).isFile()) return file;
     await file.close();
@@ -117,7 +127,10 @@ export interface NewLines {
 
 const START: FileCursor = { file: 0, offset: 0 };
 
-/** Reads the complete lines after a cursor, up to 4 MB at a time; undefined if there is no such file. */
+/**
+ * Reads the complete lines after a cursor, up to 4 MB at a time; undefined if there is no such
+ * file.
+ */
 export async function readNewLines(
   runs: RunsFolder,
   id: string,
@@ -139,7 +152,8 @@ export async function readNewLines(
       const bytes = buffer.subarray(0, bytesRead);
       const end = bytes.lastIndexOf(0x0a) + 1;
       const isWhole = offset + bytesRead >= size;
-      // A line that is longer than the part is read again with more, and skipped when it is longer than any line should be.
+      // A line that is longer than the part is read again with more, and skipped when it is longer
+      // than any line should be.
       if (end === 0 && !isWhole && length < maxLineBytes) continue;
       const isSkipped = end === 0 && bytesRead >= maxLineBytes;
       return {
@@ -154,7 +168,10 @@ export async function readNewLines(
   }
 }
 
-/** Returns a cursor at the end of the complete lines of a file, and the last lines, at most `maxBytes` of them. */
+/**
+ * Returns a cursor at the end of the complete lines of a file, and the last lines, at most
+ * `maxBytes` of them.
+ */
 export async function readLastLines(
   runs: RunsFolder,
   id: string,

@@ -19,7 +19,9 @@ const MAX_RUNS = 5_000;
 const MAX_DEPTH = 3;
 /** Subfolders of a run, which are not searched. */
 const SKIPPED = new Set(["checkpoints", "adapter", "tensorboard", "wandb", "node_modules", "control", ".git"]);
-/** A run of another machine, or without a log, counts as running for this long after its last line. */
+/**
+ * A run of another machine, or without a log, counts as running for this long after its last line.
+ */
 const SILENT_MS = 120_000;
 /** Version of config.json that is read. */
 const CONFIG_VERSION = 2;
@@ -81,7 +83,10 @@ export class RunRows {
 
   constructor(private readonly runs: RunsFolder) {}
 
-  /** Lists all runs. Calls while the folder is read get the same answer: a page that opens asks three times at once. */
+  /**
+   * Lists all runs. Calls while the folder is read get the same answer: a page that opens asks
+   * three times at once.
+   */
   async list(): Promise<RowList> {
     this.listing ??= this.readAll().finally(() => (this.listing = undefined));
     return this.listing;

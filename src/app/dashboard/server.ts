@@ -23,7 +23,10 @@ export interface DashboardOptions {
   readonly port?: number;
   /** Folder of the built page; that of the package by default. */
   readonly page?: string;
-  /** Whether runs may be played whose config.json names files: model folders, and options of environments. Default false. */
+  /**
+   * Whether runs may be played whose config.json names files: model folders, and options of
+   * environments. Default false.
+   */
   readonly allowFiles?: boolean;
 }
 

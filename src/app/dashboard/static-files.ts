@@ -27,7 +27,10 @@ export function pageFolder(): string {
   return assets.path("dist/dashboard");
 }
 
-/** Reads the built page into memory and returns a handler that serves exactly these files; other paths get index.html. */
+/**
+ * Reads the built page into memory and returns a handler that serves exactly these files; other
+ * paths get index.html.
+ */
 export async function openPage(folder = pageFolder()): Promise<Handler> {
   const names = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = new Map<string, PageFile>();

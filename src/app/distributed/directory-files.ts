@@ -64,7 +64,10 @@ export const removeIfExists = async (path: string): Promise<void> => ifExists(un
 export const moveIfExists = async (from: string, to: string): Promise<boolean> =>
   (await ifExists(rename(from, to).then(() => true))) ?? false;
 
-/** Finds out by this machine's clock alone whether files are still touched, because the clocks of machines differ. */
+/**
+ * Finds out by this machine's clock alone whether files are still touched, because the clocks of
+ * machines differ.
+ */
 export class FileObserver {
   private readonly seen = new Map<string, { readonly modified: number; readonly since: number }>();
 

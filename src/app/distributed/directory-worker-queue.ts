@@ -117,7 +117,10 @@ export class DirectoryWorkerQueue implements WorkerQueue {
     await moveIfExists(join(claims, name), isLost ? join(answers, `${id}~${LOST}`) : join(jobs, `${id}.${losses + 1}`));
   }
 
-  /** Claims a job and answers it; false if there is none. A worker that fails leaves the job to others. */
+  /**
+   * Claims a job and answers it; false if there is none. A worker that fails leaves the job to
+   * others.
+   */
   private async takeJob(
     run: string,
     worker: string,

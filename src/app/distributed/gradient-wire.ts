@@ -8,9 +8,15 @@ import type { SelectedToken, TokenBatch } from "../../models/graphs/index.js";
 import { type GradientLimits, GRAPH_KINDS, type GradientJob, type GradientResult } from "../../rl/algorithms/index.js";
 import { bytesOf, compress, decompress, fromBase64, sha256 } from "./encoding.js";
 
-/** None, but a checksum: gradients shrink by 7 %, which takes longer than sending the rest (docs/decisions/workers.md). */
+/**
+ * None, but a checksum: gradients shrink by 7 %, which takes longer than sending the rest
+ * (docs/decisions/workers.md).
+ */
 const COMPRESSION_LEVEL = 0;
-/** The outputs of a micro-batch: a number per decision for each statistic. 10,000 decisions have less than 1 MB. */
+/**
+ * The outputs of a micro-batch: a number per decision for each statistic. 10,000 decisions have
+ * less than 1 MB.
+ */
 const MAX_OUTPUT_BYTES = 64 * 2 ** 20;
 /** Arrays, objects and strings of a result's JSON part: some ten for each statistic. */
 const MAX_HEADER_NODES = 10_000;
@@ -26,7 +32,10 @@ const encodedTensor = z
     return tensor(dtype, shape, dtype === "float32" ? new Float32Array(buffer) : new Int32Array(buffer));
   });
 
-/** A gradient job without its weights. Selected tokens are columns: group, row, index, target and set of allowed tokens, or -1. */
+/**
+ * A gradient job without its weights. Selected tokens are columns: group, row, index, target and
+ * set of allowed tokens, or -1.
+ */
 export const gradientJobSchema = z
   .object({
     kind: z.enum(GRAPH_KINDS),
@@ -87,7 +96,10 @@ export function describeGradientJob({
   };
 }
 
-/** The distinct sets of allowed tokens of a job; results of workers have equal sets in several arrays. */
+/**
+ * The distinct sets of allowed tokens of a job; results of workers have equal sets in several
+ * arrays.
+ */
 class AllowedTokenTable {
   readonly list: number[][] = [];
   private readonly byArray = new Map<Int32Array, number>();
@@ -123,7 +135,10 @@ export async function encodeGradients({ outputs, gradients }: GradientResult, se
   return compress(Buffer.concat([length, header, body]), { level: COMPRESSION_LEVEL });
 }
 
-/** Decodes a gradient result and checks its names, shapes and numbers. @throws FILE_CORRUPT for a result that cannot be used. */
+/**
+ * Decodes a gradient result and checks its names, shapes and numbers. @throws FILE_CORRUPT for a
+ * result that cannot be used.
+ */
 export async function decodeGradients(
   payload: Uint8Array,
   limits: GradientLimits,

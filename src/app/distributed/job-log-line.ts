@@ -11,9 +11,15 @@ export const jobLogLine = z.object({
   outcome: z.enum(["used", "refused", "failed", "error"]),
   /** When the job was added to the queue. */
   queued: z.number(),
-  /** Time that the job took on the worker, which began it at `time` - 1000 `seconds`; absent for refused and failed ones. */
+  /**
+   * Time that the job took on the worker, which began it at `time` - 1000 `seconds`; absent for
+   * refused and failed ones.
+   */
   seconds: z.number().nonnegative().optional(),
-  /** Updates behind the weights of the job, and behind the newest weights when its answer was received. */
+  /**
+   * Updates behind the weights of the job, and behind the newest weights when its answer was
+   * received.
+   */
   version: z.number(),
   step: z.number(),
   /** Jobs without an answer, including this one. */

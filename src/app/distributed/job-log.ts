@@ -3,7 +3,9 @@ import { errorMessage } from "../../core/errors.js";
 import { AppendFile } from "../../rl/tracking/index.js";
 import { JOB_LOG_FILE, type JobLogLine } from "./job-log-line.js";
 
-/** Appends a line per answer to jobs.jsonl. A log that cannot be written is reported once and ends. */
+/**
+ * Appends a line per answer to jobs.jsonl. A log that cannot be written is reported once and ends.
+ */
 export class JobLog {
   private file: AppendFile | undefined;
 

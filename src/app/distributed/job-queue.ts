@@ -12,9 +12,15 @@ export interface PendingJob {
   readonly reject: (error: unknown) => void;
 }
 
-/** Longest time between two signs of life of a learner or a worker, and between two attempts at a lost job. */
+/**
+ * Longest time between two signs of life of a learner or a worker, and between two attempts at a
+ * lost job.
+ */
 export interface QueueTimes {
-  /** Time without a sign of life after which a worker's jobs go to others, and a learner's run to another learner. */
+  /**
+   * Time without a sign of life after which a worker's jobs go to others, and a learner's run to
+   * another learner.
+   */
   readonly leaseMs: number;
 }
 
@@ -27,10 +33,16 @@ export const URGENT = "0-";
 
 /** The learner's end of the queue of one run. */
 export interface LearnerQueue {
-  /** Makes weights available to workers. @throws INVALID_STATE if another learner has taken over the run. */
+  /**
+   * Makes weights available to workers. @throws INVALID_STATE if another learner has taken over the
+   * run.
+   */
   putWeights(sha256: string, values: Uint8Array): Promise<void>;
   removeWeights(sha256: string): Promise<void>;
-  /** Adds a job, unless it is there already, and waits for its answer. @throws JobLostError, INVALID_STATE as `putWeights`. */
+  /**
+   * Adds a job, unless it is there already, and waits for its answer. @throws JobLostError,
+   * INVALID_STATE as `putWeights`.
+   */
   submit(id: string, payload: Uint8Array): Promise<JobAnswer>;
   /** Removes a job whose answer has been used or refused. */
   remove(id: string): Promise<void>;

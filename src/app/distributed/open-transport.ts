@@ -10,7 +10,10 @@ import { JobLog } from "./job-log.js";
 import { QueueTransport } from "./queue-transport.js";
 import { createSetup } from "./run-setup.js";
 
-/** Where workers are: a Redis server, a directory that all machines share, or Redis with trained values in a directory. */
+/**
+ * Where workers are: a Redis server, a directory that all machines share, or Redis with trained
+ * values in a directory.
+ */
 export interface WorkersAddress {
   readonly redis?: string;
   readonly workersFolder?: string;
@@ -32,7 +35,10 @@ export function resolveWorkers({
   return { redis, workersFolder, times: { leaseMs: Number(process.env[LEASE_VARIABLE] ?? DEFAULT_TIMES.leaseMs) } };
 }
 
-/** As `resolveWorkers`, with the address of LLAMAGYM_REDIS_URL for none. @throws INVALID_ARGUMENT without one. */
+/**
+ * As `resolveWorkers`, with the address of LLAMAGYM_REDIS_URL for none. @throws INVALID_ARGUMENT
+ * without one.
+ */
 export function requireWorkers({
   redis,
   workersFolder,
@@ -43,7 +49,10 @@ export function requireWorkers({
   throw invalidArgument("The address of the runs is missing: give --redis URL or --workers-folder FOLDER.");
 }
 
-/** Opens the learner's end for a run, whose id is stored in its folder. @throws INVALID_STATE if another process trains the run. */
+/**
+ * Opens the learner's end for a run, whose id is stored in its folder. @throws INVALID_STATE if
+ * another process trains the run.
+ */
 export async function openTransport(
   { redis, workersFolder, times = DEFAULT_TIMES }: WorkersAddress,
   folder: string,

@@ -8,14 +8,20 @@ import { decodeGradients, describeGradientJob } from "./gradient-wire.js";
 import { JobLostError, MAX_LOSSES, URGENT, type JobAnswer, type LearnerQueue } from "./job-queue.js";
 import { decodeResult, encodeMessage, readFailure } from "./wire.js";
 
-/** Published weights that are kept: those of rollouts of the largest staleness and two more, and of the last optimizer steps. */
+/**
+ * Published weights that are kept: those of rollouts of the largest staleness and two more, and of
+ * the last optimizer steps.
+ */
 const KEPT_VERSIONS = 6;
 const KEPT_STEPS = 2;
 
 /** Time without any worker after which a message asks for one. */
 const NO_WORKER_MS = 10_000;
 
-/** Times that a job is repeated because of unusable results, also of a worker that ignores its refusal. */
+/**
+ * Times that a job is repeated because of unusable results, also of a worker that ignores its
+ * refusal.
+ */
 const MAX_ATTEMPTS = 100;
 const RETRY_MS = 100;
 
@@ -71,7 +77,10 @@ export class QueueTransport implements RolloutTransport, GradientTransport {
     for (const old of this.steps.splice(0, this.steps.length - KEPT_STEPS)) await this.drop(old);
   }
 
-  /** @throws what the agent or the environment threw on the worker, INVALID_STATE for a job that no worker completed. */
+  /**
+   * @throws what the agent or the environment threw on the worker, INVALID_STATE for a job that no
+   * worker completed.
+   */
   async run(job: RolloutJob): Promise<RolloutJobResult> {
     const { weightsVersion: version, pastVersion } = job;
     const past = pastVersion === undefined ? {} : { past: this.pastHashes.get(pastVersion) };
@@ -138,7 +147,10 @@ export class QueueTransport implements RolloutTransport, GradientTransport {
     if (!used.includes(hash)) await this.options.queue.removeWeights(hash);
   }
 
-  /** Sends a job until a worker returns a usable answer. @throws RUNTIME_FAILED for a job that is set aside. */
+  /**
+   * Sends a job until a worker returns a usable answer. @throws RUNTIME_FAILED for a job that is
+   * set aside.
+   */
   private async request<Result>(request: Request<Result>): Promise<Result> {
     const { message, isUrgent } = request;
     const payload = await encodeMessage(message);

@@ -8,7 +8,10 @@ export const QUEUE = "rollouts";
 /** Time that Redis may take to accept the first connection. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** A process that was busy for this long must not lose its connection; the lease is shorter in tests only. */
+/**
+ * A process that was busy for this long must not lose its connection; the lease is shorter in tests
+ * only.
+ */
 const MIN_SOCKET_TIMEOUT_MS = 5000;
 
 /** Keys of a run whose learner never returned are removed after this time. */
@@ -29,7 +32,10 @@ export const runKeys = (run: string) => ({
   fence: `${runPrefix(run)}:fence`,
   refused: `${runPrefix(run)}:refused`,
   weights: (sha256: string) => `${runPrefix(run)}:weights:${sha256}`,
-  /** Answer of a worker to a job, stored apart from the job, because BullMQ also keeps what a job returns in its events. */
+  /**
+   * Answer of a worker to a job, stored apart from the job, because BullMQ also keeps what a job
+   * returns in its events.
+   */
   answer: (id: string, worker: string) => `${runPrefix(run)}:answers:${id}:${worker}`,
 });
 
@@ -43,8 +49,8 @@ function describeServer(url: string): string {
 export const blockingSeconds = ({ leaseMs }: QueueTimes): number => Math.min(10_000, leaseMs / 4) / 1000;
 
 /**
- * Connects to Redis. Commands wait for a lost connection to return. A connection without an answer within the lease, such as one to
- * a machine without power, is opened again.
+ * Connects to Redis. Commands wait for a lost connection to return. A connection without an answer
+ * within the lease, such as one to a machine without power, is opened again.
  * @throws INVALID_ARGUMENT for another URL, HUB_UNREACHABLE without a server, without its password.
  */
 export async function connectRedis(url: string, { leaseMs }: QueueTimes): Promise<Redis> {

@@ -17,7 +17,10 @@ import { WeightsFolder } from "./directory-files.js";
 import { blockingSeconds, connectRedis, KEEP_SECONDS, QUEUE, runKeys, runPrefix, RUNS_KEY } from "./redis-keys.js";
 import { listRedisWorkers } from "./redis-worker-queue.js";
 
-/** Weights in Redis; above this, one server cannot feed many workers, and a shared directory is the better place. */
+/**
+ * Weights in Redis; above this, one server cannot feed many workers, and a shared directory is the
+ * better place.
+ */
 const MAX_WEIGHT_BYTES = 256 * 2 ** 20;
 /** What the learner reads of a job; its data would come back with every look. */
 const READ_FIELDS = ["timestamp", "finishedOn", "returnvalue", "failedReason"] as const;
@@ -38,7 +41,10 @@ const PUT = `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[2], ARGV[2], 'ex', ARGV[3])
 return 1`;
 
-/** The learner's end of a run's queue in Redis. A lease with a fencing token keeps other learners out. */
+/**
+ * The learner's end of a run's queue in Redis. A lease with a fencing token keeps other learners
+ * out.
+ */
 export class RedisLearnerQueue implements LearnerQueue {
   private readonly pending = new Map<string, PendingJob>();
   private readonly timers: NodeJS.Timeout[] = [];
@@ -55,7 +61,10 @@ export class RedisLearnerQueue implements LearnerQueue {
     private readonly files: WeightsFolder | undefined,
   ) {}
 
-  /** Writes trained values to a folder, if one is given. @throws INVALID_STATE if another learner has the run, and as `connectRedis`. */
+  /**
+   * Writes trained values to a folder, if one is given. @throws INVALID_STATE if another learner
+   * has the run, and as `connectRedis`.
+   */
   static async open(
     url: string,
     run: string,

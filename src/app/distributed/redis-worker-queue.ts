@@ -17,7 +17,10 @@ import {
 
 type BullMq = typeof BullMqModule;
 
-/** 0: the run has ended or bars the worker; 1: it has no learner; 2: it continues. One command, because many workers ask. */
+/**
+ * 0: the run has ended or bars the worker; 1: it has no learner; 2: it continues. One command,
+ * because many workers ask.
+ */
 const RUN_STATE = `if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[2], ARGV[1]) == 1 then return 0 end
 return 1 + redis.call('exists', KEYS[3])`;
 

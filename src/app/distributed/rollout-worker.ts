@@ -24,7 +24,10 @@ export interface RolloutWorkerOptions {
   readonly onWarning: (message: string) => void;
 }
 
-/** Collects rollouts for runs until `signal` aborts: for one run at a time, the one with the fewest workers first. */
+/**
+ * Collects rollouts for runs until `signal` aborts: for one run at a time, the one with the fewest
+ * workers first.
+ */
 export async function runWorker(options: RolloutWorkerOptions): Promise<void> {
   const worker = new RolloutWorker(options);
   await worker.run();
@@ -121,7 +124,8 @@ class RolloutWorker {
         const handled = async () => this.handle(payload, opened, loader);
         return await withTimeout(handled, opened.jobTimeoutSeconds, onTimeout);
       } catch (error) {
-        // The learner repeats the job: a retry by the queue would wait by the clock of this machine.
+        // The learner repeats the job: a retry by the queue would wait by the clock of this
+        // machine.
         return encodeFailure(this.noteError(errorMessage(error)));
       }
     });
@@ -186,7 +190,10 @@ class RolloutWorker {
     this.info = { ...this.info, jobs: jobs + 1, turns: turns + newTurns, turnsPerSecond };
   }
 
-  /** Publishes the start of a message as this worker's last error with the next sign of life, and returns it. */
+  /**
+   * Publishes the start of a message as this worker's last error with the next sign of life, and
+   * returns it.
+   */
   private noteError(message: string): string {
     const lastError = message.slice(0, 500);
     this.info = { ...this.info, lastError };

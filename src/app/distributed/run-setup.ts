@@ -77,9 +77,14 @@ export interface WorkerFiles {
 export interface WorkerRun {
   readonly model: LanguageModel;
   readonly runner: JobRunner;
-  /** Makes an earlier version of the policy the past opponent of the next jobs. @throws INVALID_STATE without self-play */
+  /**
+   * Makes an earlier version of the policy the past opponent of the next jobs. @throws
+   * INVALID_STATE without self-play
+   */
   loadPast(values: Float32Array): Promise<void>;
-  /** Computes gradients after `prepare`. @throws INVALID_STATE for a run without gradient workers. */
+  /**
+   * Computes gradients after `prepare`. @throws INVALID_STATE for a run without gradient workers.
+   */
   runGradients(job: GradientJob, prepare: () => Promise<void>): Promise<GradientResult>;
   readonly jobTimeoutSeconds: number;
   close(): Promise<void>;
@@ -87,7 +92,8 @@ export interface WorkerRun {
 
 /**
  * Opens what a run's jobs need.
- * @throws RUN_INCOMPATIBLE for a run of another version or with another base model, INVALID_ARGUMENT for a run that names files.
+ * @throws RUN_INCOMPATIBLE for a run of another version or with another base model,
+ * INVALID_ARGUMENT for a run that names files.
  */
 export async function openSetup(
   text: string,
@@ -154,7 +160,9 @@ export async function openSetup(
   }
 }
 
-/** @throws RUN_INCOMPATIBLE for settings that this version does not have, or that are out of range. */
+/**
+ * @throws RUN_INCOMPATIBLE for settings that this version does not have, or that are out of range.
+ */
 function resolveWorkerConfig({ settings }: RunSetup): TrainConfig {
   try {
     // Workers need no value head for an algorithm: the setup says which one the model has.
@@ -196,7 +204,10 @@ function unreadableSetup(error: unknown): LlamaGymError {
   return new LlamaGymError("RUN_INCOMPATIBLE", `The run's setup cannot be read: ${errorMessage(error).slice(0, 500)}`);
 }
 
-/** Rejects environments, options and models that would open files or modules that the worker was not started with. */
+/**
+ * Rejects environments, options and models that would open files or modules that the worker was not
+ * started with.
+ */
 function checkNames({ env, envOptions, model }: TrainConfig, files: WorkerFiles): void {
   const named = env === files.env ? undefined : findNamedFile(env, envOptions);
   if (named !== undefined)

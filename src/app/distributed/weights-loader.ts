@@ -2,7 +2,9 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { CausalLM } from "../../models/index.js";
 import { sha256 } from "./encoding.js";
 
-/** Versions of the weights that a worker keeps: the current and the next one, and past opponents. */
+/**
+ * Versions of the weights that a worker keeps: the current and the next one, and past opponents.
+ */
 const KEPT_VERSIONS = 4;
 
 /** The weights of a job could not be loaded, which another worker may be able to do. */
@@ -18,7 +20,9 @@ export class WeightsLoader {
     private readonly fetchWeights: (sha256: string) => Promise<Uint8Array | undefined>,
   ) {}
 
-  /** @throws WeightsError for weights that are not kept any more, and for bytes with another hash. */
+  /**
+   * @throws WeightsError for weights that are not kept any more, and for bytes with another hash.
+   */
   async load(hash: string): Promise<void> {
     if (this.current === hash) return;
     const values = await this.read(hash);

@@ -44,15 +44,23 @@ export interface ResultLimits {
   readonly job: RolloutJob;
 }
 
-/** Distributions over larger vocabularies do not travel: those of one turn may have more bytes than all else of a job. */
+/**
+ * Distributions over larger vocabularies do not travel: those of one turn may have more bytes than
+ * all else of a job.
+ */
 const MAX_DISTRIBUTION = 8192;
 
-/** Encodes a message as compressed JSON; NaN becomes null, and typed arrays become lists or base64. */
+/**
+ * Encodes a message as compressed JSON; NaN becomes null, and typed arrays become lists or base64.
+ */
 export async function encodeMessage(message: object): Promise<Uint8Array> {
   return compress(JSON.stringify(encodeArrays(message)));
 }
 
-/** Replaces typed arrays. A replacer of JSON.stringify would be called for each token id, which takes longer than all else. */
+/**
+ * Replaces typed arrays. A replacer of JSON.stringify would be called for each token id, which
+ * takes longer than all else.
+ */
 function encodeArrays(value: unknown): unknown {
   if (typeof value !== "object" || value === null || "toJSON" in value) return value;
   if (value instanceof Int32Array) return [...value];
@@ -219,7 +227,10 @@ export async function decodeJob(payload: Uint8Array): Promise<JobMessage> {
   }
 }
 
-/** Decodes a result and checks its counts, numbers and token ids. @throws FILE_CORRUPT for a result that cannot be used. */
+/**
+ * Decodes a result and checks its counts, numbers and token ids. @throws FILE_CORRUPT for a result
+ * that cannot be used.
+ */
 export async function decodeResult(payload: Uint8Array, limits: ResultLimits): Promise<ResultMessage> {
   try {
     const message = resultMessage.parse(await decodeJson(payload)) as unknown as ResultMessage;

@@ -5,7 +5,9 @@ import { loopSettings, recordingSettings, trainerSettings } from "../../rl/train
 
 const { episodes, turns, seed, entropyFloor } = trainerSettings;
 
-/** Options of a `GatewayTrainer` that are plain values, in addition to those of the training loop. */
+/**
+ * Options of a `GatewayTrainer` that are plain values, in addition to those of the training loop.
+ */
 export const ownGatewaySettings = defineSettings({
   /** Training ends with the update in which this many sessions have ended. */
   episodes: { ...episodes, description: "Number of training sessions." },
@@ -25,7 +27,10 @@ export const ownGatewaySettings = defineSettings({
   maxCompletionLength: integer({ default: 256, min: 1, description: "Maximum number of tokens per completion." }),
   /** Seeds sampling and the algorithm. Default 0. */
   seed,
-  /** Warns when the policy's entropy falls below this many nats; 0 disables the warning. Default 0.01. */
+  /**
+   * Warns when the policy's entropy falls below this many nats; 0 disables the warning. Default
+   * 0.01.
+   */
   entropyFloor,
   /** Token budget of a micro-batch. */
   microBatchTokens,

@@ -39,7 +39,10 @@ import { withFolderLock, type FolderLock } from "../../models/files/index.js";
 import { SessionStore } from "./session-store.js";
 import { UpdateGate } from "./update-gate.js";
 
-/** Options of a `GatewayTrainer`. Exactly one algorithm: `ppo`, `grpo`, `rloo`, `reinforce` or `algorithm`; PPO by default. */
+/**
+ * Options of a `GatewayTrainer`. Exactly one algorithm: `ppo`, `grpo`, `rloo`, `reinforce` or
+ * `algorithm`; PPO by default.
+ */
 export interface GatewayTrainerOptions<Task = unknown>
   extends
     AlgorithmOptions,
@@ -50,11 +53,17 @@ export interface GatewayTrainerOptions<Task = unknown>
   readonly model: LanguageModel;
   /** Name of the model in responses. Default "llamagym". */
   readonly modelName?: string;
-  /** Plays one session by requests to `baseURL`. Without it, other processes open and end sessions by HTTP. */
+  /**
+   * Plays one session by requests to `baseURL`. Without it, other processes open and end sessions
+   * by HTTP.
+   */
   readonly agent?: (episode: AgentEpisode<Task>) => MaybePromise<unknown>;
   /** Tasks of the agent, in turn; sessions of a group have the same one. */
   readonly tasks?: readonly Task[];
-  /** Returns a reward for the last turn of an ended session, such as `judge(...).score`: its last request with the completion. */
+  /**
+   * Returns a reward for the last turn of an ended session, such as `judge(...).score`: its last
+   * request with the completion.
+   */
   readonly sessionReward?: (conversation: JudgedConversation) => MaybePromise<number>;
   /** Folder for checkpoints; without it, nothing is saved. */
   readonly checkpointDir?: string;
@@ -147,7 +156,10 @@ export class GatewayTrainer<Task = unknown> {
     return this.task?.updates ?? 0;
   }
 
-  /** Starts the gateway's server, unless it runs. Default port: a free one. @throws as `startHttpServer`. */
+  /**
+   * Starts the gateway's server, unless it runs. Default port: a free one. @throws as
+   * `startHttpServer`.
+   */
   async listen(): Promise<string> {
     const { host, port = 0, apiKey, maxRequests } = this.options;
     this.server ??= await startHttpServer({ host, port, apiKey, maxRequests }, (app, metrics) =>
@@ -156,7 +168,10 @@ export class GatewayTrainer<Task = unknown> {
     return this.server.url;
   }
 
-  /** Restores the newest checkpoint, if there is one, and returns the number of updates made so far. @throws as `Trainer.resume`. */
+  /**
+   * Restores the newest checkpoint, if there is one, and returns the number of updates made so far.
+   * @throws as `Trainer.resume`.
+   */
   async resume(): Promise<number> {
     const { checkpointDir } = this.options;
     this.resumed = await restoreLatestCheckpoint(checkpointDir, async () => this.openTask(), this.onWarning);
@@ -164,9 +179,11 @@ export class GatewayTrainer<Task = unknown> {
   }
 
   /**
-   * Trains until the sessions or turns are complete or `signal` aborts, then closes the gateway. Can be called once.
-   * @throws AGENT_FAILED if the agent throws, what the algorithm throws (the last checkpoint remains), INVALID_STATE if
-   * `checkpointDir` contains another run, and FOLDER_IN_USE while another process writes to it.
+   * Trains until the sessions or turns are complete or `signal` aborts, then closes the gateway.
+   * Can be called once.
+   * @throws AGENT_FAILED if the agent throws, what the algorithm throws (the last checkpoint
+   * remains), INVALID_STATE if `checkpointDir` contains another run, and FOLDER_IN_USE while
+   * another process writes to it.
    */
   async train(callbacks: Omit<TrainCallbacks, "onWarmStart"> = {}): Promise<TrainResult> {
     const { lock, checkpointDir } = this.options;
@@ -290,7 +307,8 @@ export class GatewayTrainer<Task = unknown> {
 }
 
 /**
- * Starts a gateway for agents in other processes: `POST /sessions` opens a session. Call `train` of the result.
+ * Starts a gateway for agents in other processes: `POST /sessions` opens a session. Call `train` of
+ * the result.
  * @throws as the constructor of `GatewayTrainer`, and as its `listen`.
  */
 export async function createGateway(options: Omit<GatewayTrainerOptions, "agent" | "tasks">): Promise<GatewayTrainer> {

@@ -14,7 +14,10 @@ const sessionBody = z.strictObject({ task: z.string().max(MAX_TASK_LENGTH).optio
 const rewardBody = z.strictObject({ reward: finiteReward, turn: z.int().min(0).optional() });
 const endBody = z.strictObject({ reward: finiteReward.optional(), truncated: z.boolean().optional() });
 
-/** Adds the routes that open, reward and end sessions, and each session's completions under /sessions/ID/v1. */
+/**
+ * Adds the routes that open, reward and end sessions, and each session's completions under
+ * /sessions/ID/v1.
+ */
 export function mountSessionRoutes(app: Hono, store: SessionStore, options: ChatRouteOptions = {}): void {
   const findSession = (context: Context) => store.get(context.req.param("id")!);
   app.post("/sessions", async (context) => {

@@ -95,7 +95,10 @@ export class FunctionSource<Task> implements SessionSource {
   }
 }
 
-/** Tokens of ended sessions that wait for training: about 200 MB. Each turn counts its prompt and its completion. */
+/**
+ * Tokens of ended sessions that wait for training: about 200 MB. Each turn counts its prompt and
+ * its completion.
+ */
 const MAX_WAITING_TOKENS = 16_000_000;
 /** Ended sessions that wait for training. */
 const MAX_WAITING_SESSIONS = 10_000;

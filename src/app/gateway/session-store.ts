@@ -25,7 +25,9 @@ export class SessionStore {
   count = 0;
   /** Ended sessions without completions; they are not trained. */
   emptySessions = 0;
-  /** Greedy completions of the evaluation that runs, if one does: new sessions then belong to it. */
+  /**
+   * Greedy completions of the evaluation that runs, if one does: new sessions then belong to it.
+   */
   greedy: SessionContext["greedy"];
   private readonly open = new Map<string, GatewaySession>();
   private readonly ended = new Set<string>();

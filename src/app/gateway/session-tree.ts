@@ -16,8 +16,9 @@ interface CompletionNode {
 }
 
 /**
- * The completions of a session with their exact tokens. A request that continues a recorded conversation continues its
- * tokens; any other request (an edited history, a call of a sub-agent) is rendered as a separate segment.
+ * The completions of a session with their exact tokens. A request that continues a recorded
+ * conversation continues its tokens; any other request (an edited history, a call of a sub-agent)
+ * is rendered as a separate segment.
  */
 export class SessionTree {
   /** Recorded completions in the order in which they ended. */
@@ -69,8 +70,8 @@ export class SessionTree {
   }
 
   /**
-   * Encodes what the chat template adds after a recorded completion: its end, unless sampled, and the new messages. Returns
-   * undefined where the template does not allow it.
+   * Encodes what the chat template adds after a recorded completion: its end, unless sampled, and
+   * the new messages. Returns undefined where the template does not allow it.
    */
   private async renderAdded(
     request: ChatRequest,

@@ -15,7 +15,10 @@ import { RequestError } from "../server/request-error.js";
 import { describeChoice, SessionTree } from "./session-tree.js";
 import type { UpdateGate } from "./update-gate.js";
 
-/** Completions of a session; an agent that loops is stopped here, before its records fill the memory. */
+/**
+ * Completions of a session; an agent that loops is stopped here, before its records fill the
+ * memory.
+ */
 const MAX_TURNS = 10_000;
 
 /** What all sessions of a gateway share. */
@@ -138,7 +141,8 @@ export class GatewaySession implements ChatEngine {
 
   /**
    * Adds a reward to a turn, by default the last one so far; later rewards add up.
-   * @throws RequestError 409 after the end of the session, 400 for a reward or sum of rewards out of range or a turn that does not exist.
+   * @throws RequestError 409 after the end of the session, 400 for a reward or sum of rewards out
+   * of range or a turn that does not exist.
    */
   reward(reward: number, turn?: number): void {
     this.checkOpen("be rewarded");
@@ -159,14 +163,17 @@ export class GatewaySession implements ChatEngine {
   }
 
   /**
-   * Returns an ended session, with the reward of `sessionReward`, as one trajectory of its turns; undefined without turns.
+   * Returns an ended session, with the reward of `sessionReward`, as one trajectory of its turns;
+   * undefined without turns.
    * @throws REWARD_FAILED for a reward out of range, and what `sessionReward` throws.
    */
   finish(): Promise<SessionRecord | undefined> {
     return (this.finished ??= this.addSessionReward().then(() => this.toRecord()));
   }
 
-  /** Returns the sum of a turn's rewards. @throws RequestError 400 for a reward or sum out of range. */
+  /**
+   * Returns the sum of a turn's rewards. @throws RequestError 400 for a reward or sum out of range.
+   */
   private addReward(earlier: number, reward: number): number {
     const sum = earlier + reward;
     const [subject, value] = isReward(reward) ? ["The sum of a turn's rewards", sum] : ["A reward", reward];

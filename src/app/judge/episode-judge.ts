@@ -24,7 +24,10 @@ export class EpisodeJudge {
     private readonly onWarning: (message: string) => void,
   ) {}
 
-  /** Returns a score from 0 to 1; 0 where the judge fails. @throws as `fromPretrained` for a local model. */
+  /**
+   * Returns a score from 0 to 1; 0 where the judge fails. @throws as `fromPretrained` for a local
+   * model.
+   */
   async score(messages: JudgedConversation["messages"]): Promise<number> {
     const opened = await this.opened.get();
     return (await opened.score({ messages })) / MAX_SCORE;

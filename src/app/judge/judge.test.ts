@@ -13,7 +13,9 @@ import { judge, type JudgeOptions } from "./judge.js";
 
 const conversation = (content: string) => ({ messages: [{ role: "user", content }] });
 
-/** Serves these contents of replies in turn, the last one again and again; undefined is status 500. */
+/**
+ * Serves these contents of replies in turn, the last one again and again; undefined is status 500.
+ */
 async function serveReplies(...replies: (string | undefined)[]) {
   const requests: { body: string; authorization: string | undefined }[] = [];
   let running = 0;

@@ -41,11 +41,20 @@ export interface JudgedConversation {
   readonly messages: readonly { readonly role: string; readonly content?: unknown }[];
 }
 
-/** Scores conversations by a language model. It is also a reward function of GrpoTrainer and RlooTrainer. */
+/**
+ * Scores conversations by a language model. It is also a reward function of GrpoTrainer and
+ * RlooTrainer.
+ */
 export interface Judge extends RewardFunction {
-  /** Returns an integer from `min` to `max`, or `failureReward`. Equal conversations have equal scores. */
+  /**
+   * Returns an integer from `min` to `max`, or `failureReward`. Equal conversations have equal
+   * scores.
+   */
   score(conversation: JudgedConversation): Promise<number>;
-  /** Returns `judge/calls`, `judge/cached`, `judge/failures` and, with a score, `judge/score_mean` since the last call. */
+  /**
+   * Returns `judge/calls`, `judge/cached`, `judge/failures` and, with a score, `judge/score_mean`
+   * since the last call.
+   */
   takeMetrics(): Record<string, number>;
 }
 
@@ -63,8 +72,8 @@ const chatCompletion = z.object({ choices: z.array(z.object({ message: z.object(
 const cacheLine = z.object({ key: z.string(), score: z.number() });
 
 /**
- * Creates a judge. Its reply is constrained to a score by structured output; failed requests are repeated, then counted, and
- * replaced by `failureReward`.
+ * Creates a judge. Its reply is constrained to a score by structured output; failed requests are
+ * repeated, then counted, and replaced by `failureReward`.
  * @throws INVALID_ARGUMENT for options out of range.
  */
 export function judge(options: JudgeOptions): Judge {

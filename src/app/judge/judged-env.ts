@@ -15,7 +15,10 @@ export function withJudge(env: Env, judge: EpisodeJudge | undefined): Env {
   return judge === undefined ? env : new JudgedEnv(env, judge);
 }
 
-/** An environment with a text interface whose last reward of an episode includes a judge's score of the conversation. */
+/**
+ * An environment with a text interface whose last reward of an episode includes a judge's score of
+ * the conversation.
+ */
 export class JudgedEnv extends PassThroughWrapper {
   protected override wrapperState: JsonValue = [];
 

@@ -15,7 +15,10 @@ export type AlgorithmSettings = {
   >;
 };
 
-/** The settings of all algorithms in one table, for options of a command: what any of them takes can be given. */
+/**
+ * The settings of all algorithms in one table, for options of a command: what any of them takes can
+ * be given.
+ */
 export const allAlgorithmSettings: SettingTable = Object.fromEntries(
   [...new Set(ALGORITHM_NAMES.flatMap((algorithm) => Object.keys(algorithms[algorithm].settings)))].map((name) => [
     name,
@@ -23,7 +26,10 @@ export const allAlgorithmSettings: SettingTable = Object.fromEntries(
   ]),
 );
 
-/** Resolves the settings of a run's algorithm. @throws INVALID_ARGUMENT for invalid settings and those of other algorithms. */
+/**
+ * Resolves the settings of a run's algorithm. @throws INVALID_ARGUMENT for invalid settings and
+ * those of other algorithms.
+ */
 export function resolveAlgorithmSettings(algorithm: string, given: AlgorithmSettings): AlgorithmSettings {
   const { resolve } = findAlgorithm(algorithm);
   for (const [name, value] of Object.entries(given)) {
@@ -50,7 +56,10 @@ function findSetting(algorithm: string, name: string): Setting | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-/** Merges the algorithms' settings of a name: accepts what any of them accepts, has a default if they agree on it. */
+/**
+ * Merges the algorithms' settings of a name: accepts what any of them accepts, has a default if
+ * they agree on it.
+ */
 function mergeSettings(name: string): Setting {
   const owners = ALGORITHM_NAMES.filter((algorithm) => findSetting(algorithm, name) !== undefined);
   const owned = owners.map((algorithm) => findSetting(algorithm, name)!);

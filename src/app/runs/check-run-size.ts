@@ -5,9 +5,14 @@ import { availableMemory } from "./estimate-run-memory.js";
 import { findAlgorithm } from "./load-algorithm.js";
 import type { TrainConfig, TrainOptions } from "./run-settings.js";
 
-/** Memory of an environment with its slot, random streams and turn; 25 KB measured for Blackjack. */
+/**
+ * Memory of an environment with its slot, random streams and turn; 25 KB measured for Blackjack.
+ */
 const ENV_BYTES = 32e3;
-/** Memory of a collected turn with the smallest prompts: objects, tokens, log-probabilities; a lower bound. */
+/**
+ * Memory of a collected turn with the smallest prompts: objects, tokens, log-probabilities; a lower
+ * bound.
+ */
 const TURN_BYTES = 1e3;
 /** Memory per token of a micro-batch of the smallest model; a lower bound. */
 const TOKEN_BYTES = 1e3;
@@ -16,8 +21,10 @@ type RunSize = Pick<TrainConfig, "algorithm" | "numEnvs" | "microBatchTokens" | 
   Partial<Pick<TrainConfig, "batchSize" | "numGenerations" | "minTurns">>;
 
 /**
- * Checks the sizes of a run before it starts, by lower bounds of their memory and by what the run can collect.
- * @throws INVALID_ARGUMENT for sizes that need more memory than there is, and for a given batch larger than the run.
+ * Checks the sizes of a run before it starts, by lower bounds of their memory and by what the run
+ * can collect.
+ * @throws INVALID_ARGUMENT for sizes that need more memory than there is, and for a given batch
+ * larger than the run.
  */
 export function checkRunSize(
   config: RunSize,

@@ -97,7 +97,9 @@ function findRunProblem(config: ServiceRunConfig): string | undefined {
   return undefined;
 }
 
-/** Returns which modules of a service get an adapter. @throws INVALID_ARGUMENT for a part of a group */
+/**
+ * Returns which modules of a service get an adapter. @throws INVALID_ARGUMENT for a part of a group
+ */
 export function parseServiceModules(targetModules: string): Readonly<Record<keyof typeof MODULE_GROUPS, boolean>> {
   if (targetModules === "all-linear") return { trainAttn: true, trainMlp: true, trainUnembed: false };
   const names = targetModules.split(",").map((name) => name.trim());

@@ -28,7 +28,10 @@ const demonstrations: Demonstration[] = Array.from({ length: 10 }, (_, number) =
 
 const TIMES = /^time\/|_time$|per_second$/;
 
-/** Trains on, from a checkpoint if there is one, up to so many updates; episodes of five turns never end with an update. */
+/**
+ * Trains on, from a checkpoint if there is one, up to so many updates; episodes of five turns never
+ * end with an update.
+ */
 async function train(
   checkpoints: string,
   updates = 4,

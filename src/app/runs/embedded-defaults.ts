@@ -5,12 +5,18 @@ import type { AlgorithmSettings } from "./algorithm-settings.js";
 /** Turns of a run without a given length: a minute or a few. */
 export const EMBEDDED_TURNS = 30_720;
 
-/** Value of sftWarmStart for a warm start on random actions: a policy that has seen each of them explores. */
+/**
+ * Value of sftWarmStart for a warm start on random actions: a policy that has seen each of them
+ * explores.
+ */
 export const RANDOM_WARM_START = "random";
 /** Random turns of that warm start. */
 export const RANDOM_WARM_START_TURNS = 1024;
 
-/** Consecutive turns of an environment in an update: few, so that there are many updates, but more where credit must reach far. */
+/**
+ * Consecutive turns of an environment in an update: few, so that there are many updates, but more
+ * where credit must reach far.
+ */
 const CONSECUTIVE_TURNS = { short: 16, long: 64 };
 /** Step limit above which episodes are long. */
 const LONG_EPISODE = 100;
@@ -19,8 +25,9 @@ const LONG_EPISODE = 100;
 const EPISODES_PER_UPDATE = 64;
 
 /**
- * Scales the bonus of free completions: their entropy can be ten times that of two choices, and the full bonus would reward noise.
- * With it, GRPO on Blackjack rose to 4.5 nats and did not improve; PPO on CartPole rose to 27, and the return fell from 133 to 92.
+ * Scales the bonus of free completions: their entropy can be ten times that of two choices, and the
+ * full bonus would reward noise. With it, GRPO on Blackjack rose to 4.5 nats and did not improve;
+ * PPO on CartPole rose to 27, and the return fell from 133 to 92.
  */
 const FREE_COMPLETION_ENTROPY_DIVISOR = 10;
 
@@ -33,8 +40,9 @@ function decayingEntropyBonus(entropyCoef: number, isListed: boolean) {
 }
 
 /**
- * PPO defaults of the embedded model: a higher learning rate, a large entropy bonus, and no KL penalty, since the reference policy is
- * random. For what they were measured on, see docs/decisions/learning-defaults.md; for lambda and 64 consecutive turns, see
+ * PPO defaults of the embedded model: a higher learning rate, a large entropy bonus, and no KL
+ * penalty, since the reference policy is random. For what they were measured on, see
+ * docs/decisions/learning-defaults.md; for lambda and 64 consecutive turns, see
  * docs/decisions/cartpole-credit.md.
  */
 export const getEmbeddedPpoDefaults = ({
@@ -65,8 +73,8 @@ export const getEmbeddedPpoDefaults = ({
   }) as const satisfies AlgorithmSettings;
 
 /**
- * Defaults of the embedded model for group methods: many episodes, a higher learning rate, a decaying entropy bonus, and no KL
- * penalty, since the reference policy is random.
+ * Defaults of the embedded model for group methods: many episodes, a higher learning rate, a
+ * decaying entropy bonus, and no KL penalty, since the reference policy is random.
  */
 export function getEmbeddedGroupDefaults(
   { algorithm, isListed }: { readonly algorithm: Exclude<AlgorithmName, "ppo">; readonly isListed: boolean },
@@ -84,7 +92,8 @@ export function getEmbeddedGroupDefaults(
   const entropyBonus = (entropyCoef: number) => decayingEntropyBonus(entropyCoef, isListed);
   return {
     grpo: { ...shared, ...entropyBonus(0.1) },
-    // Without division by the group's deviation, rare actions get less weight, so the bonus is larger.
+    // Without division by the group's deviation, rare actions get less weight, so the bonus is
+    // larger.
     rloo: { ...shared, ...entropyBonus(0.2), beta: 0 },
     reinforce: {
       ...shared,

@@ -1,7 +1,10 @@
 import type { Env } from "../../envs/index.js";
 import type { RunEnv } from "./run-env.js";
 
-/** Opens the environments of a run. The first one is opened to read its text interface and is handed out first. */
+/**
+ * Opens the environments of a run. The first one is opened to read its text interface and is handed
+ * out first.
+ */
 export class EnvSupply {
   private first: Env | undefined;
 
@@ -10,7 +13,10 @@ export class EnvSupply {
     private readonly wrap: (env: Env) => Env = (env) => env,
   ) {}
 
-  /** Reads something of the first environment, which stays open. @throws what opening it and `read` throw */
+  /**
+   * Reads something of the first environment, which stays open. @throws what opening it and `read`
+   * throw
+   */
   async read<Result>(read: (env: Env, name: string) => Promise<Result>): Promise<Result> {
     this.first ??= await this.env.open();
     return read(this.first, this.env.id);

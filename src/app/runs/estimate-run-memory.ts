@@ -16,7 +16,10 @@ export interface MemoryEstimate {
   readonly fit: "fits" | "tight" | "insufficient";
 }
 
-/** A run needs this much more than there is before it is considered not to fit: estimates may be a tenth too high. */
+/**
+ * A run needs this much more than there is before it is considered not to fit: estimates may be a
+ * tenth too high.
+ */
 const TOLERANCE = 1.1;
 
 /** Settings that reduce memory, tried in this order. */
@@ -30,8 +33,8 @@ export function availableMemory(): number {
 }
 
 /**
- * Estimates the memory of a run before its model is downloaded, from a folder's config.json or from the registry. Returns undefined
- * for the embedded model and for models of unknown size.
+ * Estimates the memory of a run before its model is downloaded, from a folder's config.json or from
+ * the registry. Returns undefined for the embedded model and for models of unknown size.
  */
 export async function estimateRunMemory(
   config: Pick<TrainConfig, "model" | "quantize" | "microBatchTokens" | "tuning"> & AdapterSettings,

@@ -39,9 +39,11 @@ const MIN_EPISODES = 50;
 let count = 0;
 
 /**
- * Trains the embedded model in an environment until its mean return reaches `reward`, to be called in a test. Before that, random play
- * looks for what keeps any agent from learning: episodes that never end, ignored seeds, and actions that change nothing.
- * @throws ENV_INVALID with the reason, or with what was reached; and what the environment and `startRun` throw.
+ * Trains the embedded model in an environment until its mean return reaches `reward`, to be called
+ * in a test. Before that, random play looks for what keeps any agent from learning: episodes that
+ * never end, ignored seeds, and actions that change nothing.
+ * @throws ENV_INVALID with the reason, or with what was reached; and what the environment and
+ * `startRun` throw.
  */
 export async function expectToLearn(
   env: string | (() => Env),

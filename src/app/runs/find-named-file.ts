@@ -10,8 +10,8 @@ export interface NamedFile {
 }
 
 /**
- * Returns the first setting that would open a file, run code or start a command: settings of others may only name registered
- * environments, with options that contain no path.
+ * Returns the first setting that would open a file, run code or start a command: settings of others
+ * may only name registered environments, with options that contain no path.
  */
 export function findNamedFile(env: string, envOptions: Readonly<Record<string, unknown>> = {}): NamedFile | undefined {
   if (findSpec(env) === undefined) return { setting: "env", name: env };

@@ -11,7 +11,10 @@ interface SavedSettings {
   readonly algorithm?: unknown;
 }
 
-/** Returns the command of a run by its stored settings; undefined for a run of a trainer in a program. */
+/**
+ * Returns the command of a run by its stored settings; undefined for a run of a trainer in a
+ * program.
+ */
 export function findRunCommand({ env, data, rewardFuncs, algorithm }: SavedSettings): RunCommand | undefined {
   if (env !== undefined) return env === GATEWAY_ENV ? "gateway" : "train";
   if (rewardFuncs !== undefined) return algorithm === "rloo" ? "rloo" : "grpo";

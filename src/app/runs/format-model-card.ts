@@ -55,7 +55,10 @@ interface ModelCardSource {
   readonly output: string;
 }
 
-/** Formats the README.md of an exported model: base, data, algorithm, settings and results of its run, if it has one. */
+/**
+ * Formats the README.md of an exported model: base, data, algorithm, settings and results of its
+ * run, if it has one.
+ */
 export async function formatModelCard({ path, base, format, dtype, output }: ModelCardSource): Promise<string> {
   const folder = resolve(path);
   const run = await findRun([folder, dirname(folder), dirname(dirname(folder))]);

@@ -59,7 +59,10 @@ export function gatewayRunSettingsOf(algorithm?: string): SettingTable {
   };
 }
 
-/** Starts a run in a new folder and its gateway. Nothing is written before both are open. @throws as `startRun`, and as `createGateway`. */
+/**
+ * Starts a run in a new folder and its gateway. Nothing is written before both are open. @throws as
+ * `startRun`, and as `createGateway`.
+ */
 export async function startGatewayRun(
   options: GatewayRunOptions,
   folder: string,
@@ -68,7 +71,10 @@ export async function startGatewayRun(
   return new OpenRun(await startProgram(gatewayProgram, options, folder, hooks));
 }
 
-/** Resumes a run from its newest checkpoint, or from its start if it has none. @throws as `resumeRun`, and as `createGateway`. */
+/**
+ * Resumes a run from its newest checkpoint, or from its start if it has none. @throws as
+ * `resumeRun`, and as `createGateway`.
+ */
 export async function resumeGatewayRun(
   folder: string,
   changes: GatewayRunOptions = {},

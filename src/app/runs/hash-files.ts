@@ -1,7 +1,10 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { hashFile as hashContent, toReadError } from "../../models/files/index.js";
 
-/** Returns the hash of a file; `advice` follows the error message. @throws FILE_NOT_FOUND, FILE_READ_FAILED */
+/**
+ * Returns the hash of a file; `advice` follows the error message. @throws FILE_NOT_FOUND,
+ * FILE_READ_FAILED
+ */
 export async function hashFile(path: string, advice = ""): Promise<string> {
   return hashContent(path).catch((error: unknown) => {
     const { code, message } = toReadError(path, error);
@@ -16,7 +19,8 @@ interface SavedData {
 }
 
 /**
- * Returns the hash of a run's data and compares it with the one of the run to resume. `option` names the setting.
+ * Returns the hash of a run's data and compares it with the one of the run to resume. `option`
+ * names the setting.
  * @throws FILE_NOT_FOUND, FILE_READ_FAILED, RUN_INCOMPATIBLE for data that changed.
  */
 export async function hashData(path: string, option: string, saved?: SavedData): Promise<string> {

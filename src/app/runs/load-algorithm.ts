@@ -15,7 +15,9 @@ export function isAlgorithmPath(name: string): boolean {
   return /[/\\]|\.[cm]?[jt]s$/.test(name);
 }
 
-/** Returns a built-in algorithm, or one loaded before. @throws INVALID_ARGUMENT for any other name. */
+/**
+ * Returns a built-in algorithm, or one loaded before. @throws INVALID_ARGUMENT for any other name.
+ */
 export function findAlgorithm(name: string): Algorithm {
   const algorithm: Algorithm | undefined = isBuiltInAlgorithm(name) ? algorithms[name] : loaded.get(name);
   if (algorithm !== undefined) return algorithm;
@@ -26,10 +28,12 @@ export function findAlgorithm(name: string): Algorithm {
 }
 
 /**
- * Loads the algorithm that a module exports as default, or as its only algorithm; returns the name under which `findAlgorithm`
- * finds it: the absolute path of the module. Names of built-in algorithms are returned unchanged.
+ * Loads the algorithm that a module exports as default, or as its only algorithm; returns the name
+ * under which `findAlgorithm` finds it: the absolute path of the module. Names of built-in
+ * algorithms are returned unchanged.
  *
- * @throws FILE_NOT_FOUND for a missing module, FILE_READ_FAILED for one that cannot be imported, INVALID_ARGUMENT for one without an algorithm.
+ * @throws FILE_NOT_FOUND for a missing module, FILE_READ_FAILED for one that cannot be imported,
+ * INVALID_ARGUMENT for one without an algorithm.
  */
 export async function loadAlgorithm(name: string): Promise<string> {
   if (isBuiltInAlgorithm(name) || !isAlgorithmPath(name)) return name;

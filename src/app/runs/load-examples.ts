@@ -14,7 +14,10 @@ interface ExampleFiles {
   readonly evalDataSha256?: string | undefined;
 }
 
-/** Adds the hashes of the data. @throws FILE_NOT_FOUND, and RUN_INCOMPATIBLE for data that has changed since the run started. */
+/**
+ * Adds the hashes of the data. @throws FILE_NOT_FOUND, and RUN_INCOMPATIBLE for data that has
+ * changed since the run started.
+ */
 export async function hashExamples<Config extends ExampleFiles>({
   config,
   saved,

@@ -10,9 +10,10 @@ export function parseRewardReference(reference: string): { readonly path: string
 }
 
 /**
- * Loads reward functions from modules, in order: of FILE.js its default export, a function or a list of them, or else all
- * functions that it exports, by name; of FILE.js#name that export.
- * @throws FILE_NOT_FOUND, FILE_READ_FAILED, and INVALID_ARGUMENT for a module without reward functions.
+ * Loads reward functions from modules, in order: of FILE.js its default export, a function or a
+ * list of them, or else all functions that it exports, by name; of FILE.js#name that export.
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, and INVALID_ARGUMENT for a module without reward
+ * functions.
  */
 export async function loadRewardFunctions(references: readonly string[]): Promise<readonly RewardFunction[]> {
   const loaded: RewardFunction[] = [];

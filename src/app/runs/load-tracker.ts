@@ -8,7 +8,8 @@ export type TrackerModuleExport = Tracker | ((folder: string, options: ResumePoi
 
 /**
  * Loads a tracker from a JavaScript module.
- * @throws FILE_NOT_FOUND, FILE_READ_FAILED for a module that cannot be imported, INVALID_ARGUMENT for one without a tracker as its default export.
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED for a module that cannot be imported, INVALID_ARGUMENT
+ * for one without a tracker as its default export.
  */
 export async function loadTracker(path: string, folder: string, options: ResumePoint): Promise<TrackerSource> {
   const { default: exported } = await importModule(path, "The tracker");

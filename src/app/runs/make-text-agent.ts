@@ -20,7 +20,10 @@ export interface TextEnv extends Pick<Env, "actionSpace">, EnvTraits {
   readonly text: TextInterface<unknown, unknown>;
 }
 
-/** Reads the text interface of an open environment. @throws ENV_INVALID for an environment without one. */
+/**
+ * Reads the text interface of an open environment. @throws ENV_INVALID for an environment without
+ * one.
+ */
 export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
   const { text, actionSpace, spec } = env;
   if (text !== undefined) {
@@ -41,7 +44,10 @@ export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
   );
 }
 
-/** Returns "choices" for an environment that lists choices (in its first state, if they vary), "schema" for one with a JSON schema. */
+/**
+ * Returns "choices" for an environment that lists choices (in its first state, if they vary),
+ * "schema" for one with a JSON schema.
+ */
 async function chooseActionMode(env: Env, text: TextInterface<unknown, unknown>): Promise<ActionMode> {
   const otherwise = text.jsonSchema === undefined ? "free" : "schema";
   if (typeof text.choices !== "function") return text.choices === undefined ? otherwise : "choices";
@@ -50,7 +56,10 @@ async function chooseActionMode(env: Env, text: TextInterface<unknown, unknown>)
   return (getChoices(text, runner.observation, runner.info) ?? []).length > 0 ? "choices" : otherwise;
 }
 
-/** Whether a JSON schema, or a part of one, has only values that it lists: enums, constants and booleans in objects. */
+/**
+ * Whether a JSON schema, or a part of one, has only values that it lists: enums, constants and
+ * booleans in objects.
+ */
 function listsAllValues(schema: unknown): boolean {
   if (typeof schema !== "object" || schema === null) return true;
   if ("enum" in schema || "const" in schema) return true;
@@ -60,8 +69,9 @@ function listsAllValues(schema: unknown): boolean {
 }
 
 /**
- * Reads the text interface of a new run's environment. Where actions can be listed, it is played at random, which shows
- * whether that is fast and, unless the environment says it, how many earlier turns belong into prompts.
+ * Reads the text interface of a new run's environment. Where actions can be listed, it is played at
+ * random, which shows whether that is fast and, unless the environment says it, how many earlier
+ * turns belong into prompts.
  * @throws as `readTextEnv`, and ENV_FAILED
  */
 export async function readNewTextEnv(
@@ -77,7 +87,10 @@ export async function readNewTextEnv(
   return { ...textEnv, historyTurns: lag ?? historyTurns, playsAtRandom: played !== undefined };
 }
 
-/** Looks for hidden state; an error of the text interface is left to training, which names the method. @throws ENV_FAILED */
+/**
+ * Looks for hidden state; an error of the text interface is left to training, which names the
+ * method. @throws ENV_FAILED
+ */
 async function playAtRandom(
   runner: EpisodeRunner,
   textEnv: TextEnv,

@@ -12,7 +12,10 @@ type ModelConfig = Settings<typeof modelSettings & typeof tuningSettings & typeo
 
 const { checkMemory: _, ...openSettings } = modelSettings;
 
-/** Opens the model of a run with its trainable parameters. @throws as `openTrainable` and `openTinkerModel`. */
+/**
+ * Opens the model of a run with its trainable parameters. @throws as `openTrainable` and
+ * `openTinkerModel`.
+ */
 export async function openRunModel(
   config: ModelConfig,
   {

@@ -101,7 +101,10 @@ export interface RunProgram<
   readonly resultFolder: string;
   /** All settings, which say what may change. */
   readonly settings: SettingTable;
-  /** Resolves options; those of a run to resume (`isResolved`) are complete. @throws INVALID_ARGUMENT, and what loading modules throws */
+  /**
+   * Resolves options; those of a run to resume (`isResolved`) are complete. @throws
+   * INVALID_ARGUMENT, and what loading modules throws
+   */
   resolve(options: Options, isResolved: boolean): MaybePromise<Config>;
   /** Returns what is stored of a config. Default: all. */
   toJson?(config: Config): object;
@@ -110,8 +113,8 @@ export interface RunProgram<
 
 /**
  * Starts a run in a new folder. Nothing is written before everything is open.
- * @throws INVALID_ARGUMENT for invalid settings, INVALID_STATE for a folder that contains a run, FOLDER_IN_USE, FILE_WRITE_FAILED, and what
- * the program throws.
+ * @throws INVALID_ARGUMENT for invalid settings, INVALID_STATE for a folder that contains a run,
+ * FOLDER_IN_USE, FILE_WRITE_FAILED, and what the program throws.
  */
 export async function startProgram<
   Options extends object,
@@ -130,9 +133,10 @@ export async function startProgram<
 }
 
 /**
- * Resumes a run from its newest checkpoint, or from its start if it has none. Only settings that are `changeable` may change.
- * @throws FILE_NOT_FOUND for a folder without a run, RUN_INCOMPATIBLE for a run of another version, INVALID_ARGUMENT for other
- * changes and for a run of another program, and as `startProgram`.
+ * Resumes a run from its newest checkpoint, or from its start if it has none. Only settings that
+ * are `changeable` may change.
+ * @throws FILE_NOT_FOUND for a folder without a run, RUN_INCOMPATIBLE for a run of another version,
+ * INVALID_ARGUMENT for other changes and for a run of another program, and as `startProgram`.
  */
 export async function resumeProgram<
   Options extends object,
@@ -266,7 +270,10 @@ export class OpenRun<Config extends BaseRunConfig, Opened extends OpenedRun<Conf
     return this.opened.hasCheckpoint;
   }
 
-  /** Trains to the end of the run, or until `signal` aborts. @throws what the trainer throws; the last checkpoint remains. */
+  /**
+   * Trains to the end of the run, or until `signal` aborts. @throws what the trainer throws; the
+   * last checkpoint remains.
+   */
   async train(callbacks: Partial<CallbacksOf<Opened>> = {}): Promise<TrainResult> {
     const { opened, records } = this.parts;
     const { onUpdate } = callbacks as Partial<LoopHooks>;

@@ -15,7 +15,10 @@ interface OpenTeacherOptions {
 /** Folders of the result in a run folder. */
 const RESULT_FOLDERS = ["adapter", "model"];
 
-/** Opens the teacher of a run, which is closed with it; undefined without one. @throws as `AutoModelForCausalLM.fromPretrained` */
+/**
+ * Opens the teacher of a run, which is closed with it; undefined without one. @throws as
+ * `AutoModelForCausalLM.fromPretrained`
+ */
 export async function openTeacher(
   {
     teacher,

@@ -15,7 +15,10 @@ export interface OpenTrackersOptions extends ResumePoint {
   readonly onInfo?: (message: string) => void;
 }
 
-/** Opens the trackers of a run: its files, its curve, W&B, the module of the setting `tracker`, and additional ones. @throws as `loadTracker` */
+/**
+ * Opens the trackers of a run: its files, its curve, W&B, the module of the setting `tracker`, and
+ * additional ones. @throws as `loadTracker`
+ */
 export async function openTrackers(
   folder: string,
   config: Pick<TrainConfig, "saveSteps"> &

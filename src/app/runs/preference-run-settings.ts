@@ -63,7 +63,10 @@ export interface PreferenceRunConfig
 
 export type PreferenceRunOptions = Partial<PreferenceRunConfig> & Pick<PreferenceRunConfig, "algorithm" | "data">;
 
-/** Resolves the settings of a run. @throws INVALID_ARGUMENT for unknown names and values out of range. */
+/**
+ * Resolves the settings of a run. @throws INVALID_ARGUMENT for unknown names and values out of
+ * range.
+ */
 export function resolvePreferenceRunConfig({
   algorithm,
   data,

@@ -4,15 +4,19 @@ import type { AlgorithmSettings } from "./algorithm-settings.js";
 /** Turns of a run without a given length. */
 export const PRETRAINED_TURNS = 196_608;
 
-/** The last layers are enough for tasks of one decision per prompt, and an update costs a few times less. */
+/**
+ * The last layers are enough for tasks of one decision per prompt, and an update costs a few times
+ * less.
+ */
 export const PRETRAINED_RUN_DEFAULTS = {
   numEnvs: 64,
   layersToTransform: "last-4",
 } as const;
 
 /**
- * PPO defaults of a pretrained model whose completions are choices, measured with SmolLM2-135M: docs/pretrained.md has the curves.
- * Prompts that recur cost one row, so batches are large; the mean return of equal prompts replaces a value head that learns slowly.
+ * PPO defaults of a pretrained model whose completions are choices, measured with SmolLM2-135M:
+ * docs/pretrained.md has the curves. Prompts that recur cost one row, so batches are large; the
+ * mean return of equal prompts replaces a value head that learns slowly.
  */
 export const PRETRAINED_PPO_DEFAULTS = {
   batchSize: 4096,
@@ -27,13 +31,17 @@ export const PRETRAINED_PPO_DEFAULTS = {
   advantageLevel: "turn",
   stateBaseline: true,
   rewardScaling: true,
-  // The value head has the last hidden state to itself; a larger weight lets its gradient dominate the adapter's.
+  // The value head has the last hidden state to itself; a larger weight lets its gradient dominate
+  // the adapter's.
   vfCoef: 0.01,
   entropyCoef: 0.1,
   entropySchedulerType: "linear",
 } as const satisfies AlgorithmSettings;
 
-/** Whether a run of a pretrained model has the defaults above; they were measured for PPO, an adapter and choices alone. */
+/**
+ * Whether a run of a pretrained model has the defaults above; they were measured for PPO, an
+ * adapter and choices alone.
+ */
 export function hasPretrainedDefaults({
   algorithm = "ppo",
   actionMode,

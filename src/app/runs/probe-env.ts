@@ -34,7 +34,8 @@ interface ProbedEpisode {
 
 /**
  * Plays an environment at random and looks for what keeps any agent from learning.
- * @throws ENV_INVALID for episodes that never end, seeds that are ignored, and listed actions that change nothing; ENV_FAILED.
+ * @throws ENV_INVALID for episodes that never end, seeds that are ignored, and listed actions that
+ * change nothing; ENV_FAILED.
  */
 export async function probeEnv(
   env: Env,

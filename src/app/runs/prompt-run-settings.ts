@@ -77,14 +77,20 @@ export interface PromptRunConfig
   readonly algorithm: PromptAlgorithm;
   readonly data: string;
   readonly rewardFuncs: readonly string[];
-  /** Hashes of the contents of `data` and of the modules of `rewardFuncs`, by which a resumed run recognizes them. */
+  /**
+   * Hashes of the contents of `data` and of the modules of `rewardFuncs`, by which a resumed run
+   * recognizes them.
+   */
   readonly dataSha256?: string;
   readonly rewardFuncsSha256?: readonly string[];
 }
 
 export type PromptRunOptions = Partial<PromptRunConfig> & Pick<PromptRunConfig, "algorithm">;
 
-/** Resolves the settings of a run. @throws INVALID_ARGUMENT for unknown names, values out of range and missing files. */
+/**
+ * Resolves the settings of a run. @throws INVALID_ARGUMENT for unknown names, values out of range
+ * and missing files.
+ */
 export function resolvePromptRunConfig({
   algorithm,
   dataSha256,

@@ -41,7 +41,10 @@ type PromptContext = RunContext<PromptRunOptions, PromptRunConfig, RunHooks>;
 /** An open run on prompts with reward functions. */
 export type PromptRun = OpenRun<PromptRunConfig, OpenedPromptRun>;
 
-/** Starts a run on prompts in a new folder. @throws as `startProgram`, `loadRewardFunctions` and `loadPromptDataset` */
+/**
+ * Starts a run on prompts in a new folder. @throws as `startProgram`, `loadRewardFunctions` and
+ * `loadPromptDataset`
+ */
 export async function startPromptRun(
   options: PromptRunOptions,
   folder: string,
@@ -51,8 +54,8 @@ export async function startPromptRun(
 }
 
 /**
- * Resumes a run on prompts, of which `data` and `rewardFuncs` may have moved. Reward functions that have changed are reported by a
- * warning: the run then differs from an uninterrupted one.
+ * Resumes a run on prompts, of which `data` and `rewardFuncs` may have moved. Reward functions that
+ * have changed are reported by a warning: the run then differs from an uninterrupted one.
  * @throws as `resumeProgram`, and RUN_INCOMPATIBLE for data that has changed
  */
 export async function resumePromptRun(

@@ -25,7 +25,9 @@ export interface PolicyAction {
 /** A policy in one episode. */
 export type EpisodePolicy = (observation: unknown, info: Info) => MaybePromise<PolicyAction>;
 
-/** Creates the policy of each episode in an environment; it draws from the episode's random stream. */
+/**
+ * Creates the policy of each episode in an environment; it draws from the episode's random stream.
+ */
 export type PolicyFactory = (env: Env) => (random: RandomStream) => EpisodePolicy;
 
 /** Options of `recordDemonstrations`. */
@@ -49,7 +51,8 @@ export type RecordedEpisode = Demonstration & { readonly return: number };
 
 /**
  * Records complete episodes of a policy. Equal seeds give equal demonstrations for any `numEnvs`.
- * @throws ENV_INVALID for an environment without a text interface, and what the environment and the policy throw.
+ * @throws ENV_INVALID for an environment without a text interface, and what the environment and the
+ * policy throw.
  */
 export async function recordDemonstrations(
   makeEnv: () => MaybePromise<Env>,
@@ -105,7 +108,9 @@ async function recordEpisode(runner: EpisodeRunner, policy: EpisodePolicy, seed:
   return { systemPrompt: text.systemPrompt, turns, return: runner.episodeReturn };
 }
 
-/** The expert policy that the environment is registered with. @throws ENV_INVALID if there is none. */
+/**
+ * The expert policy that the environment is registered with. @throws ENV_INVALID if there is none.
+ */
 export const expertPolicy: PolicyFactory = (env) => {
   const expert = env.spec?.expert?.(env);
   if (expert === undefined) {
@@ -137,7 +142,10 @@ export const randomPolicy: PolicyFactory = (env) => (random) => {
   };
 };
 
-/** A language model, sampled as in training or in evaluation. A fallback action is recorded as its text. */
+/**
+ * A language model, sampled as in training or in evaluation. A fallback action is recorded as its
+ * text.
+ */
 export function agentPolicy(agent: TextAgent, mode: "train" | "eval" = "train"): PolicyFactory {
   return (env) => {
     const text = getTextInterface(env);

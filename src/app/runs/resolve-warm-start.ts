@@ -5,7 +5,8 @@ import type { RunEnv } from "./run-env.js";
 import type { TrainConfig } from "./run-settings.js";
 
 /**
- * Resolves the setting sftWarmStart: "none", "random" (random actions), a number of episodes of the environment's expert, or a file.
+ * Resolves the setting sftWarmStart: "none", "random" (random actions), a number of episodes of the
+ * environment's expert, or a file.
  * @throws ENV_INVALID for an environment without an expert.
  */
 export async function resolveWarmStart(

@@ -15,7 +15,10 @@ const MAX_REQUEST_BYTES = 4_096;
 const MAX_REQUESTS = 100;
 
 type LiveSetting = keyof typeof runSettings;
-/** Settings that a run takes over between two updates; the others that are changeable need a restart. */
+/**
+ * Settings that a run takes over between two updates; the others that are changeable need a
+ * restart.
+ */
 export const LIVE_SETTINGS = Object.keys(
   filterSettings(runSettings, ({ changeable }) => changeable === "live"),
 ) as LiveSetting[];
@@ -28,7 +31,10 @@ export const controlSchema = z.discriminatedUnion("action", [
 ]);
 export type ControlAction = z.infer<typeof controlSchema>;
 
-/** Whether a path is a folder and not a link: requests are read and removed in the run's folder alone. */
+/**
+ * Whether a path is a folder and not a link: requests are read and removed in the run's folder
+ * alone.
+ */
 async function isRealFolder(path: string): Promise<boolean> {
   return lstat(path).then(
     (stats) => stats.isDirectory(),
@@ -37,7 +43,8 @@ async function isRealFolder(path: string): Promise<boolean> {
 }
 
 /**
- * Leaves a request in a run's folder, which the run takes up after its current update, and returns its id.
+ * Leaves a request in a run's folder, which the run takes up after its current update, and returns
+ * its id.
  * @throws FILE_WRITE_FAILED, also where the folder of requests is a link or a file.
  */
 export async function requestControl(folder: string, action: ControlAction): Promise<string> {
@@ -59,7 +66,9 @@ export async function clearControl(folder: string): Promise<void> {
   await rm(join(folder, CONTROL_FOLDER), { recursive: true, force: true });
 }
 
-/** Carries out the requests in a run's folder and logs each; `change` changes a setting or throws. */
+/**
+ * Carries out the requests in a run's folder and logs each; `change` changes a setting or throws.
+ */
 export async function takeControlRequests(
   folder: string,
   log: RunLog,

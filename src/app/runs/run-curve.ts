@@ -28,10 +28,16 @@ export const MEAN_REWARD = "reward";
 /** Updates are averaged to at most this many points, so that a curve stays readable. */
 const MAX_POINTS = 200;
 
-/** What a curve needs of a run's config; only runs in environments have one, and runs of SFT have no algorithm. */
+/**
+ * What a curve needs of a run's config; only runs in environments have one, and runs of SFT have no
+ * algorithm.
+ */
 type CurveConfig = Partial<EnvConfig> & { readonly algorithm?: string };
 
-/** Returns the mean returns of random actions and of the best known policy, for an environment as registered. */
+/**
+ * Returns the mean returns of random actions and of the best known policy, for an environment as
+ * registered.
+ */
 export function listReferences(env: RunEnv | undefined): readonly CurveReference[] {
   const known = env?.knownReturns;
   if (known === undefined) return [];
@@ -42,9 +48,11 @@ export function listReferences(env: RunEnv | undefined): readonly CurveReference
 }
 
 /**
- * Reads the curves of runs: by default the mean return over turns, the mean reward over updates of runs on prompts, or the loss of runs on examples. References are the environment's, if
- * all runs have the same.
- * @throws FILE_NOT_FOUND for a folder without a run, INVALID_ARGUMENT for a metric that a run does not record.
+ * Reads the curves of runs: by default the mean return over turns, the mean reward over updates of
+ * runs on prompts, or the loss of runs on examples. References are the environment's, if all runs
+ * have the same.
+ * @throws FILE_NOT_FOUND for a folder without a run, INVALID_ARGUMENT for a metric that a run does
+ * not record.
  */
 export async function readRunCurves(folders: readonly string[], metric?: string): Promise<LearningCurve> {
   const runs = await Promise.all(

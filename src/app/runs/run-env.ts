@@ -20,7 +20,9 @@ export const envSettings = defineSettings(
 
 type EnvSettings = Partial<Settings<typeof envSettings>>;
 
-/** The wrappers of a run's environment by their settings, in the order in which they are applied. */
+/**
+ * The wrappers of a run's environment by their settings, in the order in which they are applied.
+ */
 const wrappers: { readonly [Name in keyof EnvSettings]?: (env: Env, value: NonNullable<EnvSettings[Name]>) => Env } = {
   frameStack: (env, stackSize) => new FrameStackText(env, { stackSize }),
 };

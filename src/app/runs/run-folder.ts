@@ -5,7 +5,10 @@ import { FolderLock } from "../../models/files/index.js";
 import { readRunConfig } from "../../rl/train/index.js";
 import type { TrainOptions } from "./run-settings.js";
 
-/** Checks that a new run can be stored in a folder. @throws INVALID_STATE if it contains a run, FILE_WRITE_FAILED. */
+/**
+ * Checks that a new run can be stored in a folder. @throws INVALID_STATE if it contains a run,
+ * FILE_WRITE_FAILED.
+ */
 export async function checkNewRunFolder(folder: string): Promise<void> {
   if ((await readRunConfig(folder)) !== undefined)
     throw new LlamaGymError(
@@ -36,7 +39,9 @@ export async function openLocked<Result>(
   }
 }
 
-/** Finds the settings of the run, of training or fine-tuning, that saved an adapter or a checkpoint. */
+/**
+ * Finds the settings of the run, of training or fine-tuning, that saved an adapter or a checkpoint.
+ */
 export async function findRunOfAdapter(adapter: string): Promise<Partial<TrainOptions> | undefined> {
   const folder = dirname(resolve(adapter));
   return (await findRun([folder, dirname(folder)]))?.config;
@@ -53,7 +58,9 @@ export async function findRun(
   return undefined;
 }
 
-/** Checks, without writing, that a folder can be created or written to. @throws FILE_WRITE_FAILED */
+/**
+ * Checks, without writing, that a folder can be created or written to. @throws FILE_WRITE_FAILED
+ */
 export async function checkWritable(folder: string): Promise<void> {
   const path = await closestExistingParent(resolve(folder));
   const isFolder = (await stat(path)).isDirectory();

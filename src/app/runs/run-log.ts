@@ -9,8 +9,9 @@ import { LOG_FILE, type RunLogLine } from "./run-log-line.js";
 const RESOURCES_INTERVAL_MS = 10_000;
 
 /**
- * Records what happens to a run: starts, ends, warnings, control and memory. Lines are appended and never removed, also when a run
- * is resumed. A log that cannot be written is reported once and ends.
+ * Records what happens to a run: starts, ends, warnings, control and memory. Lines are appended and
+ * never removed, also when a run is resumed. A log that cannot be written is reported once and
+ * ends.
  */
 export class RunLog {
   private step = 0;
@@ -87,7 +88,10 @@ export class RunLog {
   }
 }
 
-/** Returns the commit that is checked out in a folder or the nearest one above it; undefined outside Git repositories. */
+/**
+ * Returns the commit that is checked out in a folder or the nearest one above it; undefined outside
+ * Git repositories.
+ */
 async function findCommit(folder: string): Promise<string | undefined> {
   const read = async (path: string) => readFile(path, "utf8").catch(() => undefined);
   for (let path = resolve(folder); ; path = dirname(path)) {

@@ -22,7 +22,10 @@ export class RunRecords {
     readonly tracker: Required<Tracker>,
   ) {}
 
-  /** Writes config.json and opens the log and the trackers. @throws FILE_WRITE_FAILED, and as `loadTracker` */
+  /**
+   * Writes config.json and opens the log and the trackers. @throws FILE_WRITE_FAILED, and as
+   * `loadTracker`
+   */
   static async open(
     folder: string,
     config: Parameters<typeof openTrackers>[1],

@@ -150,7 +150,10 @@ export const runSettings = defineSettings({
 /** All settings of a training run, including those of the algorithms. */
 export const trainSettings: SettingTable = { ...allAlgorithmSettings, ...runSettings };
 
-/** Returns the settings of a training run by name; with a loaded algorithm only its own and the run's. */
+/**
+ * Returns the settings of a training run by name; with a loaded algorithm only its own and the
+ * run's.
+ */
 export function trainSettingsOf(algorithm: string = runSettings.algorithm.default): SettingTable {
   if (isBuiltInAlgorithm(algorithm)) return trainSettings;
   const { settings, title } = findAlgorithm(algorithm);
@@ -203,16 +206,21 @@ export interface EnvTraits {
 }
 
 interface ResolveOptions {
-  /** Whether the settings belong to a run to resume: they are complete, so what is missing was off when it started. */
+  /**
+   * Whether the settings belong to a run to resume: they are complete, so what is missing was off
+   * when it started.
+   */
   readonly isResolved?: boolean;
-  /** The environment, whose traits decide some defaults; without one those are for free completions. */
+  /**
+   * The environment, whose traits decide some defaults; without one those are for free completions.
+   */
   readonly envTraits?: EnvTraits;
 }
 
 /**
  * Resolves the settings of a run.
- * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one, for settings of another algorithm, for values out of
- * range, and for an unsupported actionRegex.
+ * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one, for settings of another
+ * algorithm, for values out of range, and for an unsupported actionRegex.
  */
 export function resolveTrainConfig(
   { env, envOptions = {}, ...explicit }: TrainOptions,
@@ -270,7 +278,10 @@ function isLong({ turns, episodes }: Pick<Partial<TrainConfig>, "turns" | "episo
   return Math.min(turns ?? Infinity, episodes ?? Infinity) >= 2 * RANDOM_WARM_START_TURNS;
 }
 
-/** Whether completions are among finitely many, so that a large entropy bonus rewards other actions rather than noise. */
+/**
+ * Whether completions are among finitely many, so that a large entropy bonus rewards other actions
+ * rather than noise.
+ */
 function isListed(actionMode: ActionMode, traits: EnvTraits | undefined): boolean {
   return ["choices", "scored"].includes(actionMode) || (actionMode === "schema" && traits?.hasListedSchema === true);
 }

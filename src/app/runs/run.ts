@@ -55,7 +55,9 @@ export class Run extends OpenRun<TrainConfig, OpenedTraining> {
     return this.opened.makeEnv;
   }
 
-  /** Whether each update is followed by one on the best episodes. Can be changed during training. */
+  /**
+   * Whether each update is followed by one on the best episodes. Can be changed during training.
+   */
   get onlineSft(): boolean {
     return this.opened.trainer.onlineSft;
   }
@@ -77,17 +79,18 @@ const trainProgram: RunProgram<TrainOptions, TrainConfig, RunOptions, OpenedTrai
 
 /**
  * Starts a run in a new folder. Nothing is written before the model and the environment are open.
- * @throws INVALID_ARGUMENT for invalid settings, INVALID_STATE for a folder that contains a run, FOLDER_IN_USE, FILE_WRITE_FAILED, and what
- * opening the model and the environment throws.
+ * @throws INVALID_ARGUMENT for invalid settings, INVALID_STATE for a folder that contains a run,
+ * FOLDER_IN_USE, FILE_WRITE_FAILED, and what opening the model and the environment throws.
  */
 export async function startRun(options: TrainOptions, folder: string, runOptions: RunOptions = {}): Promise<Run> {
   return new Run(await startProgram(trainProgram, options, folder, runOptions));
 }
 
 /**
- * Resumes a run from its newest checkpoint, or from its start if it has none. Only settings that are `changeable` may change.
- * @throws FILE_NOT_FOUND for a folder without a run, RUN_INCOMPATIBLE for a run of another version, INVALID_ARGUMENT for other
- * changes, and what `startRun` throws.
+ * Resumes a run from its newest checkpoint, or from its start if it has none. Only settings that
+ * are `changeable` may change.
+ * @throws FILE_NOT_FOUND for a folder without a run, RUN_INCOMPATIBLE for a run of another version,
+ * INVALID_ARGUMENT for other changes, and what `startRun` throws.
  */
 export async function resumeRun(
   folder: string,
@@ -173,7 +176,10 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   };
 }
 
-/** Reads the text interface of the first environment, and for a new run the defaults that follow from it. */
+/**
+ * Reads the text interface of the first environment, and for a new run the defaults that follow
+ * from it.
+ */
 async function readEnv(
   { config: resolved, options, saved, hooks }: TrainContext,
   envs: EnvSupply,

@@ -35,7 +35,10 @@ export interface SftRunConfig extends Settings<typeof allSftRunSettings> {
 
 export type SftRunOptions = Partial<SftRunConfig> & Pick<SftRunConfig, "data">;
 
-/** Resolves the settings of a run. @throws INVALID_ARGUMENT for unknown names and values out of range. */
+/**
+ * Resolves the settings of a run. @throws INVALID_ARGUMENT for unknown names and values out of
+ * range.
+ */
 export function resolveSftRunConfig({ data, dataSha256, evalDataSha256, ...given }: SftRunOptions): SftRunConfig {
   const hashes = { dataSha256, evalDataSha256 };
   const config = { data, ...hashes, ...resolveSettings("A fine-tuning run", allSftRunSettings, given) };

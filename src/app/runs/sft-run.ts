@@ -53,7 +53,8 @@ export async function startSftRun(options: SftRunOptions, folder: string, hooks:
 
 /**
  * Resumes a run; `data` and `evalData` may name the same contents at another path.
- * @throws as `resumeProgram`, FILE_NOT_FOUND for missing data, RUN_INCOMPATIBLE for data that has changed.
+ * @throws as `resumeProgram`, FILE_NOT_FOUND for missing data, RUN_INCOMPATIBLE for data that has
+ * changed.
  */
 export async function resumeSftRun(
   folder: string,

@@ -30,7 +30,10 @@ export const teacherSettings = defineSettings(
 
 type TeacherConfig = Settings<typeof teacherSettings>;
 
-/** @throws INVALID_ARGUMENT for settings that need a teacher, and for the teacher self without a hint. */
+/**
+ * @throws INVALID_ARGUMENT for settings that need a teacher, and for the teacher self without a
+ * hint.
+ */
 export function checkTeacher(config: TeacherConfig): void {
   const { teacher, teacherHint } = config;
   if (teacher === "self" && teacherHint === undefined)

@@ -24,8 +24,8 @@ export interface AiSdkModelOptions {
 }
 
 /**
- * Wraps a model for the AI SDK (`ai` 6 or newer): `generateText`, `streamText`, structured output and tools run in this process,
- * without HTTP. Calls that run at the same time share batches.
+ * Wraps a model for the AI SDK (`ai` 6 or newer): `generateText`, `streamText`, structured output
+ * and tools run in this process, without HTTP. Calls that run at the same time share batches.
  */
 export function toAiSdkModel(
   model: LanguageModel | ChatEngine,

@@ -145,7 +145,9 @@ function isThinking({ thinking }: MessagesBody): boolean {
 /** The body of POST /v1/messages/count_tokens. */
 const countBody = messagesBody.extend({ max_tokens: maxTokensField.optional() });
 
-/** POST /v1/messages/count_tokens of Anthropic: the request whose prompt is counted, and its model. */
+/**
+ * POST /v1/messages/count_tokens of Anthropic: the request whose prompt is counted, and its model.
+ */
 export function parseCountTokens(
   body: unknown,
 ): Pick<WireRequest, "model" | "ignoredFields"> & { request: ChatRequest } {

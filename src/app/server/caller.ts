@@ -39,13 +39,17 @@ const completions = z.object({
 });
 const failure = z.object({ error: z.object({ message: z.string() }) });
 
-/** Asks a server of `llamagym serve` for scores, completions and custom outputs, as Lamorel's Caller does; many processes may share a server. */
+/**
+ * Asks a server of `llamagym serve` for scores, completions and custom outputs, as Lamorel's Caller
+ * does; many processes may share a server.
+ */
 export class Caller {
   constructor(private readonly options: CallerOptions) {}
 
   /**
    * Returns the log-probability of each candidate of each context.
-   * @throws INVALID_ARGUMENT if the server rejects the request, INVALID_STATE if it does not answer.
+   * @throws INVALID_ARGUMENT if the server rejects the request, INVALID_STATE if it does not
+   * answer.
    */
   async score(contexts: readonly string[], candidates: readonly (readonly string[])[]): Promise<number[][]> {
     const items = contexts.map((prompt, i) => ({ prompt, candidates: candidates[i] }));
@@ -53,7 +57,10 @@ export class Caller {
     return data.map((scores) => scores.map(({ logprob }) => logprob));
   }
 
-  /** Returns registered outputs for each candidate of each context, by name: for each token a list of numbers. Throws as `score` does. */
+  /**
+   * Returns registered outputs for each candidate of each context, by name: for each token a list
+   * of numbers. Throws as `score` does.
+   */
   async compute(
     outputs: readonly string[],
     contexts: readonly string[],

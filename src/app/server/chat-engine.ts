@@ -16,8 +16,8 @@ export type ToolChoice = "auto" | "none" | "required" | { readonly name: string 
 /** A request for completions of one prompt, in any wire format. */
 export interface ChatRequest {
   /**
-   * Messages in the form that chat templates read (arguments of tool calls are objects), or a text or token ids to
-   * continue.
+   * Messages in the form that chat templates read (arguments of tool calls are objects), or a text
+   * or token ids to continue.
    */
   readonly input: PromptInput;
   /** Tokens of the prompt, instead of those that `input` is rendered to. */
@@ -25,9 +25,14 @@ export interface ChatRequest {
   readonly tools?: readonly FunctionTool[];
   /** Further variables of the chat template, such as { enable_thinking: false }. */
   readonly variables?: JsonObject;
-  /** Whether the completion continues the last message, of which it is not a part. Default false. */
+  /**
+   * Whether the completion continues the last message, of which it is not a part. Default false.
+   */
   readonly continueFinalMessage?: boolean;
-  /** Whether the prompt ends with the header of the assistant's message. Default true, unless the last message is continued. */
+  /**
+   * Whether the prompt ends with the header of the assistant's message. Default true, unless the
+   * last message is continued.
+   */
   readonly addGenerationPrompt?: boolean;
   /** Default "auto". */
   readonly toolChoice?: ToolChoice;
@@ -35,7 +40,10 @@ export interface ChatRequest {
   readonly parallelToolCalls?: boolean;
   /** Constrains the text to JSON of this schema. */
   readonly jsonSchema?: JsonSchema;
-  /** Defaults come from the model's generation_config.json; without one, the model's distribution at temperature 1. */
+  /**
+   * Defaults come from the model's generation_config.json; without one, the model's distribution at
+   * temperature 1.
+   */
   readonly sampling?: Partial<SamplingParams>;
   /** Maximum number of tokens; by default, and at most, the rest of the context. */
   readonly maxNewTokens?: number;
@@ -45,11 +53,20 @@ export interface ChatRequest {
   readonly seed?: number;
   /** Number of choices. Default 1. */
   readonly n?: number;
-  /** Number of most probable tokens to return for each token; by default not even `rawLogProbs` of constrained tokens are computed. */
+  /**
+   * Number of most probable tokens to return for each token; by default not even `rawLogProbs` of
+   * constrained tokens are computed.
+   */
   readonly topLogProbs?: number;
-  /** Number of most probable tokens to return for each token of the prompt; by default the prompt is not scored. */
+  /**
+   * Number of most probable tokens to return for each token of the prompt; by default the prompt is
+   * not scored.
+   */
   readonly promptTopLogProbs?: number;
-  /** Distributions of earlier completions with the same parameters and sampling; not used with `topLogProbs`. */
+  /**
+   * Distributions of earlier completions with the same parameters and sampling; not used with
+   * `topLogProbs`.
+   */
   readonly cache?: CompletionCache;
   /** Ends the completion with "aborted". */
   readonly signal?: AbortSignal;
@@ -85,17 +102,29 @@ export interface ChatChoice {
   readonly finishReason: ChatFinishReason;
   /** The stop string that ended the completion. */
   readonly stopString: string | undefined;
-  /** All tokens of the completion, including those that open and close tool calls and a sampled end token. */
+  /**
+   * All tokens of the completion, including those that open and close tool calls and a sampled end
+   * token.
+   */
   readonly tokens: readonly number[];
-  /** Log-probability of each token under the distribution it was sampled from; 0 where the format forces a token. */
+  /**
+   * Log-probability of each token under the distribution it was sampled from; 0 where the format
+   * forces a token.
+   */
   readonly logProbs: readonly number[];
-  /** Log-probability of each token under the model at temperature 1; NaN where the model was not run for the token. */
+  /**
+   * Log-probability of each token under the model at temperature 1; NaN where the model was not run
+   * for the token.
+   */
   readonly rawLogProbs: readonly number[];
   /** Value of the state before each token; NaN where unknown. */
   readonly values: readonly number[];
   /** The tokens among which each token was sampled; undefined at unconstrained positions. */
   readonly allowedTokens: readonly (Int32Array | undefined)[];
-  /** The most probable tokens at each token; empty where none were requested or the model was not run. */
+  /**
+   * The most probable tokens at each token; empty where none were requested or the model was not
+   * run.
+   */
   readonly topLogProbs: readonly (readonly TokenLogProb[])[];
 }
 
@@ -117,11 +146,14 @@ export interface ChatEngine {
   readonly defaultSampling?: Pick<SamplingParams, "temperature" | "topP">;
   /**
    * Completes a request and reports pieces as soon as they are certain.
-   * @throws INVALID_ARGUMENT for an invalid request or an unsupported schema, CONTEXT_OVERFLOW for a prompt that is too
-   * long, TEMPLATE_FAILED for messages that the chat template rejects.
+   * @throws INVALID_ARGUMENT for an invalid request or an unsupported schema, CONTEXT_OVERFLOW for
+   * a prompt that is too long, TEMPLATE_FAILED for messages that the chat template rejects.
    */
   generate(request: ChatRequest, onDelta?: (delta: ChatDelta) => void): Promise<ChatResult>;
-  /** Returns the number of tokens of a request's prompt. @throws as `generate` does, but for CONTEXT_OVERFLOW. */
+  /**
+   * Returns the number of tokens of a request's prompt. @throws as `generate` does, but for
+   * CONTEXT_OVERFLOW.
+   */
   countPromptTokens(request: ChatRequest): Promise<number>;
   /** Returns the UTF-8 bytes of a token, for log-probabilities. */
   tokenBytes(token: number): Uint8Array;

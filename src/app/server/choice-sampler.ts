@@ -17,7 +17,10 @@ import { unionSchema } from "../../envs/index.js";
 import { SchemaOrMarker } from "./schema-or-marker.js";
 import { parseToolCalls, type ToolCallFormat } from "./tool-calls.js";
 
-/** Schemas of at most this many texts are compiled to them: their completions have few decisions, and mostly forced tokens. */
+/**
+ * Schemas of at most this many texts are compiled to them: their completions have few decisions,
+ * and mostly forced tokens.
+ */
 const MAX_TEXTS = 64;
 
 /** A checked request, the same for all of its choices. */
@@ -54,7 +57,9 @@ interface Segment {
   readonly onText?: (piece: string) => void;
 }
 
-/** Samples one choice: text, in which the model may open tool calls, whose JSON is then constrained. */
+/**
+ * Samples one choice: text, in which the model may open tool calls, whose JSON is then constrained.
+ */
 export class ChoiceSampler {
   /** Number of the prompt's tokens whose keys and values were reused. */
   cachedTokens = 0;
@@ -109,7 +114,10 @@ export class ChoiceSampler {
     return this.tokens.at(-1) ?? this.plan.promptTokens.at(-1);
   }
 
-  /** Samples text up to its end, or through the marker that opens a tool call; undefined for the latter. */
+  /**
+   * Samples text up to its end, or through the marker that opens a tool call; undefined for the
+   * latter.
+   */
   private async sampleText(): Promise<ChatFinishReason | undefined> {
     const { model, tools, format, stop } = this.plan;
     if (this.remaining <= 0) return "length";
@@ -174,7 +182,10 @@ export class ChoiceSampler {
     return finishReason === "stop" && constraint === undefined ? "stop" : undefined;
   }
 
-  /** Samples the name of a tool with the separator after it; `tool` is undefined if the completion ended before. */
+  /**
+   * Samples the name of a tool with the separator after it; `tool` is undefined if the completion
+   * ended before.
+   */
   private async sampleToolName(separator: string): Promise<{ tool?: FunctionTool; finishReason: ChatFinishReason }> {
     const { model, tools } = this.plan;
     const choices = tools.map(({ name }) => name + separator);

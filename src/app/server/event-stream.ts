@@ -3,7 +3,10 @@ import { nodeBindings } from "./node-bindings.js";
 import type { RequestLifetime } from "./request-lifetime.js";
 import type { ServerEvent } from "./wire-format.js";
 
-/** Milliseconds that a client may take to read the end of a stream; its socket holds about 100 KB until then. */
+/**
+ * Milliseconds that a client may take to read the end of a stream; its socket holds about 100 KB
+ * until then.
+ */
 const MAX_STALL_MS = 60_000;
 
 /** Variable of a context with a promise of the end of its stream. */
@@ -12,9 +15,10 @@ export const STREAM_END = "streamEnd";
 type WriteEvents = (events: readonly ServerEvent[]) => void;
 
 /**
- * Responds with the events that `run` writes. Resolves at the first event, and rejects if `run` fails before it, so
- * that the error has its own status; later errors become the event that `formatError` returns. A client that stops
- * reading is disconnected; until then its events, which the length of a completion bounds, wait in memory.
+ * Responds with the events that `run` writes. Resolves at the first event, and rejects if `run`
+ * fails before it, so that the error has its own status; later errors become the event that
+ * `formatError` returns. A client that stops reading is disconnected; until then its events, which
+ * the length of a completion bounds, wait in memory.
  */
 export async function eventStream(
   context: Context,

@@ -19,7 +19,10 @@ afterAll(async () => {
   await model.close();
 });
 
-/** Sends the fields of a request with one of them as JSON text, because 1e999 is a number in JSON alone. */
+/**
+ * Sends the fields of a request with one of them as JSON text, because 1e999 is a number in JSON
+ * alone.
+ */
 async function send(path: string, fields: object, name: string, value: string) {
   const others = JSON.stringify({ ...fields, [name]: undefined }).slice(1, -1);
   const headers = { "content-type": "application/json" };

@@ -32,7 +32,9 @@ async function waitForIdle({ metrics } = server): Promise<void> {
   while (metrics.running > 0) await new Promise((done) => setTimeout(done, 10));
 }
 
-/** Waits until a request starts. Looking now and then would miss one that is answered in between. */
+/**
+ * Waits until a request starts. Looking now and then would miss one that is answered in between.
+ */
 async function nextStart({ metrics }: typeof server): Promise<void> {
   let { running } = metrics;
   return new Promise((resolve) => {

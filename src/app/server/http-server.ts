@@ -18,7 +18,10 @@ export interface HttpServerOptions {
   readonly port?: number;
   /** Key that clients must send as a bearer token or as x-api-key. */
   readonly apiKey?: string;
-  /** Maximum number of requests that run or wait, which count once their body has arrived; more are answered with status 429. Default 1024. */
+  /**
+   * Maximum number of requests that run or wait, which count once their body has arrived; more are
+   * answered with status 429. Default 1024.
+   */
   readonly maxRequests?: number;
 }
 
@@ -27,7 +30,10 @@ export interface RunningServer {
   /** Such as http://127.0.0.1:8080. */
   readonly url: string;
   readonly metrics: ServerMetrics;
-  /** Stops accepting requests, waits for those that run, and closes their connections after `graceMs`. Default 30 seconds. */
+  /**
+   * Stops accepting requests, waits for those that run, and closes their connections after
+   * `graceMs`. Default 30 seconds.
+   */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -36,7 +42,10 @@ const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1", "[::1]"];
 /** Maximum number of requests that run or wait. A waiting request takes about 100 KB. */
 const MAX_REQUESTS = 1024;
 
-/** Milliseconds that an idle connection stays open; clients reuse connections that a shorter time would close under them. */
+/**
+ * Milliseconds that an idle connection stays open; clients reuse connections that a shorter time
+ * would close under them.
+ */
 const KEEP_ALIVE_MS = 65_000;
 
 /** Seconds after which a client that was refused may try again. */
@@ -46,9 +55,10 @@ const RETRY_AFTER_SECONDS = 1;
 const IDLE_MARGIN_MS = 60_000;
 
 /**
- * Starts an HTTP server with the routes that `addRoutes` adds, with /health and /metrics, a limit on requests and, with
- * an API key, authentication.
- * @throws INVALID_ARGUMENT for a host other than this machine's without an API key, INVALID_STATE if the port is taken.
+ * Starts an HTTP server with the routes that `addRoutes` adds, with /health and /metrics, a limit
+ * on requests and, with an API key, authentication.
+ * @throws INVALID_ARGUMENT for a host other than this machine's without an API key, INVALID_STATE
+ * if the port is taken.
  */
 export async function startHttpServer(
   options: HttpServerOptions & {

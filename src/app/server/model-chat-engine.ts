@@ -29,7 +29,10 @@ import {
 /** Maximum length of all cached prompts, in characters; one takes some 10 bytes. */
 const MAX_CACHED_PROMPTS_LENGTH = 2_000_000;
 
-/** Completes chats with a model. Requests that run at the same time share batches; equal prefixes of prompts are computed once. */
+/**
+ * Completes chats with a model. Requests that run at the same time share batches; equal prefixes of
+ * prompts are computed once.
+ */
 export class ModelChatEngine implements ChatEngine {
   private readonly chatTemplate: string | undefined;
   private readonly prompts = new LruCache<Promise<EncodedPrompt>>(MAX_CACHED_PROMPTS_LENGTH, (key) => key.length);
@@ -55,14 +58,18 @@ export class ModelChatEngine implements ChatEngine {
     return this.model.tokenizer.tokenBytes(token);
   }
 
-  /** Returns the tokens of a request's prompt, as `generate` renders them. Throws as `generate` does. */
+  /**
+   * Returns the tokens of a request's prompt, as `generate` renders them. Throws as `generate`
+   * does.
+   */
   async renderPrompt(request: ChatRequest): Promise<readonly number[]> {
     return (await this.encode(request)).tokens;
   }
 
   /**
-   * Renders a chat's prompt as `generate` does, and returns what follows the content of a message, counted from the end;
-   * undefined if the chat template does not print it once. Throws as `generate` does.
+   * Renders a chat's prompt as `generate` does, and returns what follows the content of a message,
+   * counted from the end; undefined if the chat template does not print it once. Throws as
+   * `generate` does.
    */
   renderAfter(request: ChatRequest, indexFromEnd: number): RenderedText | undefined {
     const { messages, ...options } = this.toTemplateInput(request);
@@ -84,7 +91,8 @@ export class ModelChatEngine implements ChatEngine {
         this.scorePrompt(promptTokens, request),
         ...samplers.map((sampler) => sampler.run()),
       ]);
-      // The tokens with which a format begins are reused as those of the prompt are, and do not belong to it.
+      // The tokens with which a format begins are reused as those of the prompt are, and do not
+      // belong to it.
       const cachedPromptTokens = Math.min(samplers[0].cachedTokens, promptTokens.length);
       return { promptTokens, cachedPromptTokens, choices, promptScores };
     } finally {

@@ -31,7 +31,9 @@ export type EngineLookup = (model: string | undefined, context: Context) => Chat
 /** A completion takes minutes on a small machine; longer ones come from clients that are gone. */
 export const DEFAULT_TIMEOUT_MS = 600_000;
 
-/** Adds the routes of all APIs for completions to an app, for the engines that `engineFor` finds. */
+/**
+ * Adds the routes of all APIs for completions to an app, for the engines that `engineFor` finds.
+ */
 export function mountChatRoutes(app: Hono, engineFor: EngineLookup, options: ChatRouteOptions = {}): void {
   for (const format of WIRE_FORMATS) {
     app.post(format.path, async (context) => {

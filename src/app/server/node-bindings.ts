@@ -3,12 +3,18 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context } from "hono";
 import { stringifyJson } from "../../core/lossless-json.js";
 
-/** Returns Node's request and response behind a context; none where the app is called without a server. */
+/**
+ * Returns Node's request and response behind a context; none where the app is called without a
+ * server.
+ */
 export function nodeBindings(context: Context): Partial<HttpBindings> {
   return (context.env as Partial<HttpBindings> | undefined) ?? {};
 }
 
-/** Responds with status 200 and JSON. Written by Node itself: the body of a `Response` is a stream, which costs a timer. */
+/**
+ * Responds with status 200 and JSON. Written by Node itself: the body of a `Response` is a stream,
+ * which costs a timer.
+ */
 export function sendJson(context: Context, value: unknown): Response {
   const { outgoing } = nodeBindings(context);
   if (outgoing === undefined) return context.body(stringifyJson(value), 200, { "content-type": "application/json" });

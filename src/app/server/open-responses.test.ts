@@ -6,7 +6,10 @@ import { startHttpServer, type RunningServer } from "./http-server.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
 import { serveModels } from "./serve-models.js";
 
-/** The fields that Open Responses requires of a response and its items (https://www.openresponses.org). */
+/**
+ * The fields that Open Responses requires of a response and its items
+ * (https://www.openresponses.org).
+ */
 const text = z.object({
   type: z.literal("output_text"),
   text: z.string(),

@@ -252,7 +252,10 @@ function formatToolCall({ id, name, arguments: args }: ToolCall): object {
 
 const finishReason = ({ finishReason }: ChatChoice) => (finishReason === "aborted" ? "stop" : finishReason);
 
-/** Log-probabilities under the model at temperature 1; 0 for tokens that the format of a tool call forces. */
+/**
+ * Log-probabilities under the model at temperature 1; 0 for tokens that the format of a tool call
+ * forces.
+ */
 function formatLogProbs({ tokens, rawLogProbs, topLogProbs }: ChatChoice, engine: ChatEngine): object {
   const format = (token: number, logProb: number) => {
     const bytes = engine.tokenBytes(token);

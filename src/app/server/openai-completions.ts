@@ -174,7 +174,10 @@ function formatChoice(choice: ChatChoice, { engine, parsed, index, result }: Cho
 const decode = (tokens: readonly number[], engine: ChatEngine) =>
   decodeUtf8(Buffer.concat(tokens.map((token) => engine.tokenBytes(token))));
 
-/** Log-probabilities in the form of OpenAI's older API, of an echoed prompt as well; nothing comes before its first token. */
+/**
+ * Log-probabilities in the form of OpenAI's older API, of an echoed prompt as well; nothing comes
+ * before its first token.
+ */
 function formatLogProbs(
   { tokens: sampled, rawLogProbs, topLogProbs }: ChatChoice,
   engine: ChatEngine,

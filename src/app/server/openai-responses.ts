@@ -97,7 +97,9 @@ export const responseBody = z.strictObject({
 
 type ResponseBody = z.infer<typeof responseBody>;
 
-/** POST /v1/responses of OpenAI, without stored responses: each request has the whole conversation. */
+/**
+ * POST /v1/responses of OpenAI, without stored responses: each request has the whole conversation.
+ */
 export const openAiResponses: WireFormat = {
   path: "/responses",
   parse(body) {
@@ -159,7 +161,10 @@ function readToolChoice(choice: ResponseBody["tool_choice"]): ToolChoice {
   return typeof choice === "object" && choice !== null ? { name: choice.name } : (choice ?? "auto");
 }
 
-/** Converts items to messages; consecutive calls, and the text before them, are one message of the assistant. */
+/**
+ * Converts items to messages; consecutive calls, and the text before them, are one message of the
+ * assistant.
+ */
 function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
   if (typeof input === "string") return [{ role: "user", content: input }];
   const messages: ChatMessage[] = [];

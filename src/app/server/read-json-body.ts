@@ -5,7 +5,10 @@ import { receiveBody } from "../../core/platform/node/http/receive-body.js";
 import { nodeBindings } from "./node-bindings.js";
 import { RequestError } from "./request-error.js";
 
-/** Maximum bytes of a request: a conversation that fills a context of 128,000 tokens has less than 1 MB. */
+/**
+ * Maximum bytes of a request: a conversation that fills a context of 128,000 tokens has less than 1
+ * MB.
+ */
 const MAX_BODY_BYTES = 8 * 2 ** 20;
 
 /** Maximum number of arrays, objects and strings in a request's JSON. */
@@ -17,7 +20,10 @@ const MAX_BODY_DEPTH = 500;
 /** Variable of a context with the bytes of its body. */
 const BODY = "body";
 
-/** Receives the body of each request before what follows, so that slow clients take no place among the running requests. */
+/**
+ * Receives the body of each request before what follows, so that slow clients take no place among
+ * the running requests.
+ */
 export const receiveBodies =
   (maxBytes = MAX_BODY_BYTES): MiddlewareHandler =>
   async (context, next) => {
@@ -30,10 +36,14 @@ export async function readBody(context: Context, maxBytes = MAX_BODY_BYTES): Pro
   return (context.get(BODY) as Buffer | undefined) ?? (await receive(context, maxBytes));
 }
 
-/** Reads the JSON of a request. @throws RequestError for another type and text that is not JSON, and as `receiveBody`. */
+/**
+ * Reads the JSON of a request. @throws RequestError for another type and text that is not JSON, and
+ * as `receiveBody`.
+ */
 export async function readJsonBody(context: Context, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
   const { req } = context;
-  // Browsers send other types to any address without asking, so that web pages could use a local server.
+  // Browsers send other types to any address without asking, so that web pages could use a local
+  // server.
   if (!/^application\/json\b/i.test(req.header("content-type") ?? ""))
     throw new RequestError(415, "The Content-Type must be application/json.", { code: "unsupported_media_type" });
   const body = await readBody(context, maxBytes);

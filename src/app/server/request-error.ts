@@ -43,7 +43,10 @@ const CLIENT_ERRORS: readonly ErrorCode[] = [
   "SHAPE_MISMATCH",
 ];
 
-/** Converts any error to a `RequestError`; what the client did not cause becomes status 500 without details. */
+/**
+ * Converts any error to a `RequestError`; what the client did not cause becomes status 500 without
+ * details.
+ */
 export function toRequestError(error: unknown): RequestError {
   if (error instanceof RequestError) return error;
   if (error instanceof HttpError) return new RequestError(error.status, error.message, { cause: error });

@@ -4,7 +4,10 @@ import type { Node } from "../../engine/graph/index.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { type SelectedToken, ScoringGraph, type ScoringNodes } from "../../models/graphs/index.js";
 
-/** A custom output: a function of a model's hidden states or logits, with one row for each token of a candidate. */
+/**
+ * A custom output: a function of a model's hidden states or logits, with one row for each token of
+ * a candidate.
+ */
 export type OutputFunction = (nodes: ScoringNodes) => Node;
 
 /** Custom outputs by name. */
@@ -29,7 +32,10 @@ interface ScoreJob {
 /** Candidates and prompts of one pass have at most this many tokens, which bounds its memory. */
 const MAX_PASS_TOKENS = 4096;
 
-/** Scores candidates that continue prompts, and computes custom outputs. Requests that wait share passes; a prompt is computed once. */
+/**
+ * Scores candidates that continue prompts, and computes custom outputs. Requests that wait share
+ * passes; a prompt is computed once.
+ */
 export class ScoreEngine {
   private readonly graphs = new Map<string, Promise<ScoringGraph>>();
   private readonly waiting = new Map<string, ScoreJob[]>();
@@ -39,7 +45,10 @@ export class ScoreEngine {
     private readonly outputs: OutputFunctions = {},
   ) {}
 
-  /** Scores candidates of one prompt; `names` name custom outputs. @throws INVALID_ARGUMENT for an unknown name. */
+  /**
+   * Scores candidates of one prompt; `names` name custom outputs. @throws INVALID_ARGUMENT for an
+   * unknown name.
+   */
   async score(
     prompt: readonly number[],
     candidates: readonly (readonly number[])[],
@@ -54,7 +63,8 @@ export class ScoreEngine {
     let queue = this.waiting.get(key);
     if (queue === undefined) {
       this.waiting.set(key, (queue = []));
-      // Requests made in the same turn of the event loop, and while a pass runs, share the next one.
+      // Requests made in the same turn of the event loop, and while a pass runs, share the next
+      // one.
       void Promise.resolve().then(() => this.run(key, names));
     }
     const jobs = candidates.map(

@@ -14,7 +14,10 @@ export interface ServeModelsOptions extends ChatRouteOptions {
   readonly outputs?: OutputFunctions;
 }
 
-/** Adds the routes of models under /v1: completions in all APIs, and the list of models. The first one is the default. */
+/**
+ * Adds the routes of models under /v1: completions in all APIs, and the list of models. The first
+ * one is the default.
+ */
 export function serveModels(app: Hono, engines: readonly ModelChatEngine[], options: ServeModelsOptions): void {
   const v1 = app.basePath("/v1");
   const created = unixTime();

@@ -16,7 +16,9 @@ const HEADER = "{% for message in messages %}<|{{ message.role }}|>{{ message.co
 const FOOTER = "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}";
 const TOOL_LIST = "{% if tools %}TOOLS {{ tools | tojson }}{% endif %}";
 
-/** Templates that write calls as published ones do, with a call and the pattern of required calls. */
+/**
+ * Templates that write calls as published ones do, with a call and the pattern of required calls.
+ */
 const FORMATS = {
   Hermes: {
     template:

@@ -10,9 +10,15 @@ export interface ToolCallFormat extends ToolCallLayout {
   /** Text before a call; empty where the call is the whole completion. */
   readonly open: string;
   readonly close: string;
-  /** Text between a tool's name and its arguments, for formats in which they are not members of an object. */
+  /**
+   * Text between a tool's name and its arguments, for formats in which they are not members of an
+   * object.
+   */
   readonly separator?: string;
-  /** Where tools are described: by the chat template, in the system message's field `tools`, or in its text. */
+  /**
+   * Where tools are described: by the chat template, in the system message's field `tools`, or in
+   * its text.
+   */
   readonly tools: "template" | "field" | "text";
 }
 
@@ -24,7 +30,9 @@ const LLAMA: ToolCallFormat = { ...JSON_CALL, open: "", close: "", argumentsKey:
 const PHI: ToolCallFormat = { ...JSON_CALL, open: "<|tool_call|>", close: "<|/tool_call|>", isList: true };
 const MISTRAL: ToolCallFormat = { ...JSON_CALL, open: "[TOOL_CALLS]", close: "", isList: true };
 
-/** Formats by a text that only templates with the format contain; the first that is found counts. */
+/**
+ * Formats by a text that only templates with the format contain; the first that is found counts.
+ */
 const FORMAT_BY_MARKER: Readonly<Record<string, ToolCallFormat>> = {
   "[ARGS]": { ...MISTRAL, isList: false, separator: "[ARGS]" },
   "[TOOL_CALLS]": MISTRAL,
@@ -35,7 +43,10 @@ const FORMAT_BY_MARKER: Readonly<Record<string, ToolCallFormat>> = {
   "<tool_call>": HERMES,
 };
 
-/** Texts of formats that share a marker with a supported one: XML calls of Qwen3-Coder and GLM, and Mistral's with ids. */
+/**
+ * Texts of formats that share a marker with a supported one: XML calls of Qwen3-Coder and GLM, and
+ * Mistral's with ids.
+ */
 const UNSUPPORTED_MARKERS = ["<function=", "<arg_key>", "[CALL_ID]"];
 
 /** Formats for templates that render no tools. */
@@ -45,9 +56,9 @@ const UNTRAINED = {
 } as const;
 
 /**
- * Returns the format of the tool calls that a chat template renders. For a template that renders no tools, a required call is a
- * name with its arguments, which has the fewest tokens before the first decision, and any other one is written as Hermes's.
- * Undefined for a format that is not supported.
+ * Returns the format of the tool calls that a chat template renders. For a template that renders no
+ * tools, a required call is a name with its arguments, which has the fewest tokens before the first
+ * decision, and any other one is written as Hermes's. Undefined for a format that is not supported.
  */
 export function readToolCallFormat(chatTemplate: string | undefined, mustCall: boolean): ToolCallFormat | undefined {
   if (chatTemplate === undefined || !/\btools\b/.test(chatTemplate)) return UNTRAINED[mustCall ? "required" : "auto"];
@@ -56,7 +67,9 @@ export function readToolCallFormat(chatTemplate: string | undefined, mustCall: b
   return FORMAT_BY_MARKER[marker];
 }
 
-/** Returns a format for requests without tools. @throws INVALID_ARGUMENT for requests with tools. */
+/**
+ * Returns a format for requests without tools. @throws INVALID_ARGUMENT for requests with tools.
+ */
 export function unsupportedFormat(tools: readonly FunctionTool[]): ToolCallFormat {
   if (tools.length === 0) return HERMES;
   throw invalidArgument(
@@ -65,7 +78,10 @@ export function unsupportedFormat(tools: readonly FunctionTool[]): ToolCallForma
   );
 }
 
-/** Reads tool calls from the text between the markers; undefined if it consists of no calls of these tools. */
+/**
+ * Reads tool calls from the text between the markers; undefined if it consists of no calls of these
+ * tools.
+ */
 export function parseToolCalls(
   text: string,
   tools: readonly FunctionTool[],
@@ -98,8 +114,8 @@ export function toToolDefinition({ name, description, parameters }: FunctionTool
 }
 
 /**
- * Rewrites messages for a template that renders no tools: they become part of the system message, or of its field `tools`, and
- * their calls part of the text.
+ * Rewrites messages for a template that renders no tools: they become part of the system message,
+ * or of its field `tools`, and their calls part of the text.
  */
 export function describeTools(
   messages: readonly ChatMessage[],
@@ -122,7 +138,10 @@ export function describeTools(
   return [{ role: "system", content }, ...plain];
 }
 
-/** Describes a tool in few tokens: without its schema's dialect, and without parameters where there are none. */
+/**
+ * Describes a tool in few tokens: without its schema's dialect, and without parameters where there
+ * are none.
+ */
 function describeTool({ name, description, parameters }: FunctionTool): string {
   const hasParameters = isSchema(parameters.properties) && Object.keys(parameters.properties).length > 0;
   return stringifyJson({

@@ -47,7 +47,10 @@ export interface WireFormat {
   errorEvent(error: RequestError): ServerEvent;
 }
 
-/** Fields of some API that change a completion: where another API lacks them, they are refused instead of ignored. */
+/**
+ * Fields of some API that change a completion: where another API lacks them, they are refused
+ * instead of ignored.
+ */
 const EFFECTIVE_FIELDS = [
   ..."temperature top_p top_k min_p repetition_penalty frequency_penalty presence_penalty logit_bias seed n best_of".split(
     " ",
@@ -56,8 +59,9 @@ const EFFECTIVE_FIELDS = [
 ];
 
 /**
- * Checks the body of a vendor's API, which gets new optional fields every week: unknown ones are ignored, and named in
- * `ignoredFields`. @throws RequestError with the first field that is wrong, misspelled, or has an effect in another API only.
+ * Checks the body of a vendor's API, which gets new optional fields every week: unknown ones are
+ * ignored, and named in `ignoredFields`. @throws RequestError with the first field that is wrong,
+ * misspelled, or has an effect in another API only.
  */
 export function parseVendorBody<Schema extends z.ZodObject>(
   schema: Schema,
@@ -102,7 +106,9 @@ export function invalidField(param: string, problem: string): RequestError {
 /** A field that changes nothing here and is accepted because clients send it. */
 export const ignored = z.unknown().optional();
 
-/** Sampling parameters under the names that most APIs share; the last three are vLLM's additions. */
+/**
+ * Sampling parameters under the names that most APIs share; the last three are vLLM's additions.
+ */
 export const samplingFields = {
   temperature: settingField({ ...generationSettings.temperature, max: 2 }).nullish(),
   top_p: settingField(generationSettings.topP).nullish(),
@@ -132,7 +138,10 @@ export const MAX_TOP_LOG_PROBS = 20;
 /** Maximum number of messages of a request, and of parts of a message. */
 const MAX_MESSAGES = 4096;
 
-/** A list whose length is checked before its elements are: errors of a million elements would take seconds. */
+/**
+ * A list whose length is checked before its elements are: errors of a million elements would take
+ * seconds.
+ */
 export const listOf = <Item extends z.ZodType>(item: Item, { min = 0, max = MAX_MESSAGES } = {}) =>
   z.array(z.unknown()).min(min).max(max).pipe(z.array(item));
 
@@ -141,7 +150,10 @@ export const MAX_TOOLS = 128;
 
 export const seedField = settingField({ ...generationSettings.seed, min: -1 }).nullish();
 
-/** Returns the seed of a request; undefined for -1, with which clients of llama.cpp and vLLM ask for a random one. */
+/**
+ * Returns the seed of a request; undefined for -1, with which clients of llama.cpp and vLLM ask for
+ * a random one.
+ */
 export const readSeed = (seed: z.infer<typeof seedField>): number | undefined =>
   seed === -1 ? undefined : (seed ?? undefined);
 
@@ -168,7 +180,10 @@ export const textContent = z
   ])
   .transform((content) => (typeof content === "string" ? content : content.map(({ text }) => text).join("")));
 
-/** A JSON object, which stays the parsed one: a copy would lose how its numbers and keys are written. */
+/**
+ * A JSON object, which stays the parsed one: a copy would lose how its numbers and keys are
+ * written.
+ */
 export const jsonObject = z.custom<JsonObject>(isJsonObject, "must be an object");
 
 const NO_PARAMETERS = { type: "object", properties: {} };
@@ -188,8 +203,8 @@ export function toTemplateCall(id: string, name: string, args: unknown): Record<
 }
 
 /**
- * Parses the arguments of an earlier tool call. Models write broken calls, which agents send back with the error that they got; what is
- * not a JSON object stays the text that it is.
+ * Parses the arguments of an earlier tool call. Models write broken calls, which agents send back
+ * with the error that they got; what is not a JSON object stays the text that it is.
  */
 export function parseArguments(text: string): unknown {
   try {

@@ -29,8 +29,8 @@ export function formatSignificant(value: number): string {
 }
 
 /**
- * Writes trials.svg with the metric of each trial, and curves.svg with the mean return of the best trials during training. Omits a
- * chart without data. `trials` are sorted from best to worst.
+ * Writes trials.svg with the metric of each trial, and curves.svg with the mean return of the best
+ * trials during training. Omits a chart without data. `trials` are sorted from best to worst.
  */
 export async function writeCharts(folder: string, config: SweepConfig, trials: readonly TrialResult[]): Promise<void> {
   const compared = trials.filter(({ failure, value }) => failure === undefined && value !== undefined);

@@ -13,9 +13,10 @@ export function singleRung(trials: number): readonly Rung[] {
 }
 
 /**
- * Plans successive halving (Jamieson & Talwalkar 2016) as a bracket of Hyperband (Li et al. 2018): rung i of s trains the
- * floor(n / reduction^i) best trials up to 1 / reduction^(s - 1 - i) of a run. By default, there are as many rungs as leave at
- * least one trial. @throws INVALID_ARGUMENT for too few trials.
+ * Plans successive halving (Jamieson & Talwalkar 2016) as a bracket of Hyperband (Li et al. 2018):
+ * rung i of s trains the floor(n / reduction^i) best trials up to 1 / reduction^(s - 1 - i) of a
+ * run. By default, there are as many rungs as leave at least one trial. @throws INVALID_ARGUMENT
+ * for too few trials.
  */
 export function planHalvingRungs(
   trials: number,

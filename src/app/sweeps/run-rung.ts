@@ -23,7 +23,9 @@ export interface RungRun {
 export interface RungRunOptions extends RunOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (event: TrainProgress) => void;
-  /** Called with the number of evaluation episodes that ended since the last call, and their total. */
+  /**
+   * Called with the number of evaluation episodes that ended since the last call, and their total.
+   */
   readonly onEvaluation?: (finished: number, total: number) => void;
 }
 
@@ -42,8 +44,9 @@ export class MissingMetricError extends Error {
 }
 
 /**
- * Starts or resumes a run, trains it up to the given fraction, and measures it; undefined if the signal aborted it. Schedules
- * follow the whole length of the run, as without pauses. @throws RunOpenError, MissingMetricError, and what training throws.
+ * Starts or resumes a run, trains it up to the given fraction, and measures it; undefined if the
+ * signal aborted it. Schedules follow the whole length of the run, as without pauses. @throws
+ * RunOpenError, MissingMetricError, and what training throws.
  */
 export async function runRung(
   rungRun: RungRun,

@@ -40,7 +40,9 @@ export interface SweepCallbacks extends RunOptions {
   readonly onPlan?: (plan: SweepPlan, config: SweepConfig) => void;
   readonly onRunStart?: (run: SweepRun) => void;
   readonly onProgress?: (event: TrainProgress, run: SweepRun) => void;
-  /** Called with the number of evaluation episodes that ended since the last call, and their total. */
+  /**
+   * Called with the number of evaluation episodes that ended since the last call, and their total.
+   */
   readonly onEvaluation?: (finished: number, total: number) => void;
   readonly onRungResult?: (result: RungResult, run: SweepRun) => void;
   readonly onFailure?: (reason: string, run: SweepRun) => void;
@@ -58,13 +60,15 @@ export interface SweepResult {
 }
 
 /**
- * Trains each trial with each seed, one run after the other, and compares the trials by a metric. FOLDER gets runs/ with a run
- * folder per run, sweep.json with the sweep's settings, results.json, best.json with the best trial's settings, and charts. In the
- * folder of the same sweep, it resumes without repeating finished runs.
+ * Trains each trial with each seed, one run after the other, and compares the trials by a metric.
+ * FOLDER gets runs/ with a run folder per run, sweep.json with the sweep's settings, results.json,
+ * best.json with the best trial's settings, and charts. In the folder of the same sweep, it resumes
+ * without repeating finished runs.
  *
- * A trial with conflicting settings or a failing run is recorded as failed, and the sweep continues. @throws INVALID_ARGUMENT for
- * unknown settings, for a metric that updates do not record, and if no trial is valid; INVALID_STATE for the folder of another
- * sweep; FOLDER_IN_USE; FILE_WRITE_FAILED; and errors of opening the first run.
+ * A trial with conflicting settings or a failing run is recorded as failed, and the sweep
+ * continues. @throws INVALID_ARGUMENT for unknown settings, for a metric that updates do not
+ * record, and if no trial is valid; INVALID_STATE for the folder of another sweep; FOLDER_IN_USE;
+ * FILE_WRITE_FAILED; and errors of opening the first run.
  */
 export async function runSweep(
   options: SweepOptions,
@@ -104,7 +108,10 @@ async function runLocked(
   return { config, trials, best, isInterrupted: !isFinished };
 }
 
-/** Checks what the first valid trial trains on. @throws what opening an environment, or reading prompts and modules, throws */
+/**
+ * Checks what the first valid trial trains on. @throws what opening an environment, or reading
+ * prompts and modules, throws
+ */
 async function checkSource({ trials }: SweepPlan): Promise<void> {
   const { options, config } = trials.find((trial) => trial.config !== undefined)!;
   if (isPromptRun(options)) {
@@ -164,7 +171,10 @@ function createSweepRun(trial: Trial, seed: number, rung: number, share: number,
   };
 }
 
-/** Whether a run is still to be made: not if it completed the rung, or if the trial failed with another seed. */
+/**
+ * Whether a run is still to be made: not if it completed the rung, or if the trial failed with
+ * another seed.
+ */
 function isDue(sweepFolder: SweepFolder, { trial, seed, rung }: SweepRun, seeds: readonly number[]): boolean {
   if (seeds.some((other) => sweepFolder.getRun(trial, other).failure !== undefined)) return false;
   return !sweepFolder.getRun(trial, seed).rungResults.some((result) => result.rung === rung);
@@ -193,7 +203,10 @@ async function runTrial(
 /** Errors of a run folder, which do not depend on the settings of a trial. */
 const FOLDER_ERRORS: ReadonlySet<string> = new Set<ErrorCode>(["FILE_WRITE_FAILED", "FOLDER_IN_USE"]);
 
-/** Returns the reason of a failure that concerns one trial; rethrows errors that would fail all trials. */
+/**
+ * Returns the reason of a failure that concerns one trial; rethrows errors that would fail all
+ * trials.
+ */
 function getTrialFailure(error: unknown, sweepFolder: SweepFolder): string {
   const isSetupError = error instanceof RunOpenError || error instanceof MissingMetricError;
   const reason = isSetupError ? error.reason : error;

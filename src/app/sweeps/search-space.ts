@@ -56,8 +56,9 @@ const FIXED_SETTINGS: Readonly<Record<string, string>> = {
 const RANGE_PATTERN = /^(?<min>[^:]+?)\.\.(?<max>[^:]+)(?::(?<scale>[a-z]+))?(?::(?<points>[^:]+))?$/;
 
 /**
- * Resolves a search to lists and ranges by setting. A string is the short form: "0,0.01,0.1", "1e-4..1e-2:log",
- * "1e-4..1e-2:log:5". @throws INVALID_ARGUMENT for an unknown setting, suggesting the nearest one, and for invalid values.
+ * Resolves a search to lists and ranges by setting. A string is the short form: "0,0.01,0.1",
+ * "1e-4..1e-2:log", "1e-4..1e-2:log:5". @throws INVALID_ARGUMENT for an unknown setting, suggesting
+ * the nearest one, and for invalid values.
  */
 export function resolveSearchSpace(
   given: Readonly<Record<string, Dimension | string>>,
@@ -84,7 +85,8 @@ const promptAlgorithm = choice({
 });
 
 /**
- * Returns the settings that trials have: those of a loaded algorithm and of runs, or those of all algorithms that are searched.
+ * Returns the settings that trials have: those of a loaded algorithm and of runs, or those of all
+ * algorithms that are searched.
  * @throws INVALID_ARGUMENT for an unknown algorithm.
  */
 export function getTrialSettings(train: object, search: object): SettingTable {

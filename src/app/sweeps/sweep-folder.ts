@@ -21,7 +21,10 @@ const CONFIG_FILE = "sweep.json";
 const RESULTS_FILE = "results.json";
 const RUNS_FOLDER = "runs";
 
-/** Reads the settings of the sweep in a folder; undefined if there is none. @throws FILE_CORRUPT, RUN_INCOMPATIBLE */
+/**
+ * Reads the settings of the sweep in a folder; undefined if there is none. @throws FILE_CORRUPT,
+ * RUN_INCOMPATIBLE
+ */
 export async function readSweepOptions(folder: string): Promise<SweepOptions | undefined> {
   const saved = await readJsonIfExists(join(folder, CONFIG_FILE));
   if (saved === undefined) return undefined;
@@ -40,7 +43,8 @@ export class SweepFolder {
 
   /**
    * Opens the folder of a new sweep, or of the same sweep to resume it.
-   * @throws INVALID_STATE if it contains other runs, FILE_CORRUPT, RUN_INCOMPATIBLE, FILE_WRITE_FAILED.
+   * @throws INVALID_STATE if it contains other runs, FILE_CORRUPT, RUN_INCOMPATIBLE,
+   * FILE_WRITE_FAILED.
    */
   static async open(lock: FolderLock, config: SweepConfig, plan: SweepPlan): Promise<SweepFolder> {
     const { folder: path } = lock;

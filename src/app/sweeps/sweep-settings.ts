@@ -93,7 +93,10 @@ type ConditionalSetting =
   | "evalSeed"
   | "metricUpdates";
 
-/** The resolved settings of a sweep, as stored in sweep.json; undefined where its method or metric does not use them. */
+/**
+ * The resolved settings of a sweep, as stored in sweep.json; undefined where its method or metric
+ * does not use them.
+ */
 export interface SweepConfig
   extends
     Omit<Settings<typeof sweepSettings>, ConditionalSetting>,
@@ -144,8 +147,8 @@ const RUN_ONLY_SETTINGS: Readonly<Record<string, string>> = {
 
 /**
  * Resolves the settings of a sweep. Names may be camel, kebab or snake case.
- * @throws INVALID_ARGUMENT for unknown names, suggesting the nearest one, for values out of range, and for a setting that is both
- * fixed and searched.
+ * @throws INVALID_ARGUMENT for unknown names, suggesting the nearest one, for values out of range,
+ * and for a setting that is both fixed and searched.
  */
 export function resolveSweepConfig(options: SweepOptions): SweepConfig {
   const { env, envOptions = {}, train = {}, search, seeds = 1, ...given } = normalizeOptions(options);
@@ -159,7 +162,10 @@ export function resolveSweepConfig(options: SweepOptions): SweepConfig {
   return { env, envOptions, ...settings, train: fixed, search: searched, seeds: resolveSeeds(seeds) };
 }
 
-/** Loads the algorithms of a sweep that are modules and replaces their names by absolute paths. @throws as `loadAlgorithm` */
+/**
+ * Loads the algorithms of a sweep that are modules and replaces their names by absolute paths.
+ * @throws as `loadAlgorithm`
+ */
 export async function loadSweepAlgorithms(options: SweepOptions): Promise<SweepOptions> {
   const { train, search } = options;
   const fixed = train?.algorithm;
@@ -217,7 +223,10 @@ function normalizeOptions(options: SweepOptions): SweepOptions {
   return { ...Object.fromEntries(present), env: env as string | undefined, search: search as SweepOptions["search"] };
 }
 
-/** @throws INVALID_ARGUMENT for unknown names and invalid values; conflicts are found when trials are planned. */
+/**
+ * @throws INVALID_ARGUMENT for unknown names and invalid values; conflicts are found when trials
+ * are planned.
+ */
 function resolveFixed(train: object, settings: SettingTable): Readonly<Record<string, unknown>> {
   const given = Object.entries(normalizeKeys("train", train as Readonly<Record<string, unknown>>));
   const fixed = Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== null));

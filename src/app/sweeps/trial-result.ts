@@ -68,7 +68,10 @@ function getValuesAt(runs: readonly TrialRun[], rung: number): number[] {
   );
 }
 
-/** Sorts trials from best to worst: later rungs first, failed trials last, ties in the order of trials. */
+/**
+ * Sorts trials from best to worst: later rungs first, failed trials last, ties in the order of
+ * trials.
+ */
 export function rankTrials(trials: readonly TrialResult[], goal: SweepGoal): TrialResult[] {
   const sign = goal === "maximize" ? -1 : 1;
   const failureRank = ({ failure }: TrialResult) => (failure === undefined ? 0 : 1);
@@ -82,8 +85,9 @@ export function rankTrials(trials: readonly TrialResult[], goal: SweepGoal): Tri
 }
 
 /**
- * Selects the trials of a rung: the best among those whose seeds all completed the previous rung, in the order of their numbers.
- * Later results do not matter, so a resumed sweep selects the same trials.
+ * Selects the trials of a rung: the best among those whose seeds all completed the previous rung,
+ * in the order of their numbers. Later results do not matter, so a resumed sweep selects the same
+ * trials.
  */
 export function selectPromoted(
   trials: readonly TrialResult[],

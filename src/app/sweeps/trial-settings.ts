@@ -41,8 +41,9 @@ export function enumerateGrid(search: SearchSpace, settings: SettingTable = trai
 }
 
 /**
- * Draws distinct combinations (Bergstra & Bengio 2012): uniform over lists and linear ranges, log-uniform over log ranges. A draw
- * depends only on the seed and the trial's number, so a larger sweep starts with the trials of a smaller one.
+ * Draws distinct combinations (Bergstra & Bengio 2012): uniform over lists and linear ranges,
+ * log-uniform over log ranges. A draw depends only on the seed and the trial's number, so a larger
+ * sweep starts with the trials of a smaller one.
  * @throws INVALID_ARGUMENT if there are not enough combinations.
  */
 export function sampleTrials(

@@ -94,7 +94,10 @@ export class CheckpointStore {
     private readonly lock: FolderLock,
   ) {}
 
-  /** Opens or creates the folder. @throws FOLDER_IN_USE while another server holds it, FILE_WRITE_FAILED. */
+  /**
+   * Opens or creates the folder. @throws FOLDER_IN_USE while another server holds it,
+   * FILE_WRITE_FAILED.
+   */
   static async open(folder: string): Promise<CheckpointStore> {
     return new CheckpointStore(folder, await FolderLock.acquire(folder));
   }
@@ -132,8 +135,8 @@ export class CheckpointStore {
   }
 
   /**
-   * Writes a checkpoint, whose folder appears once it is complete. @throws RequestError 400 for a name that exists unless `overwrite`,
-   * TRAINING_DIVERGED, FILE_WRITE_FAILED.
+   * Writes a checkpoint, whose folder appears once it is complete. @throws RequestError 400 for a
+   * name that exists unless `overwrite`, TRAINING_DIVERGED, FILE_WRITE_FAILED.
    */
   async save(path: CheckpointPath, saved: CheckpointToSave, { overwrite = false } = {}): Promise<string> {
     const { model, baseModel, form: adapterForm, optimizer, userMetadata, ttlSeconds } = saved;

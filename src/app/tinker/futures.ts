@@ -30,7 +30,10 @@ interface SampleLog {
 export interface FuturesOptions {
   /** Requests that run or wait; more are refused. Default 8192. */
   readonly maxPending?: number;
-  /** Bytes of results that are kept; above it, those that were read go first, then the oldest. Default 512 MiB. */
+  /**
+   * Bytes of results that are kept; above it, those that were read go first, then the oldest.
+   * Default 512 MiB.
+   */
   readonly maxBytes?: number;
   /** Logs an error that the client did not cause. */
   readonly onError?: (error: unknown) => void;
@@ -98,7 +101,10 @@ export class Futures {
       });
   }
 
-  /** Waits for a result, at most `waitMs`; undefined if it is not there by then. @throws RequestError 410 for an unknown id. */
+  /**
+   * Waits for a result, at most `waitMs`; undefined if it is not there by then. @throws
+   * RequestError 410 for an unknown id.
+   */
   async retrieve(id: string, waitMs: number, signal?: AbortSignal): Promise<FutureResult | undefined> {
     const future = this.futures.get(id);
     if (future === undefined)
@@ -111,7 +117,10 @@ export class Futures {
     return future.result;
   }
 
-  /** Lists the samples of a sampling session that ended after `cursor`; waits for one at most `waitMs`. */
+  /**
+   * Lists the samples of a sampling session that ended after `cursor`; waits for one at most
+   * `waitMs`.
+   */
   async listEnded(
     samplingSession: string,
     cursor: number,

@@ -13,7 +13,8 @@ const ATTENTION: readonly (keyof LayerNames)[] = ["query", "key", "value", "quer
 const FEED_FORWARD: readonly (keyof LayerNames)[] = ["gate", "up", "gateUp", "down"];
 
 /**
- * Returns the modules to adapt as PEFT's `target_modules`: the ends of their paths that no other module shares.
+ * Returns the modules to adapt as PEFT's `target_modules`: the ends of their paths that no other
+ * module shares.
  * @throws INVALID_ARGUMENT if all flags are false.
  */
 export function selectTargets({ layers }: DecoderConfig, flags: LoraFlags): readonly string[] {

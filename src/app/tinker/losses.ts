@@ -26,13 +26,22 @@ interface LossNodes {
 export interface TinkerLoss {
   /** Inputs that each datum must have, with one value for each target. */
   readonly required: readonly string[];
-  /** Inputs that a datum may have, with their value for each target where it has none and `loss_fn_config` no number. */
+  /**
+   * Inputs that a datum may have, with their value for each target where it has none and
+   * `loss_fn_config` no number.
+   */
   readonly optional: Readonly<Record<string, number>>;
-  /** Input whose values are divided by their sum in each datum, so that they are the weights of a mean. */
+  /**
+   * Input whose values are divided by their sum in each datum, so that they are the weights of a
+   * mean.
+   */
   readonly normalized?: string;
   /** Whether it is linear in the log-probabilities: each position may then have several targets. */
   readonly isLinear: boolean;
-  /** Inputs that are all 0 for a target without a part in the loss, such as a prompt's; empty if there are none. */
+  /**
+   * Inputs that are all 0 for a target without a part in the loss, such as a prompt's; empty if
+   * there are none.
+   */
   readonly activity: readonly string[];
   /** Returns the loss of each target: [selected]. */
   readonly build: (nodes: LossNodes) => Node;
@@ -52,7 +61,10 @@ const surrogate = (value: Node, nodes: LossNodes) => {
   return neg(minimum(mul(value, advantages), mul(clipRatio(value, nodes), advantages)));
 };
 
-/** The published losses by their names in the Tinker API. Bounds of a ratio are bounds of the ratio itself. */
+/**
+ * The published losses by their names in the Tinker API. Bounds of a ratio are bounds of the ratio
+ * itself.
+ */
 export const TINKER_LOSSES: Readonly<Record<string, TinkerLoss>> = {
   cross_entropy: {
     required: [],

@@ -15,8 +15,8 @@ export interface PartResult {
 }
 
 /**
- * What all adapters of one form share, which is a rank and a set of modules: compiled graphs and inference sessions. The values of an
- * adapter are inputs.
+ * What all adapters of one form share, which is a rank and a set of modules: compiled graphs and
+ * inference sessions. The values of an adapter are inputs.
  */
 export class ModelForm {
   private readonly training = new Map<string, Promise<TrainingGraph>>();

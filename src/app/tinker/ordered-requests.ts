@@ -3,7 +3,10 @@ import { RequestError } from "../server/request-error.js";
 /** Requests that may wait for one before them. */
 const MAX_WAITING = 4096;
 
-/** Runs the requests of a model in the order of their numbers, whatever the order in which they arrive. Each number runs once. */
+/**
+ * Runs the requests of a model in the order of their numbers, whatever the order in which they
+ * arrive. Each number runs once.
+ */
 export class OrderedRequests {
   private next = 1;
   private last = 0;

@@ -19,7 +19,10 @@ interface Job {
 /** Values in float32 that the logits of a pass may take. */
 const MAX_LOGITS = 2 ** 27;
 
-/** Computes log-probabilities of the tokens of prompts. Requests for the same values that wait share passes. */
+/**
+ * Computes log-probabilities of the tokens of prompts. Requests for the same values that wait share
+ * passes.
+ */
 export class PromptScores {
   private readonly waiting = new Map<LoadedPolicy["model"], Job[]>();
 

@@ -216,7 +216,10 @@ function listRows({ sparse, shape, data }: WireTensor): number[] {
   return counts.flatMap((count, row) => Array.from({ length: count }, () => row));
 }
 
-/** Draws tokens in place of each token of the prompt from the second on, at the request's temperature. */
+/**
+ * Draws tokens in place of each token of the prompt from the second on, at the request's
+ * temperature.
+ */
 async function drawAlternatives(
   { prompt, body }: CheckedSample,
   policy: LoadedPolicy,

@@ -21,7 +21,10 @@ export interface SamplingSession {
   readonly session: TinkerSession;
   /** Undefined for the base model. */
   snapshot: PolicySnapshot | undefined;
-  /** The model whose last snapshot is sampled from, whatever was sampled from before; undefined for a fixed snapshot. */
+  /**
+   * The model whose last snapshot is sampled from, whatever was sampled from before; undefined for
+   * a fixed snapshot.
+   */
   readonly inflightOf: string | undefined;
   /** Path of the checkpoint; undefined without one. */
   readonly path: string | undefined;
@@ -40,10 +43,15 @@ export interface TinkerSession {
 const DEFAULT_TIMEOUT_MS = 300_000;
 const CHECK_MS = 5000;
 const MAX_SESSIONS = 1024;
-/** Ended sessions that are remembered, so that their clients get another answer than those of unknown ones. */
+/**
+ * Ended sessions that are remembered, so that their clients get another answer than those of
+ * unknown ones.
+ */
 const MAX_ENDED = 4096;
 
-/** The sessions of clients. One whose client gives no sign of life ends, and what it holds is freed. */
+/**
+ * The sessions of clients. One whose client gives no sign of life ends, and what it holds is freed.
+ */
 export class Sessions {
   private readonly sessions = new Map<string, TinkerSession>();
   private readonly ended = new Set<string>();
@@ -85,7 +93,10 @@ export class Sessions {
     return session;
   }
 
-  /** Finds a session and notes the sign of life. @throws RequestError 410 for one that has ended, 404 for an unknown one. */
+  /**
+   * Finds a session and notes the sign of life. @throws RequestError 410 for one that has ended,
+   * 404 for an unknown one.
+   */
   get(id: string): TinkerSession {
     const session = this.sessions.get(id);
     if (session === undefined) {

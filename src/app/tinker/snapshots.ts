@@ -81,7 +81,10 @@ export class PolicySnapshot {
   }
 }
 
-/** Snapshots in memory: those used last, each with its own keys and values, so that several in turn do not disturb one another. */
+/**
+ * Snapshots in memory: those used last, each with its own keys and values, so that several in turn
+ * do not disturb one another.
+ */
 export class SnapshotCache {
   private readonly snapshots = new Set<PolicySnapshot>();
 

@@ -16,14 +16,18 @@ export interface TinkerServerOptions
   readonly addRoutes?: (app: Hono, metrics: ServerMetrics) => void;
 }
 
-/** Bodies of training passes: a chunk has about 5 MB, and a long sequence with many targets of each token more. */
+/**
+ * Bodies of training passes: a chunk has about 5 MB, and a long sequence with many targets of each
+ * token more.
+ */
 const MAX_BODY_BYTES = 64 * 2 ** 20;
 /** The SDK refuses other keys before it sends a request. */
 const KEY_PREFIX = "tml-";
 
 /**
  * Serves a model over the Tinker API: clients train adapters of it and sample from them.
- * @throws INVALID_ARGUMENT for a key that the SDK cannot send and as `startHttpServer`, FOLDER_IN_USE, FILE_WRITE_FAILED.
+ * @throws INVALID_ARGUMENT for a key that the SDK cannot send and as `startHttpServer`,
+ * FOLDER_IN_USE, FILE_WRITE_FAILED.
  */
 export async function startTinkerServer(model: LanguageModel, options: TinkerServerOptions): Promise<RunningServer> {
   const { folder, apiKey, modelName, aliases, sessionTimeoutMs, onError, addRoutes, ...address } = options;

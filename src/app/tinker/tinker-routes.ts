@@ -7,13 +7,15 @@ import { mountCheckpointRoutes } from "./checkpoint-routes.js";
 import { readRequest, type AddRoute } from "./read-request.js";
 import { getSampleLog, type TinkerService } from "./tinker-service.js";
 
-/** A result that is not there is waited for this long; the SDK gives a request up after 45 seconds. */
+/**
+ * A result that is not there is waited for this long; the SDK gives a request up after 45 seconds.
+ */
 const LONG_POLL_MS = 25_000;
 const PROTOBUF = "application/x-protobuf";
 
 /**
- * What clients are told about themselves. Chunks stay below the limit of bodies, and samples that run below that of requests, each of
- * which waits in a request.
+ * What clients are told about themselves. Chunks stay below the limit of bodies, and samples that
+ * run below that of requests, each of which waits in a request.
  */
 const CLIENT_CONFIG = {
   parallel_fwdbwd_chunks: true,

@@ -41,7 +41,10 @@ const MAX_RANK = 1024;
 /** Copies of a sampling client number their requests in blocks. */
 const CLONE_SEQ_IDS = 1_000_000_000;
 
-/** Returns the name under which the samples of a sampling client, or of a copy of it, are listed when they end. */
+/**
+ * Returns the name under which the samples of a sampling client, or of a copy of it, are listed
+ * when they end.
+ */
 export const getSampleLog = (samplingSession: string, clone: number): string => `${samplingSession}#${clone}`;
 
 /** Options of a `TinkerService`. */
@@ -252,7 +255,10 @@ export class TinkerService {
     return { request_id: requestId, model_id: modelId };
   }
 
-  /** Creates a sampling session of the base model or of a checkpoint. @throws RequestError 404 for an unknown checkpoint. */
+  /**
+   * Creates a sampling session of the base model or of a checkpoint. @throws RequestError 404 for
+   * an unknown checkpoint.
+   */
   async createSampling(
     session: TinkerSession,
     seq: number,

@@ -17,7 +17,10 @@ export class TrainedModel {
     this.optimizer = new Optimizer(model.parameters, { weightDecay: 0, maxGradNorm: Infinity });
   }
 
-  /** Computes a loss, and adds its gradient to that of earlier passes unless it is for a forward pass. @throws INVALID_ARGUMENT */
+  /**
+   * Computes a loss, and adds its gradient to that of earlier passes unless it is for a forward
+   * pass. @throws INVALID_ARGUMENT
+   */
   async run(request: ForwardBackwardRequest): Promise<ForwardBackwardOutput> {
     const { config } = this.model;
     const pass = checkPass(request, config);
@@ -43,7 +46,10 @@ export class TrainedModel {
     };
   }
 
-  /** Makes an optimizer step with the gradient of the passes since the last one, and clears it. @throws TRAINING_DIVERGED */
+  /**
+   * Makes an optimizer step with the gradient of the passes since the last one, and clears it.
+   * @throws TRAINING_DIVERGED
+   */
   async step(adamW: StepHyperparameters): Promise<{ readonly gradNorm: number }> {
     if (!this.hasGradient) await this.model.parameters.zeroGradients(() => true);
     this.hasGradient = false;

@@ -34,14 +34,21 @@ export interface TrainingPass {
 export interface PassPart {
   readonly batch: TokenBatch;
   readonly inputs: Readonly<Record<string, Tensor>>;
-  /** For each selected token, the cells of the targets that it stands for: pairs of datum and index. */
+  /**
+   * For each selected token, the cells of the targets that it stands for: pairs of datum and index.
+   */
   readonly cells: readonly (readonly (readonly [datum: number, index: number])[])[];
 }
 
-/** Values in float32 that the logits of a pass may take: with a trained output matrix, several copies are kept. */
+/**
+ * Values in float32 that the logits of a pass may take: with a trained output matrix, several
+ * copies are kept.
+ */
 const MAX_LOGITS = 2 ** 27;
 
-/** Checks a training pass. @throws INVALID_ARGUMENT naming the datum and the input that is wrong. */
+/**
+ * Checks a training pass. @throws INVALID_ARGUMENT naming the datum and the input that is wrong.
+ */
 export function checkPass(request: ForwardBackwardRequest, config: DecoderConfig): TrainingPass {
   const { lossFn: lossName, lossFnConfig, data } = request;
   if (!Object.hasOwn(TINKER_LOSSES, lossName)) {
@@ -117,7 +124,10 @@ function normalize(mask: ArrayLike<number>): Float32Array {
   return values.map((value) => (count === 0 ? 0 : value / count));
 }
 
-/** Splits a pass into parts that fit into memory, in which tokens that sequences begin with are computed once. */
+/**
+ * Splits a pass into parts that fit into memory, in which tokens that sequences begin with are
+ * computed once.
+ */
 export function* splitPass({ data, loss }: TrainingPass, config: DecoderConfig): Generator<PassPart> {
   const targetsPerToken = Math.max(...data.map(({ shape }) => shape[1] ?? 1));
   const fitting = Math.min(defaultMicroBatchTokens(config), Math.floor(MAX_LOGITS / config.vocabSize));
@@ -171,7 +181,8 @@ class PartBuilder {
         const found = this.known.get(key);
         const isActive = activity.length === 0 || activity.some((name) => inputs[name][cell] !== 0);
         if (found !== undefined && (isLinear || !isActive)) {
-          // Equal targets of a state, such as those of a prompt that several data share, are computed once.
+          // Equal targets of a state, such as those of a prompt that several data share, are
+          // computed once.
           this.cells[found].push([datum, cell]);
           if (isLinear) this.columns.weights[found] += inputs.weights[cell];
           continue;

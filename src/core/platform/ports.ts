@@ -1,6 +1,6 @@
 /**
- * What llamagym needs of its host in addition to the ECMAScript and web globals (fetch, timers, streams,
- * crypto.randomUUID, MessageChannel). `#platform` is an implementation of all of them.
+ * What llamagym needs of its host in addition to the ECMAScript and web globals (fetch, timers,
+ * streams, crypto.randomUUID, MessageChannel). `#platform` is an implementation of all of them.
  */
 
 /** Type and size of a file or folder. */
@@ -10,14 +10,20 @@ export interface FileInfo {
   readonly size: number;
   /** Time of the last change of the contents, in milliseconds since 1970. */
   readonly modifiedMs: number;
-  /** Time of the last change of the contents or of anything else about the file, which programs cannot set. */
+  /**
+   * Time of the last change of the contents or of anything else about the file, which programs
+   * cannot set.
+   */
   readonly changedMs: number;
 }
 
 /** A file opened for random access. Released at garbage collection if it is never closed. */
 export interface OpenFile {
   size(): Promise<number>;
-  /** Fills `target`, which may be shared memory, from `position` on; returns fewer bytes at the end of the file. */
+  /**
+   * Fills `target`, which may be shared memory, from `position` on; returns fewer bytes at the end
+   * of the file.
+   */
   read(target: Uint8Array, position: number): Promise<number>;
   /** Writes all bytes at `position`; by default after the preceding write. */
   write(bytes: Uint8Array, position?: number): Promise<void>;
@@ -28,7 +34,10 @@ export interface OpenFile {
   close(): Promise<void>;
 }
 
-/** A file that is only appended to; each call returns after the operating system has accepted the data. */
+/**
+ * A file that is only appended to; each call returns after the operating system has accepted the
+ * data.
+ */
 export interface OpenAppendFile {
   append(data: string | Uint8Array): void;
   /** Whether the file still has a name, and its path is taken: data of a deleted file is lost. */
@@ -37,7 +46,9 @@ export interface OpenAppendFile {
   close(): void;
 }
 
-/** Paths and files. Methods that fail throw errors with Node's codes ("ENOENT", "EEXIST", "ENOSPC"). */
+/**
+ * Paths and files. Methods that fail throw errors with Node's codes ("ENOENT", "EEXIST", "ENOSPC").
+ */
 export interface FileSystem {
   join(...parts: string[]): string;
   dirname(path: string): string;
@@ -58,7 +69,10 @@ export interface FileSystem {
   readText(path: string): Promise<string>;
   /** Reads the lines of a UTF-8 file without their line ends. */
   readLines(path: string): AsyncIterable<string>;
-  /** Opens a file: "read" and "create" require that it exists or does not exist, "update" creates it if missing. */
+  /**
+   * Opens a file: "read" and "create" require that it exists or does not exist, "update" creates it
+   * if missing.
+   */
   open(path: string, mode: "read" | "create" | "update"): Promise<OpenFile>;
   /** Opens a file at its end; "create" requires that it does not exist. Creates its folder. */
   openAppend(path: string, mode: "create" | "append"): OpenAppendFile;
@@ -93,22 +107,31 @@ export interface System {
   readonly hostname: string;
   /** Whether native code, such as ONNX Runtime, opens files by the paths of `fs`. */
   readonly opensFilesNatively: boolean;
-  /** Returns the number of cores that the process may use, or `OMP_NUM_THREADS`, as PyTorch does. */
+  /**
+   * Returns the number of cores that the process may use, or `OMP_NUM_THREADS`, as PyTorch does.
+   */
   countCores(): number;
   /** Returns the memory of the machine, or of its container, in bytes. */
   memoryBytes(): number;
-  /** Identifies the processes that ids refer to: those of one boot and one container; "" where the system does not say. */
+  /**
+   * Identifies the processes that ids refer to: those of one boot and one container; "" where the
+   * system does not say.
+   */
   readonly pidNamespace: string;
   isProcessRunning(pid: number): boolean;
-  /** Returns the time at which a process started, in a form to compare; "" where it is unknown, also of one that has ended. */
+  /**
+   * Returns the time at which a process started, in a form to compare; "" where it is unknown, also
+   * of one that has ended.
+   */
   getProcessStart(pid: number): string;
   /** Whether a debugger may have stopped the process. */
   isDebuggerAttached(): boolean;
   /** Runs a synchronous handler when the process exits; returns a function that removes it. */
   onExit(handler: () => void): () => void;
   /**
-   * Names work that is open, until the returned function is called. A process in which only such work is left, and nothing that
-   * could complete it, ends: it then writes the descriptions to standard error and exits with status 13.
+   * Names work that is open, until the returned function is called. A process in which only such
+   * work is left, and nothing that could complete it, ends: it then writes the descriptions to
+   * standard error and exits with status 13.
    */
   watchOpenWork(describe: () => string): () => void;
 }
@@ -137,13 +160,19 @@ export interface WebWorker {
   terminate(): void;
 }
 
-/** Where a worker's module is: an entry of package.json's `imports`, or, in a browser, a function that starts it. */
+/**
+ * Where a worker's module is: an entry of package.json's `imports`, or, in a browser, a function
+ * that starts it.
+ */
 export type WorkerSource = string | (() => WebWorker);
 
 export interface WorkerOptions<Response> {
   /** Value that `connectToParent` returns in the worker. */
   readonly data: unknown;
-  /** Whether flags of the process (--import, --expose-gc) apply to the worker, which rejects some. Default false. */
+  /**
+   * Whether flags of the process (--import, --expose-gc) apply to the worker, which rejects some.
+   * Default false.
+   */
   readonly inheritFlags?: boolean;
   readonly onMessage: (message: Response) => void;
   readonly onError: (error: Error) => void;

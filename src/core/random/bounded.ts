@@ -3,7 +3,10 @@ import { computeHighWord, type Pcg64 } from "./pcg64.js";
 const WORD_MAX = 0xffffffff;
 const TWO_64 = 1n << 64n;
 
-/** Uniform integer in [0, range], range < 2^32, by Lemire's multiplication with rejection (2019). No draw when range is 0. */
+/**
+ * Uniform integer in [0, range], range < 2^32, by Lemire's multiplication with rejection (2019). No
+ * draw when range is 0.
+ */
 export function bounded32(bits: Pcg64, range: number): number {
   if (range === 0) return 0;
   if (range === WORD_MAX) return bits.next32();
@@ -40,7 +43,10 @@ export function boundedMasked32(bits: Pcg64, limit: number): number {
   return value;
 }
 
-/** Cuts 32-bit words into pieces of `width` bits, low piece first; what is left at the end is dropped. */
+/**
+ * Cuts 32-bit words into pieces of `width` bits, low piece first; what is left at the end is
+ * dropped.
+ */
 function createBitReader(bits: Pcg64, width: 1 | 8 | 16): () => number {
   const mask = 2 ** width - 1;
   let word = 0;

@@ -20,13 +20,14 @@ export interface Pcg64State {
 
 /** High 32 bits of a product of two 32-bit integers, whose low 32 bits are known. */
 export function computeHighWord(a: number, b: number, low: number): number {
-  // The double product is off by less than 2^11, so the nearest integer after the division is exact.
+  // The double product is off by less than 2^11, so the nearest integer after the division is
+  // exact.
   return ((a * b - low) / TWO_32 + 0.5) >>> 0;
 }
 
 /**
- * PCG XSL-RR 128/64 (O'Neill 2014) with 32-bit limbs, equal to NumPy's PCG64.
- * `next` leaves the word in `high` and `low` (as signed 32-bit integers), which avoids a 64-bit type.
+ * PCG XSL-RR 128/64 (O'Neill 2014) with 32-bit limbs, equal to NumPy's PCG64. `next` leaves the
+ * word in `high` and `low` (as signed 32-bit integers), which avoids a 64-bit type.
  */
 export class Pcg64 {
   high = 0;

@@ -56,7 +56,8 @@ export class PythonRandom {
     const size = values.length;
     if (!(count >= 0 && count <= size))
       throw new RangeError(`sample: cannot take ${count} different values out of ${size}.`);
-    // CPython copies the values where a set of the chosen indices would take more room than they do.
+    // CPython copies the values where a set of the chosen indices would take more room than they
+    // do.
     const setSize = 21 + (count > 5 ? 4 ** Math.ceil(Math.log(count * 3) / Math.log(4)) : 0);
     if (size <= setSize) {
       const pool = Array.from(values);

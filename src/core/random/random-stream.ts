@@ -17,13 +17,16 @@ export interface ChoiceOptions {
 }
 
 /**
- * A seeded stream of random numbers: draw for draw what NumPy's `Generator(PCG64(SeedSequence(seed)))` gives.
- * Without a seed it starts from the system's entropy.
+ * A seeded stream of random numbers: draw for draw what NumPy's
+ * `Generator(PCG64(SeedSequence(seed)))` gives. Without a seed it starts from the system's entropy.
  */
 export class RandomStream {
   private readonly bitGenerator: Pcg64;
 
-  /** @param spawnKey names an independent stream of the same seed, as NumPy's `SeedSequence.spawn` does. */
+  /**
+   * @param spawnKey names an independent stream of the same seed, as NumPy's `SeedSequence.spawn`
+   * does.
+   */
   constructor(seed: Seed = readSystemEntropy(), spawnKey: readonly number[] = []) {
     this.bitGenerator = new Pcg64(new SeedSequence(seed, spawnKey));
   }
@@ -124,7 +127,10 @@ export class RandomStream {
     return searchRight(computeCdf(probabilities, count), this.bitGenerator.nextDouble());
   }
 
-  /** `size` different indices in [0, count). `shuffle: false` leaves their order to the method of drawing. */
+  /**
+   * `size` different indices in [0, count). `shuffle: false` leaves their order to the method of
+   * drawing.
+   */
   sampleIndices(count: number, size: number, options: ChoiceOptions & { shuffle?: boolean } = {}): number[] {
     const { probabilities, shuffle = true } = options;
     if (size > count) throw new RangeError(`sampleIndices: cannot take ${size} different values out of ${count}.`);

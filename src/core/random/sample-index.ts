@@ -1,4 +1,7 @@
-/** Returns the index at which the running sum of non-negative weights exceeds `target`, a number in [0, sum of weights). */
+/**
+ * Returns the index at which the running sum of non-negative weights exceeds `target`, a number in
+ * [0, sum of weights).
+ */
 export function sampleIndex(weights: readonly number[], target: number): number {
   let remaining = target;
   const index = weights.findIndex((weight) => (remaining -= weight) < 0);

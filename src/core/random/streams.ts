@@ -1,6 +1,9 @@
 import { RandomStream, type Seed } from "./random-stream.js";
 
-/** The independent streams of a run's seed: the number and the count of indices of each one's spawn key. */
+/**
+ * The independent streams of a run's seed: the number and the count of indices of each one's spawn
+ * key.
+ */
 export const STREAMS = {
   /** Minibatches and dropout of the learner. */
   learner: [1, 0],

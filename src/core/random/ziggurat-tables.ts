@@ -1,6 +1,7 @@
 /**
- * Marsaglia and Tsang's ziggurat with 256 layers (2000), the layers that NumPy uses, as little-endian doubles in base64:
- * where a candidate is accepted without a test, the width of a layer, and the density at its edge.
+ * Marsaglia and Tsang's ziggurat with 256 layers (2000), the layers that NumPy uses, as
+ * little-endian doubles in base64: where a candidate is accepted without a test, the width of a
+ * layer, and the density at its edge.
  */
 function decodeDoubles(base64: string): Float64Array {
   return new Float64Array(Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)).buffer);

@@ -23,7 +23,10 @@ export interface AttentionNodes {
   readonly shape: Shape;
 }
 
-/** Finds softmax(add(scores, bias)) between products with keys and with values, where no gradient reads the scores. */
+/**
+ * Finds softmax(add(scores, bias)) between products with keys and with values, where no gradient
+ * reads the scores.
+ */
 export function findAttention(nodes: readonly DistinctNode[], uses: readonly number[]): Map<number, AttentionNodes> {
   const consumers = new Map<number, number[]>();
   nodes.forEach(({ operands }, index) => {
@@ -153,7 +156,10 @@ class AttentionMatcher {
   }
 }
 
-/** Adds a kernel that attends without keeping the scores: a workgroup for each query, a thread for each of some keys. */
+/**
+ * Adds a kernel that attends without keeping the scores: a workgroup for each query, a thread for
+ * each of some keys.
+ */
 export function writeAttention(
   program: ProgramBuilder,
   { scale, shape }: AttentionNodes,
@@ -204,7 +210,9 @@ interface BlockContext {
   readonly parts: readonly string[];
 }
 
-/** Writes the loop over the keys of a block, some at a time: larger scores rescale the sums so far. */
+/**
+ * Writes the loop over the keys of a block, some at a time: larger scores rescale the sums so far.
+ */
 function writeBlock(writer: KernelWriter, program: ProgramBuilder, context: BlockContext): void {
   const { bias, at, firstKey, scale, headDim, parts } = context;
   const [group, head, row, , token] = at;

@@ -26,13 +26,18 @@ export interface ExpressionContext {
   dim(dim: Dim): string;
   /** Returns the name of a variable with a value. */
   assign(type: WgslType, code: string): string;
-  /** Returns the name of a variable that is assigned one of several values, by conditions in order. */
+  /**
+   * Returns the name of a variable that is assigned one of several values, by conditions in order.
+   */
   select(type: WgslType, cases: readonly { readonly when: string; readonly value: () => string }[]): string;
 }
 
 export type WgslType = "f32" | "i32" | "bool" | "u32";
 
-/** A matrix product that no kernel computes yet; `others` are right factors of further products with the same left one. */
+/**
+ * A matrix product that no kernel computes yet; `others` are right factors of further products with
+ * the same left one.
+ */
 export interface PendingProduct {
   readonly a: { readonly view: ValueView; readonly shape: Shape };
   readonly b: {
@@ -55,7 +60,10 @@ export interface BlockScales {
   readonly middle: number;
 }
 
-/** Writes an element at coordinates; `args` may be other forms of the arguments than those that were given. */
+/**
+ * Writes an element at coordinates; `args` may be other forms of the arguments than those that were
+ * given.
+ */
 type WriteIndexed = (args: readonly Expression[], coordinates: readonly string[], context: ExpressionContext) => string;
 
 /** Computes the elements of a value; kernels evaluate it where its elements are needed. */
@@ -104,7 +112,10 @@ export function broadcastStrides(own: Shape, strides: readonly Dim[], shape: Sha
   return shape.map((dim, axis) => (axis < lead || (own[axis - lead] === 1 && dim !== 1) ? 0 : strides[axis - lead]));
 }
 
-/** Returns the strides of a reshaped view; undefined where no strides address the elements in this order. */
+/**
+ * Returns the strides of a reshaped view; undefined where no strides address the elements in this
+ * order.
+ */
 function reshapeStrides(shape: Shape, strides: readonly Dim[], next: Shape): Dim[] | undefined {
   if (isContiguous(shape, strides)) return contiguousStrides(next);
   const runs: { size: Dim; stride: Dim }[] = [];
@@ -144,7 +155,10 @@ export function listArguments(expression: Expression): readonly Expression[] {
   return expression.kind === "reshape" ? [expression.of] : [];
 }
 
-/** Whether a kernel over `shape` evaluates all parts of an expression at one position each, without division. */
+/**
+ * Whether a kernel over `shape` evaluates all parts of an expression at one position each, without
+ * division.
+ */
 export function isElementwise(expression: Expression): boolean {
   if (isFree(expression)) return true;
   return expression.kind === "call" && expression.args.every(isElementwise);

@@ -196,7 +196,10 @@ export class KernelWriter implements ExpressionContext {
     return coordinates;
   }
 
-  /** Evaluates an elementwise expression at the element `linear` of `shape`, with as few divisions as its strides allow. */
+  /**
+   * Evaluates an elementwise expression at the element `linear` of `shape`, with as few divisions
+   * as its strides allow.
+   */
   evaluateLinear(root: Expression, shape: Shape, linear: string): string {
     const views = new Map<Expression, Dim[]>();
     const collect = (expression: Expression, within: Shape): void => {
@@ -245,7 +248,10 @@ export class KernelWriter implements ExpressionContext {
   }
 }
 
-/** Returns the coordinates of an argument of shape `own`, given those of the shape that it broadcasts to. */
+/**
+ * Returns the coordinates of an argument of shape `own`, given those of the shape that it
+ * broadcasts to.
+ */
 function broadcastCoordinates(coordinates: readonly string[], own: Shape): string[] {
   const lead = coordinates.length - own.length;
   return own.map((dim, axis) => (dim === 1 ? "0u" : coordinates[axis + lead]));

@@ -12,8 +12,9 @@ import { ProgramBuilder } from "./program-builder.js";
 import type { GpuProgram } from "./program.js";
 
 /**
- * Lowers a graph to a program for the GPU. Functions of elements and of positions are evaluated where they are read, unless several
- * nodes read them. @throws INVALID_ARGUMENT for an operation without a form for the GPU.
+ * Lowers a graph to a program for the GPU. Functions of elements and of positions are evaluated
+ * where they are read, unless several nodes read them. @throws INVALID_ARGUMENT for an operation
+ * without a form for the GPU.
  */
 export function lowerGraph({ nodes, inputs, outputs, outputNodes }: CompiledGraph): GpuProgram {
   const program = new ProgramBuilder();
@@ -74,12 +75,18 @@ export function lowerGraph({ nodes, inputs, outputs, outputNodes }: CompiledGrap
   };
 }
 
-/** Columns up to which products with the same left factor are computed in one dispatch: those of low-rank adapters. */
+/**
+ * Columns up to which products with the same left factor are computed in one dispatch: those of
+ * low-rank adapters.
+ */
 const MAX_SIBLING_COLUMNS = 128;
 /** Most right factors that one kernel reads, each of which may be in another buffer. */
 const MAX_SIBLINGS = 4;
 
-/** Returns, by the index of each, groups of small products of one left factor with stored right factors of the same shape. */
+/**
+ * Returns, by the index of each, groups of small products of one left factor with stored right
+ * factors of the same shape.
+ */
 function findSiblings(nodes: CompiledGraph["nodes"]): Map<number, readonly number[]> {
   const groups = new Map<string, number[]>();
   nodes.forEach(({ node, operands }, index) => {

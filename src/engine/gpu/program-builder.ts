@@ -156,8 +156,9 @@ export class ProgramBuilder {
   }
 
   /**
-   * Returns an expression that one kernel can evaluate: matrix products are computed first, except those whose elements are read in
-   * the order in which they are computed (`isInOrder`), and so are parts that read too many values.
+   * Returns an expression that one kernel can evaluate: matrix products are computed first, except
+   * those whose elements are read in the order in which they are computed (`isInOrder`), and so are
+   * parts that read too many values.
    */
   resolve(x: Expression, isInOrder: boolean): Expression {
     let kept: PendingProduct | undefined;

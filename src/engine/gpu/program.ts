@@ -31,7 +31,10 @@ export const STORED_FORMATS: Readonly<Record<DType, ElementFormat>> = {
   bool: "bool8",
 };
 
-/** A whole number that is known at run time: a constant, or the index of one of the program's dimensions. */
+/**
+ * A whole number that is known at run time: a constant, or the index of one of the program's
+ * dimensions.
+ */
 export type GpuNumber =
   | number
   | { readonly dim: number }
@@ -64,7 +67,10 @@ export interface KernelOperand {
   readonly isVector: boolean;
 }
 
-/** A WGSL kernel. `NAME(i)` loads an element of an operand, `set_NAME(i, value)` stores one, `$k` is parameter k. */
+/**
+ * A WGSL kernel. `NAME(i)` loads an element of an operand, `set_NAME(i, value)` stores one, `$k` is
+ * parameter k.
+ */
 export interface KernelSource {
   /** Kind of the kernel, for counters. */
   readonly label: string;
@@ -118,7 +124,10 @@ export interface GpuOutput {
   readonly shape: readonly GpuNumber[];
 }
 
-/** A graph for the GPU, as plain data: values, kernels and the dispatches that compute one from the other. */
+/**
+ * A graph for the GPU, as plain data: values, kernels and the dispatches that compute one from the
+ * other.
+ */
 export interface GpuProgram {
   /** Named sizes and the axis of the input that has them. */
   readonly sizes: readonly { readonly name: string; readonly input: string; readonly axis: number }[];

@@ -17,7 +17,10 @@ export function declareReductions(writer: KernelWriter, threads: number): void {
   writer.declare(`var<workgroup> combined: array<f32, ${threads}>;`);
 }
 
-/** Combines a value of each thread in a tree, so that rounding errors stay small; returns the name of the result. */
+/**
+ * Combines a value of each thread in a tree, so that rounding errors stay small; returns the name
+ * of the result.
+ */
 export function reduceInGroup(writer: KernelWriter, reduction: Reduction, value: string, threads: number): string {
   writer.line(`combined[thread] = ${value};`);
   writer.line("workgroupBarrier();");

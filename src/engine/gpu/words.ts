@@ -1,6 +1,9 @@
 import type { DType, TypedArray } from "../tensor/dtype.js";
 
-/** Returns data as 32-bit words, as kernels read it: 64-bit integers are narrowed, smaller elements packed. */
+/**
+ * Returns data as 32-bit words, as kernels read it: 64-bit integers are narrowed, smaller elements
+ * packed.
+ */
 export function toWords(dtype: DType, data: TypedArray): Uint32Array<ArrayBuffer> {
   if (dtype === "int64")
     return new Uint32Array(Int32Array.from(data as BigInt64Array, (value) => Number(BigInt.asIntN(32, value))).buffer);

@@ -26,16 +26,22 @@ const THREADS = 256;
 const TILE_THREADS = 128;
 const TILE_ROWS_PER_THREAD = 8;
 
-/** Rows and columns of the tile that a workgroup computes, and terms that it holds in shared memory at a time. */
+/**
+ * Rows and columns of the tile that a workgroup computes, and terms that it holds in shared memory
+ * at a time.
+ */
 const TILE = 64;
 const DEPTH = 16;
 
-/** Rows up to which a workgroup computes few columns of all rows; more rows are computed in tiles. */
+/**
+ * Rows up to which a workgroup computes few columns of all rows; more rows are computed in tiles.
+ */
 const FEW_ROWS = 32;
 
 /**
- * Adds the dispatch that computes an expression over `shape` with matrix products, whose elements it reads in order, into `target`.
- * Products of few rows read each weight once; the others are computed in tiles.
+ * Adds the dispatch that computes an expression over `shape` with matrix products, whose elements
+ * it reads in order, into `target`. Products of few rows read each weight once; the others are
+ * computed in tiles.
  */
 export function writeProduct(
   program: ProductProgram,
@@ -242,7 +248,10 @@ function fewRowsCall(context: ProductContext, rowsAtOnce: number, upTo: number):
   return program.createCall(writer, "product of few rows", THREADS, groups, { rows: program.dim(rows), upTo });
 }
 
-/** Each workgroup computes a tile from parts of the factors in shared memory, four neighboring elements in a vector. */
+/**
+ * Each workgroup computes a tile from parts of the factors in shared memory, four neighboring
+ * elements in a vector.
+ */
 function tileCall(context: ProductContext): KernelCall {
   const { program, sums, rows, columns, batch } = context;
   const writer = new KernelWriter(program);

@@ -83,7 +83,8 @@ describe("compile", () => {
     });
     const norm = () => rmsNorm(x(), input("w", "float32", [5]), 1e-5);
     expect(operators({ y: add(norm(), output(norm(), 1)) }).SimplifiedLayerNormalization).toBe(1);
-    // Nor is anything copied, but for an output of two names, and an input or a weight that is an output.
+    // Nor is anything copied, but for an output of two names, and an input or a weight that is an
+    // output.
     expect(operators({ a: neg(x()), b: neg(x()) })).toEqual({ Neg: 1, Identity: 1 });
     expect(operators({ a: x(), b: exp(neg(x())), c: neg(x()) })).toEqual({ Neg: 1, Exp: 1, Identity: 1 });
   });

@@ -27,7 +27,10 @@ export interface CompiledGraph {
   readonly nodes: readonly DistinctNode[];
   /** Index of each output's node. */
   readonly outputNodes: readonly number[];
-  /** Serializes the graph as ONNX for a device (default "cpu"); `locate` gives each weight's location. */
+  /**
+   * Serializes the graph as ONNX for a device (default "cpu"); `locate` gives each weight's
+   * location.
+   */
   serialize(locate: (weight: NamedTensorType) => WeightLocation, device?: GraphDevice): Uint8Array;
 }
 
@@ -38,7 +41,10 @@ export interface WeightLocation {
   readonly byteLength: number;
   /** Forms of the weight that kernels read, in the same file; see Runtime.packWeight. */
   readonly packed?: readonly string[];
-  /** Whether the runtime must take the weight as it is, as if it could change: it then keeps no packed copy of it. */
+  /**
+   * Whether the runtime must take the weight as it is, as if it could change: it then keeps no
+   * packed copy of it.
+   */
   readonly isVariable?: boolean;
 }
 
@@ -170,7 +176,9 @@ function mergeEqualNodes(order: readonly Node[], roots: readonly Node[]): Merged
   return { distinct, nodeIndices };
 }
 
-/** Returns a key that is equal for equal attributes. Arrays above 64 bytes are compared by identity. */
+/**
+ * Returns a key that is equal for equal attributes. Arrays above 64 bytes are compared by identity.
+ */
 function attributeKey(attributes: unknown, dataIdentity: Map<object, number>): string {
   return JSON.stringify(attributes, (_, value: unknown) => {
     if (ArrayBuffer.isView(value)) {

@@ -69,7 +69,8 @@ describe("dimensions", () => {
   });
 
   it("are equal exactly when they are the same polynomial", () => {
-    // Degrees stay below 10 here, so that two polynomials which agree on these points agree everywhere.
+    // Degrees stay below 10 here, so that two polynomials which agree on these points agree
+    // everywhere.
     const points = Array.from({ length: 8 }, (_, i) => new Map(NAMES.map((name, j) => [name, 11 + 97 ** j * (i + 1)])));
     const small = fc.array(fc.tuple(fc.integer({ min: -2, max: 2 }), fc.subarray(NAMES)), { maxLength: 3 });
     const polynomial = small.map((terms) =>

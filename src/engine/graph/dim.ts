@@ -1,8 +1,9 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 
 /**
- * A dimension whose value is known only at run time: a polynomial with integer coefficients in named sizes, such as
- * "2*batch*tokens+prefix". Stored in canonical form, so equal dimensions have equal keys.
+ * A dimension whose value is known only at run time: a polynomial with integer coefficients in
+ * named sizes, such as "2*batch*tokens+prefix". Stored in canonical form, so equal dimensions have
+ * equal keys.
  */
 export class SymbolicDim {
   /** Coefficients by monomial (names joined by "*", "" for the constant); none is zero. */
@@ -48,8 +49,8 @@ export function canBeEmpty(dim: Dim): boolean {
 }
 
 /**
- * Creates a named dimension, whose value comes from the inputs of each run. It may be 0 and never broadcasts. @throws
- * INVALID_ARGUMENT for an invalid name.
+ * Creates a named dimension, whose value comes from the inputs of each run. It may be 0 and never
+ * broadcasts. @throws INVALID_ARGUMENT for an invalid name.
  */
 export function dim(name: string): SymbolicDim {
   if (!/^[^\d*+][^*+]*$/.test(name)) {

@@ -65,7 +65,10 @@ export function createValueInfo(name: string, dtype: DType, shape: Shape): Value
 /** Target device of a graph. Some operators need a different ONNX form on some devices. */
 export type GraphDevice = "cpu" | "webgpu" | "cuda";
 
-/** Collects the ONNX nodes and constants of a graph or of a subgraph, which shares its parent's naming. */
+/**
+ * Collects the ONNX nodes and constants of a graph or of a subgraph, which shares its parent's
+ * naming.
+ */
 export class Emitter {
   readonly device: GraphDevice;
   readonly nodes: NodeProto[] = [];
@@ -159,7 +162,10 @@ export class Emitter {
     });
   }
 
-  /** Declares a value's type, which ONNX Runtime's memory planner uses (docs/decisions/declared-shapes.md). */
+  /**
+   * Declares a value's type, which ONNX Runtime's memory planner uses
+   * (docs/decisions/declared-shapes.md).
+   */
   declareType(name: string, dtype: DType, shape: Shape): void {
     this.declaredTypes.set(name, createValueInfo(name, dtype, shape));
   }

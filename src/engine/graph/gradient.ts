@@ -86,8 +86,8 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
 }
 
 /**
- * Replaces cheap forward values read by gradients with recomputed ones, so that they need not stay in memory until the
- * backward pass.
+ * Replaces cheap forward values read by gradients with recomputed ones, so that they need not stay
+ * in memory until the backward pass.
  */
 function createRecomputer(): (node: Node) => Node {
   const copies = new Map<Node, Node>();

@@ -10,8 +10,8 @@ export interface TensorType {
 }
 
 /**
- * A value in a symbolic graph: an operation applied to other values. Immutable. Compilation merges equal nodes, so
- * building one twice is free.
+ * A value in a symbolic graph: an operation applied to other values. Immutable. Compilation merges
+ * equal nodes, so building one twice is free.
  */
 export interface Node<A = unknown> extends TensorType {
   readonly operation: Operation<A>;
@@ -48,11 +48,14 @@ interface OnnxContext<A> {
 /** An operation of the graph: type inference, gradient and ONNX form. */
 export interface Operation<A> {
   readonly name: string;
-  /** Number of leading inputs that determine the value (default all); the rest only serve the gradient. */
+  /**
+   * Number of leading inputs that determine the value (default all); the rest only serve the
+   * gradient.
+   */
   readonly valueInputCount?: number;
   /**
-   * "cheap": gradients recompute the value instead of keeping it from the forward pass. "alias": they do so where the
-   * input is recomputed (the value is the input's).
+   * "cheap": gradients recompute the value instead of keeping it from the forward pass. "alias":
+   * they do so where the input is recomputed (the value is the input's).
    */
   readonly recompute?: "cheap" | "alias";
   /** Infers the output types. @throws SHAPE_MISMATCH when the inputs do not fit. */

@@ -36,8 +36,9 @@ export function getAttentionShape(config: DecoderConfig, layer: LayerConfig): At
 }
 
 /**
- * Padded layout of queries: [groups, keyValueHeads, rows, heads per keyValueHead, tokens, headDim] as a flat list of
- * head vectors. Rows of a group share a prefix; heads that share keys are adjacent, so keys are not repeated.
+ * Padded layout of queries: [groups, keyValueHeads, rows, heads per keyValueHead, tokens, headDim]
+ * as a flat list of head vectors. Rows of a group share a prefix; heads that share keys are
+ * adjacent, so keys are not repeated.
  */
 export interface PaddedShape {
   readonly groups: Dim;
@@ -47,7 +48,10 @@ export interface PaddedShape {
 
 /** Keys and values, shared by all rows of a group or per row. */
 export interface KeyValueBlock {
-  /** Shared: [groups, keyValueHeads, length, headDim]; per row: [groups, keyValueHeads, rows, length, headDim]. */
+  /**
+   * Shared: [groups, keyValueHeads, length, headDim]; per row: [groups, keyValueHeads, rows,
+   * length, headDim].
+   */
   readonly keys: Node;
   readonly values: Node;
   readonly isShared: boolean;
@@ -70,8 +74,8 @@ export function unpadHeads(x: Node, heads: number, headDim: number, tokens: Dim,
 }
 
 /**
- * Computes attention of queries [slots, headDim] over key/value blocks with an additive bias [groups, 1, rows, 1,
- * tokens, all keys]; returns [slots, headDim].
+ * Computes attention of queries [slots, headDim] over key/value blocks with an additive bias
+ * [groups, 1, rows, 1, tokens, all keys]; returns [slots, headDim].
  */
 export function attend(
   queries: Node,
@@ -103,8 +107,8 @@ export function attend(
 }
 
 /**
- * Builds the causal attention bias [groups, 1, rows, 1, tokens, keys]: 0 for keys at or before the query's position
- * (and within the window, if any), -1e9 for the others.
+ * Builds the causal attention bias [groups, 1, rows, 1, tokens, keys]: 0 for keys at or before the
+ * query's position (and within the window, if any), -1e9 for the others.
  */
 export function attentionBias(queryPositions: Node, keyPositions: Node, window: number | undefined): Node {
   const [groups, rows, tokens] = queryPositions.shape;

@@ -35,7 +35,10 @@ export type RopeScaling =
       readonly originalLength: number;
     };
 
-/** Names of a layer's modules and parameters in the checkpoint; undefined for parts the architecture lacks. */
+/**
+ * Names of a layer's modules and parameters in the checkpoint; undefined for parts the architecture
+ * lacks.
+ */
 export interface LayerNames {
   readonly attentionNorm: string;
   /** After attention, before the residual addition (Gemma). */
@@ -62,7 +65,10 @@ export interface LayerConfig {
   readonly names: LayerNames;
   /** Index of the rope applied to queries and keys; undefined for a layer without positions. */
   readonly rope: number | undefined;
-  /** Sliding window: a token attends to itself and the `window` - 1 tokens before it; undefined for all. */
+  /**
+   * Sliding window: a token attends to itself and the `window` - 1 tokens before it; undefined for
+   * all.
+   */
   readonly window: number | undefined;
   /** Overrides the model's attention scale. */
   readonly attentionScale?: number;

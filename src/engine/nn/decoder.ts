@@ -32,8 +32,8 @@ export interface PositionInputs {
 }
 
 /**
- * Computes a layer's attention from q [tokens, heads * headDim] and k, v [tokens, keyValueHeads * headDim] to [tokens,
- * heads * headDim].
+ * Computes a layer's attention from q [tokens, heads * headDim] and k, v [tokens, keyValueHeads *
+ * headDim] to [tokens, heads * headDim].
  */
 export type AttentionFunction = (query: Node, key: Node, value: Node, layer: LayerConfig, index: number) => Node;
 
@@ -48,17 +48,22 @@ const activations = { silu, gelu, geluTanh, relu: (x: Node) => maximum(x, 0) };
 
 /** What a decoder computes; default all of it. */
 export interface DecoderOptions {
-  /** The last layer computes keys and values of all tokens but queries and everything after them for these tokens only. */
+  /**
+   * The last layer computes keys and values of all tokens but queries and everything after them for
+   * these tokens only.
+   */
   readonly selection?: TokenSelection;
-  /** First layer to compute; above 0, the input is the hidden states before it instead of tokens. */
+  /**
+   * First layer to compute; above 0, the input is the hidden states before it instead of tokens.
+   */
   readonly first?: number;
   /** Layer before which to stop, without the final norm. */
   readonly end?: number;
 }
 
 /**
- * Builds a decoder over flat tokens [tokens] and returns the final hidden states [tokens, width] after the last norm, or those of
- * the selected tokens [selected, width].
+ * Builds a decoder over flat tokens [tokens] and returns the final hidden states [tokens, width]
+ * after the last norm, or those of the selected tokens [selected, width].
  */
 export function decoder(
   config: DecoderConfig,

@@ -13,10 +13,10 @@ interface RopeTable {
 const tableCaches = new WeakMap<RopeConfig, Map<number, RopeTable>>();
 
 /**
- * Computes the rotary embedding's (Su et al. 2021) cos and sin [positions, rotaryDim / 2], scaled by the attention
- * factor of YaRN and LongRoPE. `lengths` is the length of each position's sequence (or of all), which determines the
- * frequencies of dynamic and LongRoPE scaling. Rounds to float32 at every step as PyTorch does, so that long positions
- * agree.
+ * Computes the rotary embedding's (Su et al. 2021) cos and sin [positions, rotaryDim / 2], scaled
+ * by the attention factor of YaRN and LongRoPE. `lengths` is the length of each position's sequence
+ * (or of all), which determines the frequencies of dynamic and LongRoPE scaling. Rounds to float32
+ * at every step as PyTorch does, so that long positions agree.
  */
 export function computeRopeTables(
   rope: RopeConfig,
@@ -37,8 +37,8 @@ export function computeRopeTables(
 }
 
 /**
- * Returns an id shared by lengths with equal frequencies: 0 up to the original length; beyond it 1 under LongRoPE and
- * the length itself under dynamic scaling.
+ * Returns an id shared by lengths with equal frequencies: 0 up to the original length; beyond it 1
+ * under LongRoPE and the length itself under dynamic scaling.
  */
 function getRegime({ scaling }: RopeConfig, length: number): number {
   if ((scaling.kind !== "longrope" && scaling.kind !== "dynamic") || length <= scaling.originalLength) return 0;
@@ -46,8 +46,8 @@ function getRegime({ scaling }: RopeConfig, length: number): number {
 }
 
 /**
- * Returns a number that changes when a growing sequence changes its frequencies, which invalidates cached keys. 0 up to
- * `fixedFrequencyLength`.
+ * Returns a number that changes when a growing sequence changes its frequencies, which invalidates
+ * cached keys. 0 up to `fixedFrequencyLength`.
  */
 export function getRopeRegime(ropes: readonly RopeConfig[], length: number): number {
   return ropes.reduce((sum, rope) => sum + getRegime(rope, length), 0);

@@ -1,8 +1,8 @@
 import { add, matmul, reshape, sigmoid, type Node } from "../graph/index.js";
 
 /**
- * Architecture of the value head: "linear" is dropout and one layer (TRL); "mlp" is three layers with sigmoids between,
- * hidden-1024-1024-1 (Lamorel).
+ * Architecture of the value head: "linear" is dropout and one layer (TRL); "mlp" is three layers
+ * with sigmoids between, hidden-1024-1024-1 (Lamorel).
  */
 export interface ValueHeadConfig {
   readonly kind: "linear" | "mlp";
@@ -33,8 +33,8 @@ export function isValueHeadParameter(parameter: string): boolean {
 }
 
 /**
- * Computes values [rows] of hidden states [rows, width]; `parameter` returns a layer's weight [out, in] or bias [out]
- * by name.
+ * Computes values [rows] of hidden states [rows, width]; `parameter` returns a layer's weight [out,
+ * in] or bias [out] by name.
  */
 export function valueHead(
   config: ValueHeadConfig,

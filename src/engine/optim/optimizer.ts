@@ -56,7 +56,9 @@ const DEFAULTS = {
   sgd: { learningRate: 1e-2, momentum: 0, weightDecay: 0, maxGradNorm: 1 },
 } as const;
 
-/** Maximum norm of a gradient after clipping: AdamW's moments of its square stay finite in float32. */
+/**
+ * Maximum norm of a gradient after clipping: AdamW's moments of its square stay finite in float32.
+ */
 const MAX_UPDATE_NORM = 1e18;
 
 /** Options of one optimizer step. */
@@ -131,7 +133,10 @@ export class Optimizer {
     return this.options.learningRate * warmupScheduleFactor(this.schedule, this.updates);
   }
 
-  /** Performs one update. A gradient that is not finite, or would overflow the moments, changes nothing and sets `skipped`. */
+  /**
+   * Performs one update. A gradient that is not finite, or would overflow the moments, changes
+   * nothing and sets `skipped`.
+   */
   async update({
     gradientScale = 1,
     learningRateFactor = 1,
@@ -190,7 +195,10 @@ export class Optimizer {
     return { kind: this.options.kind, step: this.updates, moments };
   }
 
-  /** Restores a saved state. @throws INVALID_ARGUMENT when it belongs to another optimizer or other parameters. */
+  /**
+   * Restores a saved state. @throws INVALID_ARGUMENT when it belongs to another optimizer or other
+   * parameters.
+   */
   async setState({ kind, step, moments }: OptimizerState): Promise<void> {
     const matches =
       kind === this.options.kind &&

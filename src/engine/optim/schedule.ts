@@ -28,7 +28,10 @@ export interface ScheduleShape {
 
 const halfCosine = (progress: number) => 0.5 * (1 + Math.cos(Math.PI * progress));
 
-/** Returns the factor at `progress` in [0, 1]: 1 at the start, 0 or `lrMinRate` at the end unless constant. */
+/**
+ * Returns the factor at `progress` in [0, 1]: 1 at the start, 0 or `lrMinRate` at the end unless
+ * constant.
+ */
 export function scheduleFactor(
   schedule: ScheduleName,
   progress: number,
@@ -64,7 +67,8 @@ export interface ScheduleOptions extends ScheduleShape {
 }
 
 /**
- * Returns the learning-rate factor at a step (from 0), as Transformers' schedules of the same names.
+ * Returns the learning-rate factor at a step (from 0), as Transformers' schedules of the same
+ * names.
  * @throws INVALID_ARGUMENT when a decaying schedule has no `totalSteps`.
  */
 export function warmupScheduleFactor(

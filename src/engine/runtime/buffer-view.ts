@@ -18,7 +18,10 @@ export interface IoBinding {
   readonly fetches: Readonly<Record<string, BufferView>>;
 }
 
-/** Returns a view of the same memory with another offset and shape. @throws SHAPE_MISMATCH when it exceeds the view. */
+/**
+ * Returns a view of the same memory with another offset and shape. @throws SHAPE_MISMATCH when it
+ * exceeds the view.
+ */
 export function subview(view: BufferView, offset: number, shape: readonly number[]): BufferView {
   if (offset < 0 || offset + countElements(shape) > countElements(view.shape))
     throw new LlamaGymError(

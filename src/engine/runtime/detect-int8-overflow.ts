@@ -8,8 +8,9 @@ const COLUMNS = 32;
 const overflows = new LazyPromise(async () => (await multiplyLargestCodes()) < 0.99 * INNER * 127);
 
 /**
- * Whether ONNX Runtime's fastest 8-bit products are wrong on this processor: without VNNI, x86 adds two products in 16
- * bits, which the largest ones exceed. Its option for wider sums is slow on processors with AMX, which do not need it.
+ * Whether ONNX Runtime's fastest 8-bit products are wrong on this processor: without VNNI, x86 adds
+ * two products in 16 bits, which the largest ones exceed. Its option for wider sums is slow on
+ * processors with AMX, which do not need it.
  */
 export function detectInt8Overflow(): Promise<boolean> {
   return overflows.get();

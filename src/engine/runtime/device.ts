@@ -23,15 +23,18 @@ function isWebgpuInstalled(): boolean {
   }
 }
 
-/** Lists devices whose libraries are installed; whether a GPU is usable is known only when a session is created. */
+/**
+ * Lists devices whose libraries are installed; whether a GPU is usable is known only when a session
+ * is created.
+ */
 export function listInstalledDevices(): Exclude<Device, "auto">[] {
   const installed = [...listDevices(), ...(isWebgpuInstalled() ? (["webgpu"] as const) : [])];
   return (["cuda", "webgpu", "cpu"] as const).filter((device) => installed.includes(device));
 }
 
 /**
- * Resolves a device to execution providers of ONNX Runtime. "auto" is "cuda" if installed, else "cpu": for small models a CPU
- * outperforms an integrated GPU, so "webgpu" is opt-in.
+ * Resolves a device to execution providers of ONNX Runtime. "auto" is "cuda" if installed, else
+ * "cpu": for small models a CPU outperforms an integrated GPU, so "webgpu" is opt-in.
  * @throws DEVICE_UNAVAILABLE when the device is not installed.
  */
 export function resolveProviders(device: Device): { device: Exclude<Device, "auto">; providers: readonly string[] } {

@@ -1,6 +1,9 @@
 import { system } from "#platform";
 
-/** Shared flags that keep the process from exiting while its worker is inside ONNX Runtime, which would crash. */
+/**
+ * Shared flags that keep the process from exiting while its worker is inside ONNX Runtime, which
+ * would crash.
+ */
 export type ExitGuard = Int32Array<ArrayBufferLike>;
 
 const BUSY = 0;
@@ -10,7 +13,8 @@ const EXITING = 1;
 const SHUTDOWN_TIMEOUT_MS = 30_000;
 
 export function createExitGuard(): ExitGuard {
-  // A page that is not isolated from other origins has no shared memory; it can be closed at any time.
+  // A page that is not isolated from other origins has no shared memory; it can be closed at any
+  // time.
   return new Int32Array(typeof SharedArrayBuffer === "undefined" ? new ArrayBuffer(8) : new SharedArrayBuffer(8));
 }
 
@@ -27,7 +31,10 @@ export async function runGuarded<Result>(guard: ExitGuard, task: () => Promise<R
   return new Promise<never>(() => {});
 }
 
-/** Makes the process wait for the worker's current request on exit; returns a function that removes the handler. */
+/**
+ * Makes the process wait for the worker's current request on exit; returns a function that removes
+ * the handler.
+ */
 export function waitAtExit(guard: ExitGuard): () => void {
   return system.onExit(() => {
     Atomics.store(guard, EXITING, 1);

@@ -11,7 +11,8 @@ it("memory does not grow over 1,000 steps that allocate, bind and free", async (
   const runtime = new Runtime({ device: "cpu", threads: 1 });
   const session = await runtime.createSession(compile({ next: add(state, 1), double: mul(state, 2) }));
   const step = async (i: number) => {
-    // Two views of 0.5 MB and one output of that size by value: 1.5 GB in all, if nothing were given back.
+    // Two views of 0.5 MB and one output of that size by value: 1.5 GB in all, if nothing were
+    // given back.
     const count = 512 - (i % 7);
     const [view, next] = [runtime.allocate("float32", [count, 256]), runtime.allocate("float32", [count, 256])];
     await runtime.write(view, zeros("float32", [count, 256]).data);

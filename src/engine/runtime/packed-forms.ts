@@ -5,7 +5,10 @@ import { ModelProtoSchema } from "../graph/onnx/onnx_pb.js";
 /** Bytes of a weight as a kernel reads them. */
 export interface PackedForm {
   readonly file: string;
-  /** The kernel, with a hash of the bytes: ONNX Runtime ignores forms that its kernel would pack in another way. */
+  /**
+   * The kernel, with a hash of the bytes: ONNX Runtime ignores forms that its kernel would pack in
+   * another way.
+   */
   readonly kernel: string;
   readonly parts: readonly { readonly offset: number; readonly byteLength: number; readonly rest: string }[];
 }

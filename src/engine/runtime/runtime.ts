@@ -27,11 +27,14 @@ export interface SessionOptions {
   readonly locate?: (weight: NamedTensorType) => WeightLocation;
   /** Folder of the weight files. */
   readonly folder?: string;
-  /** In-memory weight files. An ArrayBuffer is transferred and freed; a SharedArrayBuffer remains the caller's. */
+  /**
+   * In-memory weight files. An ArrayBuffer is transferred and freed; a SharedArrayBuffer remains
+   * the caller's.
+   */
   readonly buffers?: readonly { readonly name: string; readonly data: Uint8Array }[];
   /**
-   * Keeps a packed copy of frozen matrices: twice as fast for few rows, for as much memory again. Otherwise, only forms
-   * that are packed in a file are used. Default true.
+   * Keeps a packed copy of frozen matrices: twice as fast for few rows, for as much memory again.
+   * Otherwise, only forms that are packed in a file are used. Default true.
    */
   readonly packWeights?: boolean;
 }
@@ -45,8 +48,8 @@ interface PendingRequest {
 }
 
 /**
- * Runs compiled graphs in a worker thread, one call after another, without blocking the event loop. `close()` releases
- * its sessions and buffers.
+ * Runs compiled graphs in a worker thread, one call after another, without blocking the event loop.
+ * `close()` releases its sessions and buffers.
  */
 export class Runtime {
   readonly device: Exclude<Device, "auto">;
@@ -54,7 +57,10 @@ export class Runtime {
   private readonly providers: readonly string[];
   private readonly worker: ComputeWorker;
   private readonly pending = new Map<number, PendingRequest>();
-  /** Requests without a result, which are sent in one message with the next one of the same turn: messages cost more than they do. */
+  /**
+   * Requests without a result, which are sent in one message with the next one of the same turn:
+   * messages cost more than they do.
+   */
   private unsent: WorkerRequest[] = [];
   private nextId = 0;
   private failure: LlamaGymError | undefined;
@@ -110,8 +116,8 @@ export class Runtime {
   }
 
   /**
-   * Packs the frozen matrices of a graph as the kernels of this processor read them, into files in a folder. Returns
-   * the packed forms by weight.
+   * Packs the frozen matrices of a graph as the kernels of this processor read them, into files in
+   * a folder. Returns the packed forms by weight.
    */
   async packWeights(
     graph: CompiledGraph,
@@ -182,7 +188,10 @@ export class Runtime {
     return this.request({ kind: "sequence", requests });
   }
 
-  /** Stops the worker after its pending requests: terminating it inside ONNX Runtime would crash the process. */
+  /**
+   * Stops the worker after its pending requests: terminating it inside ONNX Runtime would crash the
+   * process.
+   */
   async close(): Promise<void> {
     const last =
       this.failure === undefined ? this.request({ kind: "sequence", requests: [] }).catch(() => {}) : undefined;
@@ -192,7 +201,10 @@ export class Runtime {
     this.removeExitHandler();
   }
 
-  /** Sends a request whose result is not awaited; the worker reports its error when the result is used. */
+  /**
+   * Sends a request whose result is not awaited; the worker reports its error when the result is
+   * used.
+   */
   private post(request: WorkerRequest): void {
     if (this.unsent.push(request) > 1) return;
     queueMicrotask(() => {

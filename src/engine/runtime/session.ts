@@ -28,9 +28,10 @@ export class Session {
   ) {}
 
   /**
-   * Computes the outputs. An output in `fetches` is written to that view, which may be a view of an input of the same
-   * run; the others are returned by value.
-   * @throws SHAPE_MISMATCH for a missing or ill-shaped input, RUNTIME_FAILED when the computation fails.
+   * Computes the outputs. An output in `fetches` is written to that view, which may be a view of an
+   * input of the same run; the others are returned by value.
+   * @throws SHAPE_MISMATCH for a missing or ill-shaped input, RUNTIME_FAILED when the computation
+   * fails.
    */
   async run(feeds: Feeds, options: SessionRunOptions = {}): Promise<Record<string, Tensor<"float32">>> {
     return (await this.send(this.request(feeds, options))) as Record<string, Tensor<"float32">>;
@@ -63,7 +64,8 @@ export class Session {
 }
 
 /**
- * Checks that every input is present and typed, with consistent named dimensions; bound inputs are not checked again.
+ * Checks that every input is present and typed, with consistent named dimensions; bound inputs are
+ * not checked again.
  */
 function checkFeeds(
   inputs: readonly NamedTensorType[],

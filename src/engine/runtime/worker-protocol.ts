@@ -37,7 +37,10 @@ export type WorkerRequest =
       readonly model: Uint8Array;
       readonly settings: SessionConfig;
     }
-  /** Writes a graph, its weights and their packed forms to two files; `saved` is their path without ".onnx" and ".bin". */
+  /**
+   * Writes a graph, its weights and their packed forms to two files; `saved` is their path without
+   * ".onnx" and ".bin".
+   */
   | {
       readonly kind: "pack";
       readonly model: Uint8Array;

@@ -42,7 +42,8 @@ function sessionOptions(
         ...(usesWideInt8Sums ? { x64quantprecision: "1" } : {}),
         ...(packWeights ? {} : { disable_prepacking: "1" }),
       },
-      // Graphs contain no common subexpressions except those that are cheaper to recompute than to keep.
+      // Graphs contain no common subexpressions except those that are cheaper to recompute than to
+      // keep.
       optimization: { disable_specified_optimizers: "CommonSubexpressionElimination" },
     },
   };

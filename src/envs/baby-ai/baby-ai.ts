@@ -23,7 +23,10 @@ export interface BabyAiOptions {
   readonly level?: string;
   /** Task of a mixed level; null draws one for each episode. */
   readonly kind?: MixedKind | null;
-  /** Number of observations in the text, 1 to 3: the present one and those before it with their actions. */
+  /**
+   * Number of observations in the text, 1 to 3: the present one and those before it with their
+   * actions.
+   */
   readonly observations?: number;
 }
 
@@ -34,9 +37,10 @@ const MAX_OBSERVATIONS = 3;
 const MISSION_LENGTH = 100;
 
 /**
- * Follow an instruction in a grid of rooms: go to, pick up, open or put things. Levels, draws and rewards equal
- * minigrid's BabyAI and GLAM's mixed levels. Observation: the 7x7 view, the direction and the mission. Actions: left,
- * right, forward, pick up, drop, toggle. Reward: 1 - 0.9 steps / limit at success, else 0.
+ * Follow an instruction in a grid of rooms: go to, pick up, open or put things. Levels, draws and
+ * rewards equal minigrid's BabyAI and GLAM's mixed levels. Observation: the 7x7 view, the direction
+ * and the mission. Actions: left, right, forward, pick up, drop, toggle. Reward: 1 - 0.9 steps /
+ * limit at success, else 0.
  */
 export class BabyAiEnv extends TaskEnv<BabyAiObservation, number, BabyAiState> {
   override readonly metadata = { renderModes: ["ansi", "rgb_array"] as const, renderFps: 10 };
@@ -69,7 +73,10 @@ export class BabyAiEnv extends TaskEnv<BabyAiObservation, number, BabyAiState> {
     this.observations = observations;
   }
 
-  /** Returns the expert's action in the present state: a shortest way to the goal, except around obstacles. */
+  /**
+   * Returns the expert's action in the present state: a shortest way to the goal, except around
+   * obstacles.
+   */
   chooseExpertAction(): number {
     const { world, goal } = this.currentState;
     return chooseExpertAction(world, goal);

@@ -51,7 +51,9 @@ function buildLevel({ layout, build, maxSteps }: Level, random: RandomStream): B
   return { level, mission: build(level), maxSteps };
 }
 
-/** Draws a mixed level until its sentence fits. GLAM lays the rooms once more before the first draw. */
+/**
+ * Draws a mixed level until its sentence fits. GLAM lays the rooms once more before the first draw.
+ */
 function drawMixed(random: RandomStream, kind: MixedKind, isTest: boolean): BuiltLevel {
   const layout = { size: 8, columns: kind === "open" ? 2 : 1, rows: 1 };
   void new LevelBuilder(random, layout);

@@ -32,12 +32,17 @@ const COLOR_LETTERS: Readonly<Record<ColorName, string>> = {
 };
 const AGENT_SYMBOLS = [">>", "vv", "<<", "^^"];
 
-/** Draws the whole grid. On a terminal a cell has two characters: ##, .., the agent (>> vv << ^^), or a thing. */
+/**
+ * Draws the whole grid. On a terminal a cell has two characters: ##, .., the agent (>> vv << ^^),
+ * or a thing.
+ */
 export function drawBabyAi(mode: RenderMode, world: World, mission: string): RenderFrame {
   return mode === "ansi" ? drawSymbols(world, mission) : drawPicture(world);
 }
 
-/** A letter for kind and door state, and one for the color: Kb is a blue key, Dr a closed red door. */
+/**
+ * A letter for kind and door state, and one for the color: Kb is a blue key, Dr a closed red door.
+ */
 function formatThing({ kind, color, state }: WorldObject): string {
   const doors = { open: "O", closed: "D", locked: "L" } as const;
   const letter = state === undefined ? { key: "K", ball: "B", box: "X", door: "D" }[kind] : doors[state];

@@ -33,7 +33,10 @@ interface Task {
   readonly plan: Plan | undefined;
 }
 
-/** Returns the next action towards a goal. Ways are shortest; things are moved only where nothing leads around them. */
+/**
+ * Returns the next action towards a goal. Ways are shortest; things are moved only where nothing
+ * leads around them.
+ */
 export function chooseExpertAction(world: World, goal: Goal): number {
   const single = goal.type !== "sequence" ? goal : goal.isFirstReached ? goal.second : goal.first;
   const { needs, plan } = planTask(world, single);
@@ -49,7 +52,8 @@ function planTask(world: World, goal: SingleGoal): Task {
     carrying === NO_OBJECT ? { isTarget: cell, action: PICK_UP } : undefined;
   switch (goal.type) {
     case "go to": {
-      // Any action succeeds ahead of the place, and a cell that is not empty makes this one harmless.
+      // Any action succeeds ahead of the place, and a cell that is not empty makes this one
+      // harmless.
       const isPlace: CellTest = (cell) => goal.target.places.includes(cell);
       return { needs: [isPlace], plan: { isTarget: isPlace, action: DROP } };
     }
@@ -93,7 +97,10 @@ function canOpen({ things, carrying }: World, door: number): boolean {
   return state !== "locked" || (key?.kind === "key" && key.color === color);
 }
 
-/** Returns the first action of a shortest way to a target cell ahead; undefined when something is in the way. */
+/**
+ * Returns the first action of a shortest way to a target cell ahead; undefined when something is in
+ * the way.
+ */
 function follow(world: World, { isTarget, action }: Plan): number | undefined {
   const way = search(world, isTarget);
   return way?.obstacles === 0 ? (way.firstAction ?? action) : undefined;
@@ -125,7 +132,10 @@ function putDown(world: World, goal: SingleGoal): number {
   return dropAt((cell) => cells[cell] === EMPTY && counts.get(cell) === least) ?? LEFT;
 }
 
-/** Opens or picks up the first obstacle on a way to a cell; undefined when the hands are full or there is no way. */
+/**
+ * Opens or picks up the first obstacle on a way to a cell; undefined when the hands are full or
+ * there is no way.
+ */
 function clearTheWay(world: World, isTarget: CellTest): number | undefined {
   const { cells, things, carrying } = world;
   const obstacle = search(world, isTarget)?.firstObstacle;
@@ -144,7 +154,10 @@ interface Way {
   readonly obstacles: number;
 }
 
-/** Finds a way with the fewest obstacles to a target cell ahead, breadth-first over positions and directions. */
+/**
+ * Finds a way with the fewest obstacles to a target cell ahead, breadth-first over positions and
+ * directions.
+ */
 function search(world: World, isTarget: CellTest): Way | undefined {
   const { width, cells, things } = world;
   const getKey = ({ x, y, direction }: Agent) => (y * width + x) * 4 + direction;

@@ -138,7 +138,10 @@ export class LevelBuilder {
     return this.place({ kind: drawnKind, color: color ?? this.pickColor() }, room);
   }
 
-  /** Places things in a room, or in rooms that it draws; with `unique`, no two are of one kind and color. */
+  /**
+   * Places things in a room, or in rooms that it draws; with `unique`, no two are of one kind and
+   * color.
+   */
   clutter(count: number, { unique = true, room }: { unique?: boolean; room?: Partial<RoomPosition> } = {}): number[] {
     const added: number[] = [];
     const isPresent = (color: ColorName, kind: Kind) =>
@@ -152,7 +155,10 @@ export class LevelBuilder {
     return added;
   }
 
-  /** Adds a door and returns its number; the side (right, down, left, up), color and lock are drawn if not given. */
+  /**
+   * Adds a door and returns its number; the side (right, down, left, up), color and lock are drawn
+   * if not given.
+   */
   addDoor(
     position: RoomPosition,
     { side, color, isLocked }: { side?: number; color?: ColorName; isLocked?: boolean } = {},
@@ -206,7 +212,9 @@ export class LevelBuilder {
     for (const number of things) this.things[number] = { ...this.things[number], color };
   }
 
-  /** Whether the agent can be next to every object, with all doors open and without moving anything. */
+  /**
+   * Whether the agent can be next to every object, with all doors open and without moving anything.
+   */
   isEverythingReachable(): boolean {
     const { width, cells } = this;
     const reached = new Set<number>();

@@ -38,7 +38,10 @@ export type Mission =
       readonly wording: "then" | "after";
     };
 
-/** The things that a description matched at the start, and their cells at the start or at the last drop. */
+/**
+ * The things that a description matched at the start, and their cells at the start or at the last
+ * drop.
+ */
 export type Matches = {
   readonly things: readonly number[];
   readonly places: readonly number[];
@@ -108,7 +111,10 @@ export function startGoal(world: World, layout: Layout, mission: Mission): Goal 
   return { type: "sequence", first: start(mission.first), second: start(mission.second), isFirstReached: false };
 }
 
-/** Returns a goal after an action, and whether the action reached it. The places of things are updated at drops. */
+/**
+ * Returns a goal after an action, and whether the action reached it. The places of things are
+ * updated at drops.
+ */
 export function verifyGoal(goal: Goal, world: World, action: number): { goal: Goal; isReached: boolean } {
   if (goal.type !== "sequence") return verifySingle(action === DROP ? refresh(goal, world) : goal, world, action);
   const { first, second } =
@@ -152,7 +158,10 @@ function isReached({ type, target, nextTo, hands }: SingleGoal, world: World, ac
   }
 }
 
-/** Whether a task to put things together can be done: nothing matches both sides, and no pair is adjacent yet. */
+/**
+ * Whether a task to put things together can be done: nothing matches both sides, and no pair is
+ * adjacent yet.
+ */
 export function isPutValid(world: World, layout: Layout, mission: Mission): boolean {
   if (mission.type !== "put") return true;
   const target = findMatches(world, layout, mission.target);

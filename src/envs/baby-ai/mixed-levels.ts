@@ -10,7 +10,10 @@ export type MixedKind = (typeof MIXED_KINDS)[number];
 const TEST_PAIRS = ["yellow box", "red key", "red door", "green ball", "grey door"];
 const DISTRACTORS = 8;
 
-/** Draws the things of a task of GLAM's mixed levels, without the check whether its sentence is for training or test. */
+/**
+ * Draws the things of a task of GLAM's mixed levels, without the check whether its sentence is for
+ * training or test.
+ */
 export function buildMixed(level: LevelBuilder, kind: MixedKind, isTest: boolean): Mission {
   switch (kind) {
     case "open":

@@ -13,7 +13,9 @@ export type PastTurn = {
 const SYSTEM_PROMPT =
   "Reach the goal in a grid of rooms. Turn left or right, go forward, pick up the thing ahead, drop it ahead, or toggle a door or box ahead; a locked door needs the key of its color in your hands. Numbers are steps. Answer left, right, forward, pick up, drop or toggle.";
 
-/** Creates the text interface: the goal, the past turns in the info's history, and what is in view. */
+/**
+ * Creates the text interface: the goal, the past turns in the info's history, and what is in view.
+ */
 export function createBabyAiText(): TextInterface<BabyAiObservation, number> {
   return createChoiceText({
     systemPrompt: SYSTEM_PROMPT,

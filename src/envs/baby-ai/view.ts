@@ -18,7 +18,10 @@ const KINDS: ReadonlyMap<number, Kind> = new Map(
 );
 const WALL_CODE = [TYPES.wall, COLORS.indexOf("grey"), 0];
 
-/** Returns what the agent sees: type, color and state of each cell by column and row; 0 where it sees nothing. */
+/**
+ * Returns what the agent sees: type, color and state of each cell by column and row; 0 where it
+ * sees nothing.
+ */
 export function observe(world: World): Uint8Array {
   const image = new Uint8Array(VIEW_SIZE * VIEW_SIZE * 3);
   const seen = findVisible(world);
@@ -46,7 +49,10 @@ function getContent({ agent, width, height, cells }: World, column: number, row:
   return x < 0 || y < 0 || x >= width || y >= height ? WALL : cells[y * width + x];
 }
 
-/** Returns which cells of the view are visible, by column and row: light spreads row by row away from the agent. */
+/**
+ * Returns which cells of the view are visible, by column and row: light spreads row by row away
+ * from the agent.
+ */
 function findVisible(world: World): boolean[] {
   const lit = Array.from({ length: VIEW_SIZE * VIEW_SIZE }, () => false);
   lit[MIDDLE * VIEW_SIZE + VIEW_SIZE - 1] = true;

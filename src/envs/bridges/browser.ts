@@ -1,4 +1,5 @@
-// Takes the place of register-openers.ts in browsers, which have no processes, files of the user or raw sockets.
+// Takes the place of register-openers.ts in browsers, which have no processes, files of the user or
+// raw sockets.
 import { LlamaGymError } from "../../core/errors.js";
 import { registerOpener } from "../registry/open-env.js";
 

@@ -19,8 +19,9 @@ interface PendingCall {
 }
 
 /**
- * A connection whose replies come in the order of its calls. A call that times out, an unexpected message or a lost
- * connection ends it: the pending call and all later ones fail with the first error.
+ * A connection whose replies come in the order of its calls. A call that times out, an unexpected
+ * message or a lost connection ends it: the pending call and all later ones fail with the first
+ * error.
  */
 export abstract class SerialChannel implements Channel {
   protected pending: PendingCall | undefined;
@@ -88,7 +89,10 @@ export function checkTimeoutMs(name: string, value = 60_000): number {
   throw invalidArgument(`${name} must be milliseconds above 0 and below 2^31, got ${value}.`);
 }
 
-/** Parses a message; undefined for text that is not JSON or is nested too deep for the readers of messages. */
+/**
+ * Parses a message; undefined for text that is not JSON or is nested too deep for the readers of
+ * messages.
+ */
 export function parseMessage(text: string): JsonValue | undefined {
   try {
     const json = parseBoundedJson(text, MAX_MESSAGE_NODES) as JsonValue;

@@ -22,8 +22,9 @@ type ActionFormat = Pick<TextInterface<unknown, unknown>, "parseAction" | "forma
 };
 
 /**
- * Creates a text interface for an environment whose actions are numbers or text: observations as JSON with four digits,
- * discrete actions by name or number. Returns undefined for other action spaces.
+ * Creates a text interface for an environment whose actions are numbers or text: observations as
+ * JSON with four digits, discrete actions by name or number. Returns undefined for other action
+ * spaces.
  */
 export function createTextInterface(
   observationSpace: Space,

@@ -5,8 +5,8 @@ import { Box, CompositeSpace, Text, Tuple, numbersFromJson, type Space } from ".
 import { formatJson } from "./channel.js";
 
 /**
- * Decodes an observation from JSON. Its structure must match the space; out-of-bounds numbers and unlisted characters
- * pass, as in Gymnasium, which only warns about them.
+ * Decodes an observation from JSON. Its structure must match the space; out-of-bounds numbers and
+ * unlisted characters pass, as in Gymnasium, which only warns about them.
  * @throws INVALID_ARGUMENT when the structure differs.
  */
 export function decodeObservation(space: Space, json: JsonValue): unknown {

@@ -14,8 +14,8 @@ const TYPE_CHECKS: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map([
 ]);
 
 /**
- * Validates a value against a JSON Schema with the keywords type, enum, const, anyOf, oneOf, allOf, properties,
- * required, additionalProperties, items and bounds. Other keywords are ignored.
+ * Validates a value against a JSON Schema with the keywords type, enum, const, anyOf, oneOf, allOf,
+ * properties, required, additionalProperties, items and bounds. Other keywords are ignored.
  */
 function matchesSchema(value: unknown, schemaJson: JsonValue, resolver: SchemaResolver, depth = 0): boolean {
   if (typeof schemaJson === "boolean") return schemaJson;
@@ -57,9 +57,9 @@ function isInBounds(value: number, { minimum, maximum, exclusiveMinimum, exclusi
 }
 
 /**
- * JSON values that match a JSON Schema, as in environments of other frameworks; a `SchemaSpace` for schemas that are not trusted. What it
- * does not know it ignores, where zod refuses the schema, and it never runs a pattern, which could take exponential time. It has no
- * flat form.
+ * JSON values that match a JSON Schema, as in environments of other frameworks; a `SchemaSpace` for
+ * schemas that are not trusted. What it does not know it ignores, where zod refuses the schema, and
+ * it never runs a pattern, which could take exponential time. It has no flat form.
  */
 export class JsonSpace extends Space<JsonValue> {
   constructor(readonly schema: JsonObject) {

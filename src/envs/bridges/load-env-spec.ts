@@ -28,15 +28,19 @@ export function resolveReference(reference: string): string {
   return module !== undefined && isPath(module) ? resolve(module) + reference.slice(module.length) : reference;
 }
 
-/** Imports a module once. Returns the environment ids that it registered. @throws ENV_INVALID when importing it fails. */
+/**
+ * Imports a module once. Returns the environment ids that it registered. @throws ENV_INVALID when
+ * importing it fails.
+ */
 export async function loadEnvModule(module: string): Promise<readonly string[]> {
   return (await importOnce(module)).ids;
 }
 
 /**
- * Loads the environment of a file (`./my-env.js`), one of its exports (`./my-env.js#MyEnv`) or a registered id of a module
- * (`module:Id`). An export is an Env class, a function that returns an Env, or a `Registration`. Without an export's name, the
- * id that the file registers, its default export, or its only environment is loaded.
+ * Loads the environment of a file (`./my-env.js`), one of its exports (`./my-env.js#MyEnv`) or a
+ * registered id of a module (`module:Id`). An export is an Env class, a function that returns an
+ * Env, or a `Registration`. Without an export's name, the id that the file registers, its default
+ * export, or its only environment is loaded.
  * @throws ENV_INVALID when the module cannot be imported or has no such environment.
  */
 export async function loadEnvSpec(reference: string): Promise<EnvSpec> {

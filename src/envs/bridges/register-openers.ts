@@ -1,4 +1,5 @@
-// What opens an environment is loaded with the first one of its kind: most programs need none of it.
+// What opens an environment is loaded with the first one of its kind: most programs need none of
+// it.
 import type { Env, EnvOptions } from "../env.js";
 import { make, type MakeOptions } from "../registry/make.js";
 import { registerOpener } from "../registry/open-env.js";

@@ -28,7 +28,8 @@ export interface RemoteDescription {
 
 /**
  * Validates the description that the environment `name` sent of itself, and builds its spaces.
- * @throws ENV_FAILED for another protocol version, ENV_INVALID for an invalid or too large description
+ * @throws ENV_FAILED for another protocol version, ENV_INVALID for an invalid or too large
+ * description
  */
 export function readDescription(
   name: string,

@@ -21,9 +21,10 @@ export interface CheckEnvOptions {
 }
 
 /**
- * Checks that an environment follows the rules that agents, wrappers and trainers rely on: its spaces, the results of `reset`
- * and `step`, determinism for a seed, no mutation of returned values, identical continuation from a saved state, the text
- * interface round trip, the known returns of its spec (`random`, and `best` where it has an expert), rendering and closing.
+ * Checks that an environment follows the rules that agents, wrappers and trainers rely on: its
+ * spaces, the results of `reset` and `step`, determinism for a seed, no mutation of returned
+ * values, identical continuation from a saved state, the text interface round trip, the known
+ * returns of its spec (`random`, and `best` where it has an expert), rendering and closing.
  *
  * @returns warnings about what is questionable but allowed
  * @throws ENV_INVALID at the first violation, with its likely cause

@@ -13,11 +13,17 @@ const MAX_EPISODES = 100;
 const MAX_STEPS = 10_000;
 /** Standard errors by which a measured mean may miss the known one. */
 const MAX_STANDARD_ERRORS = 4;
-/** Deviation allowed in addition, relative to the known return and to the distance between the random and the best one. */
+/**
+ * Deviation allowed in addition, relative to the known return and to the distance between the
+ * random and the best one.
+ */
 const RETURN_TOLERANCE = 0.03;
 const RANGE_TOLERANCE = 0.003;
 
-/** Checks that random actions and the registered expert reproduce the known returns of the environment's spec. */
+/**
+ * Checks that random actions and the registered expert reproduce the known returns of the
+ * environment's spec.
+ */
 export async function checkReturns(probe: EnvProbe): Promise<void> {
   const { env } = probe;
   const { knownReturns, expert } = env.spec ?? {};
@@ -26,7 +32,10 @@ export async function checkReturns(probe: EnvProbe): Promise<void> {
   if (expert !== undefined) await checkMeanReturn(env, "best", knownReturns, expert(env));
 }
 
-/** Draws from the action space; where actions are free text or choices depend on the state, among the choices. */
+/**
+ * Draws from the action space; where actions are free text or choices depend on the state, among
+ * the choices.
+ */
 function createRandomPolicy(env: Env): Policy {
   const stream = new RandomStream(17);
   env.actionSpace.seed(17);
@@ -60,7 +69,10 @@ async function checkMeanReturn(
   );
 }
 
-/** Sample variance; where almost no episode is rewarded, at least that of a rare reward with the expected mean. */
+/**
+ * Sample variance; where almost no episode is rewarded, at least that of a rare reward with the
+ * expected mean.
+ */
 function estimateVariance(returns: readonly number[], expected: number, range: number): number {
   const meanReturn = mean(returns);
   const variance = returns.reduce((sum, value) => sum + (value - meanReturn) ** 2, 0) / Math.max(1, returns.length - 1);

@@ -34,7 +34,10 @@ function checkBox(space: Box<"float64">, role: string, warn: Warn): void {
     warn(`A Box ${role}Space has an element whose low is above its high.`);
 }
 
-/** Returns the largest difference between the numbers of two values; Infinity where they differ in anything else. */
+/**
+ * Returns the largest difference between the numbers of two values; Infinity where they differ in
+ * anything else.
+ */
 export function maxDifference(a: unknown, b: unknown): number {
   if (typeof a === "number" && typeof b === "number")
     return Object.is(a, b) || a === b ? 0 : Number.isFinite(a - b) ? Math.abs(a - b) : Infinity;

@@ -11,7 +11,10 @@ const NUM_SAMPLES = 20;
 /** Rounding allowed where an action is written with few decimals. */
 const TOLERANCE = 0.01;
 
-/** Checks that observations are formatted as text, and that choices and formatted actions are parsed back. */
+/**
+ * Checks that observations are formatted as text, and that choices and formatted actions are parsed
+ * back.
+ */
 export async function checkText(probe: EnvProbe): Promise<void> {
   const { env } = probe;
   const { text } = env;

@@ -12,7 +12,10 @@ export function checkResetResult(result: unknown, env: Env, warn: Warn): asserts
   checkObservation(result.observation, env.observationSpace, "reset", warn);
 }
 
-/** Checks the result of `step`. @throws ENV_INVALID when it is not `{ observation, reward, terminated, truncated, info }`. */
+/**
+ * Checks the result of `step`. @throws ENV_INVALID when it is not
+ * `{ observation, reward, terminated, truncated, info }`.
+ */
 export function checkStepResult(result: unknown, env: Env, warn: Warn): asserts result is StepResult<unknown> {
   checkFields(result, env, "step");
   const { observation, reward, terminated, truncated, done } = result as Partial<Record<string, unknown>>;

@@ -2,7 +2,10 @@ import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { findHiddenStateLag, type ObservedTurn } from "./hidden-state.js";
 
-/** Plays episodes of `length` turns, in each of which `play` returns the prompt and the outcome of an action. */
+/**
+ * Plays episodes of `length` turns, in each of which `play` returns the prompt and the outcome of
+ * an action.
+ */
 function playEpisodes(
   length: number,
   play: (history: readonly string[], random: RandomStream) => Pick<ObservedTurn, "prompt" | "outcome">,

@@ -14,14 +14,18 @@ export interface ObservedTurn {
 /** Largest number of turns that is looked back. */
 const MAX_LAG = 8;
 const PERMUTATIONS = 100;
-/** Deviations from chance that count as evidence; by chance, one in a million comparisons exceeds them. */
+/**
+ * Deviations from chance that count as evidence; by chance, one in a million comparisons exceeds
+ * them.
+ */
 const MIN_DEVIATIONS = 5;
 
 /**
- * Returns how many turns earlier something was observed that the outcome of an action depends on, although the prompt does not contain
- * it: the largest such number up to 8; undefined if there is no evidence. Compares turns with equal prompts and actions: if the
- * prompt says everything, their outcomes are independent of earlier prompts, which a permutation test of the chi-squared statistic
- * decides.
+ * Returns how many turns earlier something was observed that the outcome of an action depends on,
+ * although the prompt does not contain it: the largest such number up to 8; undefined if there is
+ * no evidence. Compares turns with equal prompts and actions: if the prompt says everything, their
+ * outcomes are independent of earlier prompts, which a permutation test of the chi-squared
+ * statistic decides.
  */
 export function findHiddenStateLag(episodes: readonly (readonly ObservedTurn[])[]): number | undefined {
   for (let lag = MAX_LAG; lag > 0; lag--) if (dependsOnEarlier(episodes, lag)) return lag;
@@ -39,7 +43,10 @@ export interface EnvCalls {
   step(action: unknown): Promise<StepResult<unknown>>;
 }
 
-/** Plays random actions, then looks for hidden state as `findHiddenStateLag`. Returns undefined for a slow environment. */
+/**
+ * Plays random actions, then looks for hidden state as `findHiddenStateLag`. Returns undefined for
+ * a slow environment.
+ */
 export async function findHiddenState(
   calls: EnvCalls,
   env: Pick<Env, "actionSpace"> & { readonly text: TextInterface<unknown, unknown> },
@@ -131,7 +138,8 @@ function sumChiSquared(strata: readonly Stratum[]): number {
       cell.count++;
       cells.set(key, cell);
     }
-    // Empty cells add their expected counts: in all, the statistic is the sum of count squared / expected, minus the total.
+    // Empty cells add their expected counts: in all, the statistic is the sum of count squared /
+    // expected, minus the total.
     for (const { expected, count: observed } of cells.values()) sum += observed ** 2 / expected;
     sum -= earlier.length;
   }

@@ -31,8 +31,9 @@ const MAX_VELOCITY_2 = 9 * Math.PI;
 type AcrobotState = readonly [angle1: number, angle2: number, velocity1: number, velocity2: number];
 
 /**
- * Swing the tip of two hanging links above the bar, with a motor in the joint between them (Sutton 1996).
- * Observation: cosine and sine of both angles, both velocities. Actions: torque -1, 0, 1. Equals Gymnasium's Acrobot-v1.
+ * Swing the tip of two hanging links above the bar, with a motor in the joint between them (Sutton
+ * 1996). Observation: cosine and sine of both angles, both velocities. Actions: torque -1, 0, 1.
+ * Equals Gymnasium's Acrobot-v1.
  */
 export class AcrobotEnv extends ClassicControlEnv<AcrobotState, number> {
   override readonly observationSpace = new Box(
@@ -88,7 +89,10 @@ export class AcrobotEnv extends ClassicControlEnv<AcrobotState, number> {
   }
 }
 
-/** Computes the time derivative of the state, as in Sutton and Barto's book (the paper omits two terms). */
+/**
+ * Computes the time derivative of the state, as in Sutton and Barto's book (the paper omits two
+ * terms).
+ */
 function computeDerivatives([angle1, angle2, velocity1, velocity2]: AcrobotState, torque: number): AcrobotState {
   const m = LINK_MASS;
   const l = LINK_LENGTH;
@@ -135,7 +139,10 @@ function wrapAngle(angle: number): number {
   return wrapped;
 }
 
-/** Applies torque with the second link's swing and the first link's lean; the weights come from a random search. */
+/**
+ * Applies torque with the second link's swing and the first link's lean; the weights come from a
+ * random search.
+ */
 const createAcrobotExpert = (): Policy => (observation) => {
   const [, sine1, , sine2, , velocity2] = observation as Float32Array;
   return 0.6 * velocity2 + 1.7 * sine1 + 0.1 * sine2 > 0 ? 2 : 0;

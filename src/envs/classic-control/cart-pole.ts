@@ -24,13 +24,17 @@ const MAX_POSITION = 2.4;
 export interface CartPoleOptions {
   /** Uses Sutton and Barto's rewards: 0 while the pole is upright, -1 when it falls. */
   readonly suttonBartoReward?: boolean;
-  /** Rounds the numbers of the prompts (0.5 m, 0.5 m/s, 1 degree, 15 degrees/s), so that prompts recur; observations stay exact. */
+  /**
+   * Rounds the numbers of the prompts (0.5 m, 0.5 m/s, 1 degree, 15 degrees/s), so that prompts
+   * recur; observations stay exact.
+   */
   readonly roundedText?: boolean;
 }
 
 /**
  * Balance a pole on a cart by pushing the cart left or right (Barto, Sutton and Anderson 1983).
- * Observation: position, velocity, angle (radians), angular velocity. Equals Gymnasium's CartPole-v1.
+ * Observation: position, velocity, angle (radians), angular velocity. Equals Gymnasium's
+ * CartPole-v1.
  */
 export class CartPoleEnv extends ClassicControlEnv<readonly number[], number> {
   override readonly observationSpace = new Box(
@@ -72,7 +76,8 @@ export class CartPoleEnv extends ClassicControlEnv<readonly number[], number> {
     const force = action === 1 ? FORCE_MAGNITUDE : -FORCE_MAGNITUDE;
     const sine = sin(theta);
     const cosine = cos(theta);
-    // The equations of Florian (2007), https://coneural.org/florian/papers/05_cart_pole.pdf, without friction.
+    // The equations of Florian (2007), https://coneural.org/florian/papers/05_cart_pole.pdf,
+    // without friction.
     const push = (force + POLE_MOMENT * (thetaDot * thetaDot) * sine) / TOTAL_MASS;
     const thetaAcceleration =
       (GRAVITY * sine - cosine * push) / (HALF_POLE_LENGTH * (4 / 3 - (POLE_MASS * (cosine * cosine)) / TOTAL_MASS));

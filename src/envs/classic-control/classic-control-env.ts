@@ -29,7 +29,10 @@ export abstract class ClassicControlEnv<State extends readonly number[], Action>
     this.state = (state as State | null) ?? undefined;
   }
 
-  /** Returns the single number of an action as a float32. @throws ENV_ACTION_INVALID for other actions. */
+  /**
+   * Returns the single number of an action as a float32. @throws ENV_ACTION_INVALID for other
+   * actions.
+   */
   protected checkForce(action: unknown): number {
     // The common case first.
     if (action instanceof Float32Array && action.length === 1 && Number.isFinite(action[0])) return action[0];

@@ -26,8 +26,9 @@ const DOUBLE_CONSTANTS = createConstants((value) => value);
 const FLOAT32_CONSTANTS = createConstants(Math.fround);
 
 /**
- * MountainCar with a continuous force in [-1, 1] and a cost for force. Observation: position, velocity. Equals
- * Gymnasium's MountainCarContinuous-v0, whose state is double at reset and float32 after the first step.
+ * MountainCar with a continuous force in [-1, 1] and a cost for force. Observation: position,
+ * velocity. Equals Gymnasium's MountainCarContinuous-v0, whose state is double at reset and float32
+ * after the first step.
  */
 export class ContinuousMountainCarEnv extends ClassicControlEnv<CarState, Float32Array> {
   override readonly observationSpace = new Box([MIN_POSITION, -MAX_SPEED], [MAX_POSITION, MAX_SPEED]);
@@ -83,7 +84,10 @@ export class ContinuousMountainCarEnv extends ClassicControlEnv<CarState, Float3
   }
 }
 
-/** In float32 while the force is in bounds; Gymnasium's bounds are doubles, and so is the state after them. */
+/**
+ * In float32 while the force is in bounds; Gymnasium's bounds are doubles, and so is the state
+ * after them.
+ */
 function computeAcceleration(force: number, angle: number): number {
   const weight = GRAVITY * cos(angle);
   if (Math.abs(force) > 1) return Math.sign(force) * POWER - weight;

@@ -1,6 +1,7 @@
 /**
- * Sine and cosine of float32 numbers, equal to NumPy's for that type: reduction by pi/2 in three pieces (Cody and Waite),
- * then a polynomial, every step a float32 multiply-add. They can be one unit in the last place off.
+ * Sine and cosine of float32 numbers, equal to NumPy's for that type: reduction by pi/2 in three
+ * pieces (Cody and Waite), then a polynomial, every step a float32 multiply-add. They can be one
+ * unit in the last place off.
  */
 const TWO_OVER_PI = 0.6366197466850281;
 const HALF_PI_1 = -1.570796012878418;

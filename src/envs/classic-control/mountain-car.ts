@@ -27,8 +27,8 @@ export interface MountainCarOptions {
 const clip = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
 
 /**
- * Drive an underpowered car out of a valley by swinging (Moore 1990). Observation: position, velocity. Actions: push
- * left, not at all, right. Equals Gymnasium's MountainCar-v0.
+ * Drive an underpowered car out of a valley by swinging (Moore 1990). Observation: position,
+ * velocity. Actions: push left, not at all, right. Equals Gymnasium's MountainCar-v0.
  */
 export class MountainCarEnv extends ClassicControlEnv<CarState, number> {
   override readonly observationSpace = new Box([MIN_POSITION, -MAX_SPEED], [MAX_POSITION, MAX_SPEED]);

@@ -30,8 +30,9 @@ function normalizeAngle(angle: number): number {
 }
 
 /**
- * Swing a pendulum up and hold it, with a motor too weak to lift it at once. Observation: cosine and sine of the angle
- * (0 is upright), angular velocity. Action: a torque. Equals Gymnasium's Pendulum-v1.
+ * Swing a pendulum up and hold it, with a motor too weak to lift it at once. Observation: cosine
+ * and sine of the angle (0 is upright), angular velocity. Action: a torque. Equals Gymnasium's
+ * Pendulum-v1.
  */
 export class PendulumEnv extends ClassicControlEnv<PendulumState, Float32Array> {
   override readonly observationSpace = new Box([-1, -1, -MAX_SPEED], [1, 1, MAX_SPEED]);
@@ -46,7 +47,10 @@ export class PendulumEnv extends ClassicControlEnv<PendulumState, Float32Array> 
     ({ g: this.g } = applyDefaults("Pendulum", options, { g: 10 }));
   }
 
-  /** Options `xInit` and `yInit` bound the initial angle and velocity symmetrically. Defaults: pi and 1. */
+  /**
+   * Options `xInit` and `yInit` bound the initial angle and velocity symmetrically. Defaults: pi
+   * and 1.
+   */
   override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
     this.reseed(seed);
     const angle = readNumberOption(options, "xInit", Math.PI);

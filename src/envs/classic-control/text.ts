@@ -35,8 +35,8 @@ function formatRounded(value: number, step: number): string {
 }
 
 /**
- * CartPole with coarse numbers: some hundred different prompts instead of one per step, so their frozen states are computed once.
- * Linear control still reaches 500 of 500 steps.
+ * CartPole with coarse numbers: some hundred different prompts instead of one per step, so their
+ * frozen states are computed once. Linear control still reaches 500 of 500 steps.
  */
 export const roundedCartPoleText = createChoiceText({
   systemPrompt: cartPoleSystemPrompt,

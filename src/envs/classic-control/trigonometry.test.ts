@@ -3,7 +3,10 @@ import { describe, expect, it } from "vitest";
 import { cosFloat32, sinFloat32 } from "./float32-trigonometry.js";
 import { cos, sin } from "./trigonometry.js";
 
-/** Values of the GNU C library 2.36 (x, sin, cos) and of NumPy 2.4 for float32 numbers (x32, sin32, cos32). */
+/**
+ * Values of the GNU C library 2.36 (x, sin, cos) and of NumPy 2.4 for float32 numbers (x32, sin32,
+ * cos32).
+ */
 const recorded = JSON.parse(
   readFileSync(new URL("../../../test/fixtures/gym/trigonometry.json", import.meta.url), "utf8"),
 ) as Readonly<Record<"x" | "sin" | "cos" | "x32" | "sin32" | "cos32", number[]>>;

@@ -50,13 +50,13 @@ const cosineHigh = cosines.high;
 const cosineLow = cosines.low;
 
 /**
- * Sine and cosine, bit for bit equal to those of the GNU C library on a processor with fused multiply-add,
- * which computed Gymnasium's recorded episodes. `Math.sin` is accurate to one unit in the last place but differs
- * for 3% of arguments, and chaotic systems amplify the difference.
+ * Sine and cosine, bit for bit equal to those of the GNU C library on a processor with fused
+ * multiply-add, which computed Gymnasium's recorded episodes. `Math.sin` is accurate to one unit in
+ * the last place but differs for 3% of arguments, and chaotic systems amplify the difference.
  *
- * The method is the library's: up to 0.126 a Taylor polynomial, above it sin(k/128 + x) from a table of sin(k/128) and
- * cos(k/128) to 106 bits, arguments reduced by pi/2 to 160 bits. Its errors stay below 0.55 units in the last place.
- * Arguments must be below 10^8.
+ * The method is the library's: up to 0.126 a Taylor polynomial, above it sin(k/128 + x) from a
+ * table of sin(k/128) and cos(k/128) to 106 bits, arguments reduced by pi/2 to 160 bits. Its errors
+ * stay below 0.55 units in the last place. Arguments must be below 10^8.
  */
 
 const SPLITTER = 134217729;

@@ -20,8 +20,8 @@ import type { Opponent } from "./opponents.js";
 export type AgentSeat = number | "alternate";
 
 /**
- * Makes an environment of a game: an opponent moves for the other seats within `reset` and `step`. The reward goes to
- * the agent's seat.
+ * Makes an environment of a game: an opponent moves for the other seats within `reset` and `step`.
+ * The reward goes to the agent's seat.
  * @throws INVALID_ARGUMENT for a seat that the game does not have
  */
 export function asEnv<Observation, Action>(

@@ -17,8 +17,9 @@ export interface CheckGameOptions {
 }
 
 /**
- * Checks a game in play: seats, observations, legal actions, rewards and ends; that a seed determines the game, that a
- * saved position continues identically, that texts name actions, and that an illegal move is answered.
+ * Checks a game in play: seats, observations, legal actions, rewards and ends; that a seed
+ * determines the game, that a saved position continues identically, that texts name actions, and
+ * that an illegal move is answered.
  * @throws ENV_INVALID at the first violation
  */
 export async function checkGame(game: Game, { games = NUM_GAMES }: CheckGameOptions = {}): Promise<void> {

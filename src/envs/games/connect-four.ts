@@ -13,7 +13,9 @@ const NAMES = Array.from({ length: COLUMNS }, (_, i) => String(i + 1));
 /** The rows from the top, a character for each cell: X, O or a point. */
 type Board = readonly string[];
 
-/** Connect four: the first seat is X. Actions: the columns, named 1 to 7. Win 1, loss -1, draw 0. */
+/**
+ * Connect four: the first seat is X. Actions: the columns, named 1 to 7. Win 1, loss -1, draw 0.
+ */
 export class ConnectFour extends RulesGame<Board> {
   override readonly actionSpace = new Discrete(COLUMNS);
   override readonly isPerfectInformation = true;

@@ -35,7 +35,10 @@ interface Node<Position> {
   readonly probability: number;
 }
 
-/** The first positions of a game whose rules have no chance after the start. @throws INVALID_ARGUMENT for other games */
+/**
+ * The first positions of a game whose rules have no chance after the start. @throws
+ * INVALID_ARGUMENT for other games
+ */
 function listStarts<Position extends JsonValue>(game: RulesGame<Position>): readonly Node<Position>[] {
   const starts = game.listStarts();
   if (starts !== undefined) return starts;
@@ -48,7 +51,10 @@ function inform<Position extends JsonValue>(game: RulesGame<Position>, position:
   return { seat, observation: game.observe(position, seat), legalActions: game.listActions(position) };
 }
 
-/** Returns checked probabilities. @throws INVALID_ARGUMENT unless there is one for each action, adding up to 1 */
+/**
+ * Returns checked probabilities. @throws INVALID_ARGUMENT unless there is one for each action,
+ * adding up to 1
+ */
 function choose(policy: BehaviorPolicy, information: Information): readonly number[] {
   const probabilities = policy(information);
   const sum = probabilities.reduce((total, value) => total + value, 0);
@@ -114,8 +120,8 @@ export function computeBestResponse<Position extends JsonValue>(
   seat: number,
 ): BestResponse {
   const actions = new Map<string, number>();
-  // Values are weighted with the probability that chance and the opponent lead to the nodes. Nodes that the player
-  // cannot tell apart share their history of own moves, so they meet in one call.
+  // Values are weighted with the probability that chance and the opponent lead to the nodes. Nodes
+  // that the player cannot tell apart share their history of own moves, so they meet in one call.
   const solve = (nodes: readonly Node<Position>[]): number => {
     let total = 0;
     const groups = new Map<string, Node<Position>[]>();
@@ -163,7 +169,10 @@ export function computeBestResponse<Position extends JsonValue>(
   return { value, policy };
 }
 
-/** Computes how much both seats together win by best responses: 0 for an equilibrium of a zero-sum game. */
+/**
+ * Computes how much both seats together win by best responses: 0 for an equilibrium of a zero-sum
+ * game.
+ */
 export function computeNashConv<Position extends JsonValue>(
   game: RulesGame<Position>,
   policies: readonly BehaviorPolicy[],
@@ -200,7 +209,10 @@ export function createMinimax<Position extends JsonValue>(game: RulesGame<Positi
   return evaluate;
 }
 
-/** Lists what the players can know when they are to move, once each. @throws INVALID_ARGUMENT for a game that cannot be enumerated */
+/**
+ * Lists what the players can know when they are to move, once each. @throws INVALID_ARGUMENT for a
+ * game that cannot be enumerated
+ */
 export function listInformation<Position extends JsonValue>(game: RulesGame<Position>): readonly Information[] {
   const found = new Map<string, Information>();
   visitPositions(game, (position, seat) => {
@@ -214,7 +226,9 @@ export function listInformation<Position extends JsonValue>(game: RulesGame<Posi
 export const informationKey = ({ seat, observation }: Pick<Information, "seat" | "observation">): string =>
   `${seat} ${observation}`;
 
-/** Plays a best action, equally good ones alike. @throws INVALID_ARGUMENT for a game without minimax */
+/**
+ * Plays a best action, equally good ones alike. @throws INVALID_ARGUMENT for a game without minimax
+ */
 export function createMinimaxPolicy<Position extends JsonValue>(game: RulesGame<Position>): BehaviorPolicy {
   const evaluate = createMinimax(game);
   const known = new Map<string, readonly number[]>();

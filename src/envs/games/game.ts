@@ -25,8 +25,9 @@ export interface GameText<Observation, Action> extends TextInterface<Observation
 }
 
 /**
- * A game of several players who move in turn. A game may be asynchronous. Every `info` with a seat to move has
- * `legalActions`, where they can be listed; an action that is not legal is answered as the game's rules say.
+ * A game of several players who move in turn. A game may be asynchronous. Every `info` with a seat
+ * to move has `legalActions`, where they can be listed; an action that is not legal is answered as
+ * the game's rules say.
  */
 export abstract class Game<Observation = unknown, Action = unknown> {
   abstract readonly seats: number;
@@ -37,7 +38,10 @@ export abstract class Game<Observation = unknown, Action = unknown> {
 
   /** Starts a game; without a seed the random stream continues. */
   abstract reset(options?: ResetOptions): MaybePromise<GameResult<Observation>>;
-  /** Moves for the seat that is to move; undefined is a reply that names no action, and counts as an illegal one. */
+  /**
+   * Moves for the seat that is to move; undefined is a reply that names no action, and counts as an
+   * illegal one.
+   */
   abstract step(action: Action | undefined): MaybePromise<GameResult<Observation>>;
   /** Returns everything that determines the rest of the game as JSON. */
   abstract getState(): JsonValue;

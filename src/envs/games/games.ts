@@ -42,7 +42,10 @@ function createOpponent<Position extends JsonValue>(
   );
 }
 
-/** Plays a best response to the opponent, computed exactly; to one that is a function, as to random play. */
+/**
+ * Plays a best response to the opponent, computed exactly; to one that is a function, as to random
+ * play.
+ */
 function createBestResponder(env: Env): Policy {
   const game = (env.unwrapped as GameEnv).game as RulesGame<JsonValue>;
   const opponent = env.spec?.options.opponent === "minimax" ? createMinimaxPolicy(game) : uniformPolicy;

@@ -6,8 +6,9 @@ import { createGameText, RulesGame, type RulesGameOptions } from "./rules-game.j
 /** Options of `KuhnPoker`. */
 export interface KuhnPokerOptions extends RulesGameOptions {
   /**
-   * "kuhn" (default): bets enter the pot, rewards are chips, the first seat opens. "text-arena": the pot is always two chips, more
-   * chips in the end win 1, and the second seat opens the first round.
+   * "kuhn" (default): bets enter the pot, rewards are chips, the first seat opens. "text-arena":
+   * the pot is always two chips, more chips in the end win 1, and the second seat opens the first
+   * round.
    */
   readonly rules?: "kuhn" | "text-arena";
   /** Hands of a game. Default 1, with TextArena's rules 3. */
@@ -21,7 +22,10 @@ const CARDS = "JQK";
 const TURNS: Readonly<Record<string, readonly number[]>> = { "": [0, 1], c: [0, 1], b: [2, 3], cb: [2, 3] };
 const DEALS = [0, 1, 2].flatMap((a) => [0, 1, 2].flatMap((b) => (a === b ? [] : [[a, b, 3 - a - b]])));
 
-/** Deck of the present hand (the cards of the seats first), its actions as letters, hands played and chips won. */
+/**
+ * Deck of the present hand (the cards of the seats first), its actions as letters, hands played and
+ * chips won.
+ */
 type KuhnPosition = {
   readonly deck: readonly number[];
   readonly history: string;
@@ -29,7 +33,10 @@ type KuhnPosition = {
   readonly chips: readonly number[];
 };
 
-/** Kuhn poker: one card each of J, Q, K, an ante of one chip, one bet of one chip. Actions: check, bet, fold, call. */
+/**
+ * Kuhn poker: one card each of J, Q, K, an ante of one chip, one bet of one chip. Actions: check,
+ * bet, fold, call.
+ */
 export class KuhnPoker extends RulesGame<KuhnPosition> {
   override readonly actionSpace = new Discrete(NAMES.length);
   override readonly isPerfectInformation = false;

@@ -15,8 +15,9 @@ const MAX_ENUMERATED = 20_000;
 type NimPosition = { readonly piles: readonly number[]; readonly seat: number };
 
 /**
- * Nim: take any number of objects from one pile; who takes the last one wins. Action `pile * max + count - 1`, where max is the
- * largest pile of the start; its name is the number of the pile from 1 and the count: "2 3".
+ * Nim: take any number of objects from one pile; who takes the last one wins. Action
+ * `pile * max + count - 1`, where max is the largest pile of the start; its name is the number of
+ * the pile from 1 and the count: "2 3".
  */
 export class Nim extends RulesGame<NimPosition> {
   override readonly actionSpace: Discrete;
@@ -43,7 +44,10 @@ export class Nim extends RulesGame<NimPosition> {
     );
   }
 
-  /** Returns the action that takes objects from a pile, counted from 0; undefined where there is none. */
+  /**
+   * Returns the action that takes objects from a pile, counted from 0; undefined where there is
+   * none.
+   */
   getAction(pile: number, count: number): number | undefined {
     if (!(pile >= 0 && pile < this.piles.length && count >= 1 && count <= this.max)) return undefined;
     return pile * this.max + count - 1;

@@ -16,7 +16,10 @@ export interface OpponentTurn<Observation = unknown> {
   readonly random: RandomStream;
 }
 
-/** Chooses an action for a seat; undefined is a reply that names none, which counts as an illegal move. */
+/**
+ * Chooses an action for a seat; undefined is a reply that names none, which counts as an illegal
+ * move.
+ */
 export type Opponent<Observation = unknown, Action = unknown> = (
   turn: OpponentTurn<Observation>,
 ) => MaybePromise<Action | undefined>;
@@ -31,7 +34,10 @@ export function createRandomOpponent<Observation, Action>(
   };
 }
 
-/** Plays a best action, equally good ones at random. @throws INVALID_ARGUMENT for a game that cannot be enumerated */
+/**
+ * Plays a best action, equally good ones at random. @throws INVALID_ARGUMENT for a game that cannot
+ * be enumerated
+ */
 export function createMinimaxOpponent<Position extends JsonValue>(game: RulesGame<Position>): Opponent<string, number> {
   const evaluate = createMinimax(game);
   return ({ seat, random }) => {
@@ -55,7 +61,10 @@ export function createPolicyOpponent(policy: BehaviorPolicy): Opponent<string, n
 export const OPPONENT_NAMES = ["random", "minimax"] as const;
 export type OpponentName = (typeof OPPONENT_NAMES)[number];
 
-/** Creates an opponent by its name. @throws INVALID_ARGUMENT for minimax in a game that cannot be enumerated */
+/**
+ * Creates an opponent by its name. @throws INVALID_ARGUMENT for minimax in a game that cannot be
+ * enumerated
+ */
 export function createNamedOpponent<Observation, Action>(
   game: Game<Observation, Action>,
   name: OpponentName,

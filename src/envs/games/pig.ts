@@ -6,7 +6,10 @@ import { createGameText, RulesGame, type RulesGameOptions } from "./rules-game.j
 export interface PigOptions extends RulesGameOptions {
   /** Points that win. Default 100. */
   readonly goal?: number;
-  /** Rolls and holds of both players after which the higher score wins, tested when a turn ends. Default 0: no limit. */
+  /**
+   * Rolls and holds of both players after which the higher score wins, tested when a turn ends.
+   * Default 0: no limit.
+   */
   readonly maxActions?: number;
 }
 
@@ -19,7 +22,10 @@ type PigPosition = {
 
 const ROLL = 0;
 
-/** Pig: roll a die and add up, a 1 loses the turn's total, hold keeps it. Actions: roll, hold. Win 1, loss -1. */
+/**
+ * Pig: roll a die and add up, a 1 loses the turn's total, hold keeps it. Actions: roll, hold. Win
+ * 1, loss -1.
+ */
 export class Pig extends RulesGame<PigPosition> {
   override readonly actionSpace = new Discrete(2);
   override readonly isPerfectInformation = true;

@@ -23,8 +23,9 @@ const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + 
 const MAX_OBSERVATION = 1000;
 
 /**
- * A game for two given by its rules: positions are JSON values, actions are numbered, observations are texts. Chance
- * draws from Python's random numbers, so that a seed gives the games of TextArena.
+ * A game for two given by its rules: positions are JSON values, actions are numbered, observations
+ * are texts. Chance draws from Python's random numbers, so that a seed gives the games of
+ * TextArena.
  */
 export abstract class RulesGame<Position extends JsonValue> extends Game<string, number> {
   override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 2 };
@@ -63,7 +64,10 @@ export abstract class RulesGame<Position extends JsonValue> extends Game<string,
   /** Returns what a seat knows, as text. */
   abstract observe(position: Position, seat: number): string;
 
-  /** Lists the first positions with their probabilities, for exact evaluation; undefined where they are too many. */
+  /**
+   * Lists the first positions with their probabilities, for exact evaluation; undefined where they
+   * are too many.
+   */
   listStarts(): readonly { readonly position: Position; readonly probability: number }[] | undefined {
     return undefined;
   }

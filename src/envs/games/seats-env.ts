@@ -24,8 +24,9 @@ export interface SeatsInfo extends Info {
 }
 
 /**
- * A game as an environment in which the caller moves for all seats: `info.seat` moves next, and `info.rewards` has the
- * rewards of all seats; the reward of a step is always 0. An undefined action is an illegal move.
+ * A game as an environment in which the caller moves for all seats: `info.seat` moves next, and
+ * `info.rewards` has the rewards of all seats; the reward of a step is always 0. An undefined
+ * action is an illegal move.
  */
 export class SeatsEnv<Observation = unknown, Action = unknown> extends Env<Observation, Action | undefined> {
   override readonly observationSpace: Space<Observation>;

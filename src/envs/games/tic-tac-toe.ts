@@ -7,7 +7,10 @@ type Board = string;
 const LINES = ["012", "345", "678", "036", "147", "258", "048", "246"].map((line) => Array.from(line, Number));
 const NAMES = Array.from({ length: 9 }, (_, i) => String(i + 1));
 
-/** Tic-tac-toe: the first seat is X. Actions: the cells row by row, named 1 to 9. Win 1, loss -1, draw 0. */
+/**
+ * Tic-tac-toe: the first seat is X. Actions: the cells row by row, named 1 to 9. Win 1, loss -1,
+ * draw 0.
+ */
 export class TicTacToe extends RulesGame<Board> {
   override readonly actionSpace = new Discrete(9);
   override readonly isPerfectInformation = true;

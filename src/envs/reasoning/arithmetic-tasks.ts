@@ -151,7 +151,10 @@ interface Term {
   readonly isSum: boolean;
 }
 
-/** Combines the numbers at random until the result is in the range of targets; all values are positive integers. */
+/**
+ * Combines the numbers at random until the result is in the range of targets; all values are
+ * positive integers.
+ */
 function drawCountdown(draw: Draw): ReasoningItem {
   const [low, high] = draw.range("target");
   for (;;) {
@@ -171,7 +174,10 @@ function drawCountdown(draw: Draw): ReasoningItem {
   }
 }
 
-/** Returns the combined term; undefined where its value is not a positive integer, or a large product. */
+/**
+ * Returns the combined term; undefined where its value is not a positive integer, or a large
+ * product.
+ */
 function combineTerms(a: Term, b: Term, operator: "+" | "-" | "*" | "/"): Term | undefined {
   const isSum = operator === "+" || operator === "-";
   const value = {

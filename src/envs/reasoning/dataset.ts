@@ -21,7 +21,10 @@ export type ReasoningRow = {
   readonly task: string;
 };
 
-/** Creates the rows of a reasoning task for `GrpoTrainer`; `reasoningReward` scores their completions. */
+/**
+ * Creates the rows of a reasoning task for `GrpoTrainer`; `reasoningReward` scores their
+ * completions.
+ */
 export function createReasoningDataset(
   name: string,
   { size = 500, seed = 0, level }: ReasoningDatasetOptions = {},
@@ -36,7 +39,10 @@ export function createReasoningDataset(
   });
 }
 
-/** Scores completions of `createReasoningDataset`'s rows from 0 to 1; a reward function of `GrpoTrainer`. */
+/**
+ * Scores completions of `createReasoningDataset`'s rows from 0 to 1; a reward function of
+ * `GrpoTrainer`.
+ */
 export function reasoningReward(batch: {
   readonly completions: readonly string[];
   readonly [column: string]: unknown;

@@ -36,8 +36,8 @@ type ReasoningState = {
 };
 
 /**
- * Answer a generated question whose answer a verifier scores. Observation: the question, and wrong answers so far.
- * Reward: the score of the last answer, 0 to 1.
+ * Answer a generated question whose answer a verifier scores. Observation: the question, and wrong
+ * answers so far. Reward: the score of the last answer, 0 to 1.
  */
 export class ReasoningEnv extends TaskEnv<string, string, ReasoningState> {
   override readonly observationSpace = new Text(MAX_QUESTION, { charset: CHARSET });

@@ -35,7 +35,10 @@ export function findReasoningTask(name: string): ReasoningTask {
   throw invalidArgument(`There is no reasoning task "${name}". ${hint}`);
 }
 
-/** Returns the level of a task, its default where none is given. @throws INVALID_ARGUMENT for one that does not exist */
+/**
+ * Returns the level of a task, its default where none is given. @throws INVALID_ARGUMENT for one
+ * that does not exist
+ */
 export function checkLevel({ name, levels, defaultLevel }: ReasoningTask, level: number = defaultLevel): number {
   if (Number.isInteger(level) && level >= 0 && level < levels.length) return level;
   throw invalidArgument(`${name} has the levels 0 to ${levels.length - 1}, got ${level}.`);

@@ -40,7 +40,10 @@ function parseDecimal(text: string): string | undefined {
   return `${sign === "-" ? "-" : ""}${significant}e${scale}`;
 }
 
-/** The share of positions with the right letter in any case; all of them with more letters after cost 0.2. */
+/**
+ * The share of positions with the right letter in any case; all of them with more letters after
+ * cost 0.2.
+ */
 export const verifyLetters: Verifier = (answer, { answer: oracle }) => {
   if (answer === null) return 0;
   const [given, expected] = [answer.toLowerCase(), oracle.toLowerCase()];
@@ -52,7 +55,10 @@ export const verifyLetters: Verifier = (answer, { answer: oracle }) => {
   return score === 1 ? score - 0.2 : score;
 };
 
-/** 0.01 for what has no value, 0.05 for other numbers or another value, 1 for an expression of the target. */
+/**
+ * 0.01 for what has no value, 0.05 for other numbers or another value, 1 for an expression of the
+ * target.
+ */
 export const verifyCountdown: Verifier = (answer, { metadata }) => {
   const value = answer === null ? NaN : evaluate(answer);
   if (!Number.isFinite(value)) return 0.01;
@@ -113,7 +119,10 @@ export const ROLES = [
 const ROLE_NAMES: ReadonlySet<string> = new Set(ROLES.flat());
 const SKIPPED_WORDS = ["and", "is", "a", "an"];
 
-/** 1 for the same roles of the same people; where as many are named, 0.3 and the share of right ones, if any is. */
+/**
+ * 1 for the same roles of the same people; where as many are named, 0.3 and the share of right
+ * ones, if any is.
+ */
 export const verifyRoles: Verifier = (answer, { answer: oracle }) => {
   const [given, expected] = [readRoles(answer ?? ""), readRoles(oracle)];
   const matches = [...given].filter((pair) => expected.has(pair)).length;

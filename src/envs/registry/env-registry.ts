@@ -60,7 +60,10 @@ export class EnvRegistry {
     return spec;
   }
 
-  /** Returns the spec of an id, of its latest version when it has none. @throws ENV_UNKNOWN with the nearest name. */
+  /**
+   * Returns the spec of an id, of its latest version when it has none. @throws ENV_UNKNOWN with the
+   * nearest name.
+   */
   spec(id: string): EnvSpec {
     const found = this.specs.get(id);
     if (found !== undefined) return found;

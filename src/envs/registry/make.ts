@@ -21,8 +21,10 @@ export function register(registration: Registration): EnvSpec {
 }
 
 /**
- * Creates a registered environment, wrapped with its step limit, order checks and a check of its first reset and step.
- * @throws ENV_UNKNOWN with the nearest name, ENV_INVALID when the entry point does not return an Env.
+ * Creates a registered environment, wrapped with its step limit, order checks and a check of its
+ * first reset and step.
+ * @throws ENV_UNKNOWN with the nearest name, ENV_INVALID when the entry point does not return an
+ * Env.
  */
 export function make<Observation = unknown, Action = unknown>(
   id: string | EnvSpec,

@@ -3,7 +3,10 @@ const CARD_PROBABILITIES = Array.from({ length: 10 }, (_, i) => ({ card: i + 1, 
 const STICK = 0;
 const HIT = 1;
 
-/** Observable state: the sum with a usable ace as 11, whether there is one, and the dealer's open card. */
+/**
+ * Observable state: the sum with a usable ace as 11, whether there is one, and the dealer's open
+ * card.
+ */
 interface DealState {
   readonly sum: number;
   readonly ace: boolean;
@@ -93,7 +96,10 @@ const bestEvaluation = new DealEvaluation();
 export const chooseBestAction: BlackjackPolicy = (sum, dealer, ace) =>
   bestEvaluation.computeHitValue({ sum, ace, dealer }) > computeStickValue(sum, dealer) ? HIT : STICK;
 
-/** Computes the exact expected return of an episode under a policy, random actions, or the best policy. */
+/**
+ * Computes the exact expected return of an episode under a policy, random actions, or the best
+ * policy.
+ */
 export function computeBlackjackReturn(rules: BlackjackRules, policy: BlackjackPolicy | "random" | "best"): number {
   const evaluation = new DealEvaluation(policy === "best" ? undefined : policy);
   let total = 0;

@@ -13,7 +13,10 @@ const createExpert = (env: Env): Policy => env.spec!.expert!(env);
 
 const sab = { sab: true, natural: false };
 
-/** Computes the expected return of the best actions, random ones, or a policy of the state alone, within a step limit. */
+/**
+ * Computes the expected return of the best actions, random ones, or a policy of the state alone,
+ * within a step limit.
+ */
 function computeReturn(env: TabularEnv, choose: "best" | "random" | Int32Array, steps: number): number {
   let values = env.transitions.map(() => 0);
   for (let step = 0; step < steps; step++) {

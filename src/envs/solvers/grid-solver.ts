@@ -29,8 +29,8 @@ interface Interpolation {
 }
 
 /**
- * A policy from value iteration on a grid with bilinear interpolation. The environment is stepped from every grid
- * point, and once per action to choose among them.
+ * A policy from value iteration on a grid with bilinear interpolation. The environment is stepped
+ * from every grid point, and once per action to choose among them.
  */
 export class GridPolicy<Observation, Action> {
   private readonly random = new RandomStream(0).getState();
@@ -110,7 +110,10 @@ export class GridPolicy<Observation, Action> {
   }
 }
 
-/** Makes a second instance of a registered environment, without wrappers, to be stepped from grid points. */
+/**
+ * Makes a second instance of a registered environment, without wrappers, to be stepped from grid
+ * points.
+ */
 export function makeSolverEnv<Observation, Action>({ spec }: Env): Env<Observation, Action> {
   if (spec === undefined) throw new TypeError("A grid policy needs an environment from make().");
   return spec.entryPoint(spec.options).unwrapped as Env<Observation, Action>;

@@ -10,7 +10,10 @@ interface Reached {
   readonly previous?: Reached;
 }
 
-/** Finds the fewest moves that put all boxes on targets, by breadth-first search; undefined if the level cannot be solved. */
+/**
+ * Finds the fewest moves that put all boxes on targets, by breadth-first search; undefined if the
+ * level cannot be solved.
+ */
 export function solveSokoban(start: SokobanLevel): readonly number[] | undefined {
   const seen = new Set([levelKey(start)]);
   const queue: Reached[] = [{ level: start }];

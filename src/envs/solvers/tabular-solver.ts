@@ -18,8 +18,8 @@ function computeActionValue(outcomes: readonly Transition[], values: Float64Arra
 }
 
 /**
- * Computes values and actions of the best policy (value iteration, Bellman 1957). A discount below 1 prefers short paths,
- * which matters under a step limit.
+ * Computes values and actions of the best policy (value iteration, Bellman 1957). A discount below
+ * 1 prefers short paths, which matters under a step limit.
  */
 export function solveTabular({ transitions }: TabularEnv, discount = 1): TabularSolution {
   const listActionValues = (actions: TransitionTable[number]) =>
@@ -40,7 +40,10 @@ export function solveTabular({ transitions }: TabularEnv, discount = 1): Tabular
   return { values, policy };
 }
 
-/** Returns the optimal policy by value iteration; a step limit becomes a discount, which prefers short paths. */
+/**
+ * Returns the optimal policy by value iteration; a step limit becomes a discount, which prefers
+ * short paths.
+ */
 export function createTabularExpert(env: Env): Policy {
   const limit = env.spec?.maxEpisodeSteps;
   const { policy } = solveTabular(env.unwrapped as TabularEnv, limit === undefined ? 1 : 1 - 1 / limit);

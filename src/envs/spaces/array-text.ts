@@ -49,7 +49,10 @@ export function formatArray(values: ArrayLike<number>, shape: readonly number[],
   return formatNested(cells, shape, edge, 0);
 }
 
-/** Returns the positions along an axis that are printed; undefined for the dots in place of the others. */
+/**
+ * Returns the positions along an axis that are printed; undefined for the dots in place of the
+ * others.
+ */
 function listAxis(extent: number, edge: number): (number | undefined)[] {
   if (extent <= 2 * edge) return Array.from({ length: extent }, (_, i) => i);
   const first = Array.from({ length: edge }, (_, i) => i);
@@ -67,7 +70,9 @@ function listPrinted(shape: readonly number[], edge: number): number[] {
   );
 }
 
-/** Formats bounds as Gymnasium does: one number when all elements are equal, otherwise the array. */
+/**
+ * Formats bounds as Gymnasium does: one number when all elements are equal, otherwise the array.
+ */
 export function formatBounds(values: ArrayLike<number>, shape: readonly number[], kind: ArrayKind): string {
   const numbers = Array.from(values);
   const allEqual = numbers.length > 0 && numbers.every((value) => value === numbers[0]);

@@ -6,8 +6,9 @@ import { MultiDiscrete } from "./multi-discrete.js";
 import { Space } from "./space.js";
 
 /**
- * Returns the space of `count` values, which samples like Gymnasium's `batch_space`: arrays get a leading axis,
- * integers become a MultiDiscrete, and spaces without an array form become a Tuple of copies.
+ * Returns the space of `count` values, which samples like Gymnasium's `batch_space`: arrays get a
+ * leading axis, integers become a MultiDiscrete, and spaces without an array form become a Tuple of
+ * copies.
  */
 export function batchSpace(space: Space, count: number): Space {
   const batched = tryBatchSpace(space, count);
@@ -72,7 +73,9 @@ export function unbatch(space: Space, batched: unknown, count: number): unknown[
   return Array.from(batched as readonly unknown[]);
 }
 
-/** Joins single values into a value of `batchSpace(space, values.length)`; the inverse of `unbatch`. */
+/**
+ * Joins single values into a value of `batchSpace(space, values.length)`; the inverse of `unbatch`.
+ */
 export function batchValues(space: Space, values: readonly unknown[]): unknown {
   if (space instanceof CompositeSpace) {
     const rows = values.map((value) => space.split(value));

@@ -49,8 +49,8 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
   }
 
   /**
-   * Samples each element: uniform between two bounds, exponential from one, normal without bounds. Integer boxes include
-   * both bounds.
+   * Samples each element: uniform between two bounds, exponential from one, normal without bounds.
+   * Integer boxes include both bounds.
    */
   override sample(options?: SampleOptions): BoxArray<D> {
     this.rejectMask(options);

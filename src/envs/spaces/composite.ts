@@ -47,7 +47,10 @@ export abstract class CompositeSpace<T> extends Space<T> {
     return this.join(parts.map((space, i) => space.seed(seeds[i]))) as SpaceSeed;
   }
 
-  /** Samples a member; a mask or probability has one entry per part, undefined or null for an unrestricted part. */
+  /**
+   * Samples a member; a mask or probability has one entry per part, undefined or null for an
+   * unrestricted part.
+   */
   override sample(options: SampleOptions = {}): T {
     this.rejectMaskWithProbability(options);
     const { mask, probability } = options;

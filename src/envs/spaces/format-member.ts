@@ -2,7 +2,8 @@ import { asJsonObject, formatJsonLine, type JsonObject, type JsonValue } from ".
 import { SchemaResolver } from "./schema-references.js";
 
 /**
- * Formats a member of a schema as constrained decoding writes it: on one line, with the fields in the schema's order.
+ * Formats a member of a schema as constrained decoding writes it: on one line, with the fields in
+ * the schema's order.
  * @throws ENV_INVALID for a schema that refers to itself too often.
  */
 export function formatMember(value: JsonValue, schema: JsonObject): string {

@@ -37,7 +37,10 @@ export class MultiDiscrete extends Space<Int32Array> {
     this.start = Int32Array.from(starts.values);
   }
 
-  /** Samples a member; a mask or probability is a list with one entry per element, nested like the space. */
+  /**
+   * Samples a member; a mask or probability is a list with one entry per element, nested like the
+   * space.
+   */
   override sample(options: SampleOptions = {}): Int32Array {
     this.rejectMaskWithProbability(options);
     const { mask, probability } = options;

@@ -20,7 +20,10 @@ export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]
     return this.seedWithParts(seed);
   }
 
-  /** Samples a member; a mask or probability is a list with one entry per space, undefined or null for an unrestricted one. */
+  /**
+   * Samples a member; a mask or probability is a list with one entry per space, undefined or null
+   * for an unrestricted one.
+   */
   override sample(options: SampleOptions = {}): readonly [index: number, value: T] {
     this.rejectMaskWithProbability(options);
     const { spaces } = this;
@@ -53,7 +56,9 @@ export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]
     return sizes.includes(undefined) ? undefined : 1 + Math.max(...(sizes as number[]));
   }
 
-  /** Returns the index and the flat value, padded with its first number to the longest part's size. */
+  /**
+   * Returns the index and the flat value, padded with its first number to the longest part's size.
+   */
   override flatten([index, value]: readonly [index: number, value: T]): number[] {
     const flat = this.spaces[index].flatten(value);
     const missing = (this.flatSize ?? 0) - 1 - flat.length;

@@ -9,12 +9,15 @@ const UNBOUNDED = { number: 10, size: 3 };
 const MAX_SAMPLE_LENGTH = 10_000;
 /** Decimals of a number: as many as constrained decoding writes. */
 const NUM_DECIMALS = 6;
-/** Depth from which the first alternative is drawn and optional fields are left out, so that recursive schemas end. */
+/**
+ * Depth from which the first alternative is drawn and optional fields are left out, so that
+ * recursive schemas end.
+ */
 const MAX_RANDOM_DEPTH = 8;
 
 /**
- * Draws a JSON value for a schema. Keywords beyond bounds, sizes and alternatives are ignored, so a caller that needs a member
- * validates it.
+ * Draws a JSON value for a schema. Keywords beyond bounds, sizes and alternatives are ignored, so a
+ * caller that needs a member validates it.
  * @throws ENV_INVALID for a schema that refers to itself too often, or demands too long a value.
  */
 export function sampleJson(schema: JsonObject, random: RandomStream): JsonValue {

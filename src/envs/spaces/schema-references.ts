@@ -6,7 +6,10 @@ export type PlainJsonSchema = Readonly<Record<string, unknown>>;
 
 /** Maximum number of references that lead to one schema: more are a circle. */
 const MAX_REFERENCES = 32;
-/** Maximum number of schemas visited for one value; alternatives that refer to themselves multiply without end. */
+/**
+ * Maximum number of schemas visited for one value; alternatives that refer to themselves multiply
+ * without end.
+ */
 const MAX_SCHEMA_STEPS = 10_000;
 /** Maximum nesting of a value: every level takes stack frames of the recursive readers. */
 const MAX_DEPTH = 64;

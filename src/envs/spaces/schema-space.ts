@@ -13,8 +13,8 @@ export type ValueSchema<Value> = z.ZodType<Value> | PlainJsonSchema;
 const MAX_DRAWS = 1000;
 
 /**
- * JSON values of a schema. Their texts constrain a language model's completions: those of a `z.enum` of strings are the choices
- * themselves, those of every other schema are JSON.
+ * JSON values of a schema. Their texts constrain a language model's completions: those of a
+ * `z.enum` of strings are the choices themselves, those of every other schema are JSON.
  */
 export class SchemaSpace<Value = unknown> extends Space<Value> {
   /** The texts of an enumeration of strings; undefined for other schemas. */
@@ -22,7 +22,9 @@ export class SchemaSpace<Value = unknown> extends Space<Value> {
   readonly jsonSchema: PlainJsonSchema;
   private readonly validator: z.ZodType<Value>;
 
-  /** @throws INVALID_ARGUMENT for a schema that JSON cannot express, such as one with a transform. */
+  /**
+   * @throws INVALID_ARGUMENT for a schema that JSON cannot express, such as one with a transform.
+   */
   constructor(schema: ValueSchema<Value>) {
     super();
     try {
@@ -54,7 +56,10 @@ export class SchemaSpace<Value = unknown> extends Space<Value> {
     return this.choices === undefined ? formatMember(value as JsonValue, this.jsonSchema as JsonObject) : String(value);
   }
 
-  /** Draws a value: enumerations, bounded integers and booleans uniformly, other types from a few simple values. */
+  /**
+   * Draws a value: enumerations, bounded integers and booleans uniformly, other types from a few
+   * simple values.
+   */
   override sample(options?: SampleOptions): Value {
     this.rejectMask(options);
     for (let draw = 0; draw < MAX_DRAWS; draw++) {

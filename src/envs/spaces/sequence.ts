@@ -19,7 +19,9 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
     return this.seedWithParts(seed);
   }
 
-  /** Samples a member; a mask or probability is [length, list of lengths, or null; element mask]. */
+  /**
+   * Samples a member; a mask or probability is [length, list of lengths, or null; element mask].
+   */
   override sample(options: SampleOptions = {}): readonly T[] {
     this.rejectMaskWithProbability(options);
     const restriction = options.mask ?? options.probability;

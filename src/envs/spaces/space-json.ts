@@ -143,7 +143,8 @@ const SPACE_SCHEMAS = [
 
 /**
  * Creates a space from its description, which is checked as a whole before anything is built.
- * @param options.maxElements largest size of a flattened member. Default: none; set it for descriptions from elsewhere.
+ * @param options.maxElements largest size of a flattened member. Default: none; set it for
+ * descriptions from elsewhere.
  * @throws FORMAT_UNSUPPORTED for an invalid or too large description
  */
 export function spaceFromJson(

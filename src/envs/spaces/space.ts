@@ -22,8 +22,8 @@ export interface SampleOptions {
 export type SpaceSeed = number | bigint | readonly SpaceSeed[] | { readonly [key: string]: SpaceSeed };
 
 /**
- * The set of valid observations or actions. `seed` and `sample` draw the same values as Gymnasium; `toString` prints the
- * same text. Arrays are flat and row-major, with their extents in `shape`.
+ * The set of valid observations or actions. `seed` and `sample` draw the same values as Gymnasium;
+ * `toString` prints the same text. Arrays are flat and row-major, with their extents in `shape`.
  */
 export abstract class Space<T = unknown> {
   /** Extents of an array space; undefined for other spaces. */
@@ -73,7 +73,10 @@ export abstract class Space<T = unknown> {
     );
   }
 
-  /** Seeds the random streams of the space and its parts. Returns the seeds in the space's structure. */
+  /**
+   * Seeds the random streams of the space and its parts. Returns the seeds in the space's
+   * structure.
+   */
   seed(seed?: SpaceSeed): SpaceSeed {
     return this.startStream(seed);
   }

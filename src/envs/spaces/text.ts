@@ -39,7 +39,9 @@ export class Text extends Space<string> {
     this.indices = new Map(this.characters.map((character, i) => [character, i]));
   }
 
-  /** Samples a member; a mask or probability is [length or null, one weight per character or null]. */
+  /**
+   * Samples a member; a mask or probability is [length or null, one weight per character or null].
+   */
   override sample(options: SampleOptions = {}): string {
     this.rejectMaskWithProbability(options);
     const count = this.characters.length;

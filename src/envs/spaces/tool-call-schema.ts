@@ -41,7 +41,10 @@ export function unionSchema(first: PlainJsonSchema, second: PlainJsonSchema): Pl
   return { anyOf: [moveReferences(first, "#/anyOf/0"), moveReferences(second, "#/anyOf/1")] };
 }
 
-/** Returns a schema whose references are valid when it is at `path` of another one; its identifier is dropped. */
+/**
+ * Returns a schema whose references are valid when it is at `path` of another one; its identifier
+ * is dropped.
+ */
 function moveReferences({ $id: id, ...schema }: PlainJsonSchema, path: string): PlainJsonSchema {
   const text = JSON.stringify(schema, (key, value: unknown) => {
     if (key !== "$ref" || typeof value !== "string") return value;

@@ -27,8 +27,8 @@ export interface BanditOptions {
   /** Pulls per episode. */
   readonly pulls?: number;
   /**
-   * "misleading": the better an arm's name sounds, the less it pays. "honest": the more it pays. "random": what an arm
-   * pays is drawn for each episode and must be explored.
+   * "misleading": the better an arm's name sounds, the less it pays. "honest": the more it pays.
+   * "random": what an arm pays is drawn for each episode and must be explored.
    */
   readonly names?: "misleading" | "honest" | "random";
 }
@@ -41,8 +41,9 @@ type BanditState = {
 };
 
 /**
- * Pull the arms of a slot machine whose names mislead (after the bandits of RAGEN, Wang et al. 2025).
- * Observation: pulls and coins so far, one row per arm. Actions: the arms. Reward: 1 per coin.
+ * Pull the arms of a slot machine whose names mislead (after the bandits of RAGEN, Wang et al.
+ * 2025). Observation: pulls and coins so far, one row per arm. Actions: the arms. Reward: 1 per
+ * coin.
  */
 export class BanditEnv extends TaskEnv<Int32Array, number, BanditState> {
   override readonly observationSpace: Box<"int32">;

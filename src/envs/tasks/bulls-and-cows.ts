@@ -17,9 +17,9 @@ export interface BullsAndCowsOptions {
 type BullsAndCowsState = { readonly secret: string; readonly guesses: readonly string[] };
 
 /**
- * Find a number of four different digits. Each guess returns its bulls (right digits in the right place) and cows
- * (right digits elsewhere). Observation: a line per guess, "1234: 1 bulls, 2 cows". Actions: four digits.
- * Reward: 1 for the number.
+ * Find a number of four different digits. Each guess returns its bulls (right digits in the right
+ * place) and cows (right digits elsewhere). Observation: a line per guess, "1234: 1 bulls, 2 cows".
+ * Actions: four digits. Reward: 1 for the number.
  */
 export class BullsAndCowsEnv extends TaskEnv<string, Int32Array, BullsAndCowsState> {
   override readonly observationSpace: Text;

@@ -39,8 +39,9 @@ export interface CalculatorOptions {
 type CalculatorState = { readonly question: string; readonly answer: number; readonly log: readonly string[] };
 
 /**
- * Answer an arithmetic question with a calculator: "calculate 473 * 89" returns its value,
- * "answer 42097" ends the episode. Observation: the question and the calculations. Reward: 1 for the right answer.
+ * Answer an arithmetic question with a calculator: "calculate 473 * 89" returns its value, "answer
+ * 42097" ends the episode. Observation: the question and the calculations. Reward: 1 for the right
+ * answer.
  */
 export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
   override readonly observationSpace = new Text(MAX_OBSERVATION, { charset: `${COMMAND_CHARSET}\n"=:` });

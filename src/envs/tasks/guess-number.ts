@@ -17,8 +17,8 @@ export interface GuessNumberOptions {
 type GuessNumberState = { readonly secret: number; readonly low: number; readonly high: number; readonly left: number };
 
 /**
- * Guess a number with feedback of higher or lower.
- * Observation: the lowest and highest number still possible, guesses left. Actions: the numbers. Reward: 1 for the number.
+ * Guess a number with feedback of higher or lower. Observation: the lowest and highest number still
+ * possible, guesses left. Actions: the numbers. Reward: 1 for the number.
  */
 export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState> {
   override readonly observationSpace: Box<"int32">;

@@ -25,8 +25,8 @@ function getMoveOffsets(size: number): readonly number[] {
 }
 
 /**
- * Generates a solvable level: boxes start on their targets and are pulled away, the inverse of pushing.
- * No box starts on a target. Returns undefined when the boxes do not fit.
+ * Generates a solvable level: boxes start on their targets and are pulled away, the inverse of
+ * pushing. No box starts on a target. Returns undefined when the boxes do not fit.
  */
 export function generateLevel(size: number, boxes: number, random: RandomStream): SokobanLevel | undefined {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {

@@ -24,9 +24,10 @@ export interface SokobanOptions {
 }
 
 /**
- * Push boxes onto their targets in random solvable levels. Observation: 0 wall, 1 floor, 2 target, 3 box,
- * 4 box on target, 5 player, 6 player on target. Actions: up, down, left, right, which also push.
- * Reward: -0.1 per step, 1 for a box pushed onto a target, -1 for one pushed off, 10 for the last.
+ * Push boxes onto their targets in random solvable levels. Observation: 0 wall, 1 floor, 2 target,
+ * 3 box, 4 box on target, 5 player, 6 player on target. Actions: up, down, left, right, which also
+ * push. Reward: -0.1 per step, 1 for a box pushed onto a target, -1 for one pushed off, 10 for the
+ * last.
  */
 export class SokobanEnv extends TaskEnv<Uint8Array, number, SokobanLevel> {
   override readonly observationSpace: Box<"uint8">;

@@ -22,8 +22,8 @@ export interface TaskStep<State> {
 }
 
 /**
- * A task whose whole state is one JSON value. Subclasses define the initial state, its observation and the transition
- * for an action. States are immutable.
+ * A task whose whole state is one JSON value. Subclasses define the initial state, its observation
+ * and the transition for an action. States are immutable.
  */
 export abstract class TaskEnv<Observation, Action, State extends JsonValue> extends Env<Observation, Action> {
   override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 4 };
@@ -92,8 +92,9 @@ export function formatGuesses(lines: string, limit: number): string {
 }
 
 /**
- * Parses a written command from a completion: the last line that starts with one of the
- * verbs, or else its only line. Characters outside `charset` become spaces. Returns undefined for none or a too long one.
+ * Parses a written command from a completion: the last line that starts with one of the verbs, or
+ * else its only line. Characters outside `charset` become spaces. Returns undefined for none or a
+ * too long one.
  */
 export function parseCommand(
   completion: string,

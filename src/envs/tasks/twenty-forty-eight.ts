@@ -18,8 +18,9 @@ type Board = readonly number[];
 type BoardState = { readonly board: Board };
 
 /**
- * Slide tiles to merge equal ones (2048, Cirulli 2014). Observation: each cell's exponent of two, 0 when empty.
- * Actions: up, right, down, left; a move without effect leaves the state unchanged. Reward: the sum of merged tiles.
+ * Slide tiles to merge equal ones (2048, Cirulli 2014). Observation: each cell's exponent of two, 0
+ * when empty. Actions: up, right, down, left; a move without effect leaves the state unchanged.
+ * Reward: the sum of merged tiles.
  */
 export class TwentyFortyEightEnv extends TaskEnv<Uint8Array, number, BoardState> {
   override readonly observationSpace = new Box(0, MAX_EXPONENT, { shape: [SIZE, SIZE], dtype: "uint8" });

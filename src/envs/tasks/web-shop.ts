@@ -63,7 +63,10 @@ function generateShop(random: RandomStream): { products: Product[]; goal: Shoppi
   return { products, goal };
 }
 
-/** Scores the fraction of the goal (kind, material, color, size, price) that a purchase meets; 0 for another kind. */
+/**
+ * Scores the fraction of the goal (kind, material, color, size, price) that a purchase meets; 0 for
+ * another kind.
+ */
 function goalScore(goal: ShoppingGoal, product: Product, color: string | null, size: string | null): number {
   if (product.kind !== goal.kind) return 0;
   const matches = [
@@ -110,9 +113,10 @@ type WebShopState = {
 };
 
 /**
- * Find and buy a product for a customer in a small web shop (after WebShop, Yao et al. 2022): search, view products,
- * choose color and size, buy. Actions: "search WORDS" and "click LINK". Observation: the page as text.
- * Reward for buying: the fraction of the goal that the purchase meets, 0 for another kind of product.
+ * Find and buy a product for a customer in a small web shop (after WebShop, Yao et al. 2022):
+ * search, view products, choose color and size, buy. Actions: "search WORDS" and "click LINK".
+ * Observation: the page as text. Reward for buying: the fraction of the goal that the purchase
+ * meets, 0 for another kind of product.
  */
 export class WebShopEnv extends TaskEnv<string, string, WebShopState> {
   override readonly observationSpace = new Text(MAX_OBSERVATION, { charset: `${COMMAND_CHARSET}\n:[]"` });

@@ -17,8 +17,8 @@ export interface WordleOptions {
 type WordleState = { readonly secret: string; readonly guesses: readonly string[] };
 
 /**
- * Find a word of five letters. Each letter of a guess is marked as in its place (g), elsewhere in the
- * word (y) or not in it (-). Observation: a line per guess, "crane -yg--". Actions: any five
+ * Find a word of five letters. Each letter of a guess is marked as in its place (g), elsewhere in
+ * the word (y) or not in it (-). Observation: a line per guess, "crane -yg--". Actions: any five
  * letters, a 0 to z 25. Reward: 1 for the word.
  */
 export class WordleEnv extends TaskEnv<string, Int32Array, WordleState> {
@@ -51,7 +51,10 @@ export class WordleEnv extends TaskEnv<string, Int32Array, WordleState> {
   }
 }
 
-/** Marks each letter with g, y or -; a letter gets y at most as often as it occurs in the word outside its g positions. */
+/**
+ * Marks each letter with g, y or -; a letter gets y at most as often as it occurs in the word
+ * outside its g positions.
+ */
 export function scoreGuess(guess: string, secret: string): string {
   const unmatched = Array.from(secret).filter((letter, i) => letter !== guess[i]);
   return Array.from(guess, (letter, i) => {

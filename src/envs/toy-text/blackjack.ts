@@ -45,8 +45,8 @@ function scoreHand(hand: readonly number[]): number {
 const isNatural = (hand: readonly number[]) => hand.length === 2 && hand.includes(1) && hand.includes(10);
 
 /**
- * Come closer to 21 than the dealer without exceeding it (Sutton and Barto, example 5.1). Actions: 0 stick, 1 hit.
- * Equals Gymnasium's Blackjack-v1; the registered id uses Sutton and Barto's rules.
+ * Come closer to 21 than the dealer without exceeding it (Sutton and Barto, example 5.1). Actions:
+ * 0 stick, 1 hit. Equals Gymnasium's Blackjack-v1; the registered id uses Sutton and Barto's rules.
  */
 export class BlackjackEnv extends Env<BlackjackObservation, number> {
   override readonly observationSpace = new Tuple<BlackjackObservation>([

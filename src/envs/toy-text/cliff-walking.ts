@@ -53,8 +53,9 @@ export interface CliffWalkingOptions {
 }
 
 /**
- * Walk from one end of a cliff to the other without falling (Sutton and Barto, example 6.6). Observation: the tile, row
- * by row. Actions: up, right, down, left. Equals Gymnasium's CliffWalking-v1.
+ * Walk from one end of a cliff to the other without falling (Sutton and Barto, example 6.6).
+ * Observation: the tile, row by row. Actions: up, right, down, left. Equals Gymnasium's
+ * CliffWalking-v1.
  */
 export class CliffWalkingEnv extends TabularEnv {
   override readonly text: TextInterface<number, number>;

@@ -23,7 +23,10 @@ interface Tile {
   readonly letter: string;
 }
 
-/** Tiles row by row, each one unit wide, with the player on one of them. On a terminal the player is an @. */
+/**
+ * Tiles row by row, each one unit wide, with the player on one of them. On a terminal the player is
+ * an @.
+ */
 function createTileScene(rows: number, columns: number, tile: (state: number) => Tile, player: number): Scene {
   const drawings = tabulate(rows * columns, (state): Drawing[] => {
     const left = state % columns;
@@ -74,8 +77,8 @@ const STOP_COLORS: readonly Color[] = [
 ];
 
 /**
- * The town, its walls and stops. On a terminal the taxi is [ ] when empty and [P] with the passenger, a waiting passenger
- * is p, the destination is in brackets below.
+ * The town, its walls and stops. On a terminal the taxi is [ ] when empty and [P] with the
+ * passenger, a waiting passenger is p, the destination is in brackets below.
  */
 export function drawTaxi(mode: RenderMode, taxi: TaxiState, lastAction: number | undefined): RenderFrame {
   if (mode === "ansi") return renderTaxiText(taxi, lastAction);
@@ -127,7 +130,10 @@ function renderTaxiText({ row, column, passenger, destination }: TaxiState, last
   return `${lines.map((line) => line.join("")).join("\n")}\n${ride}${action}`;
 }
 
-/** Draws the dealer's open card, the hidden one or, at the end of an episode, the whole hand, and the player's sum. */
+/**
+ * Draws the dealer's open card, the hidden one or, at the end of an episode, the whole hand, and
+ * the player's sum.
+ */
 export function drawBlackjack(
   mode: RenderMode,
   [sum, , usableAce]: BlackjackObservation,

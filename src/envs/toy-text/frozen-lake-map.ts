@@ -19,7 +19,9 @@ const DIRECTIONS = [
   [0, -1],
 ];
 
-/** @throws INVALID_ARGUMENT when a map is not a rectangle of S, F, H and G with a start and a goal. */
+/**
+ * @throws INVALID_ARGUMENT when a map is not a rectangle of S, F, H and G with a start and a goal.
+ */
 export function checkMap(map: unknown): asserts map is readonly string[] {
   const rejectMap = (problem: string) => {
     throw invalidArgument(

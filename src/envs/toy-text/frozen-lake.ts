@@ -59,8 +59,8 @@ export interface FrozenLakeOptions {
 }
 
 /**
- * Cross a frozen lake from start to goal without falling into a hole. Observation: the tile, row by row.
- * Actions: left, down, right, up. Equals Gymnasium's FrozenLake-v1.
+ * Cross a frozen lake from start to goal without falling into a hole. Observation: the tile, row by
+ * row. Actions: left, down, right, up. Equals Gymnasium's FrozenLake-v1.
  */
 export class FrozenLakeEnv extends TabularEnv {
   /** The map's rows. */

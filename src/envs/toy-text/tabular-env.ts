@@ -107,7 +107,10 @@ export abstract class TabularEnv extends Env<number, number> {
     return { prob: probability };
   }
 
-  /** Returns the first outcome whose cumulative probability exceeds a draw; the first one when rounding leaves none. */
+  /**
+   * Returns the first outcome whose cumulative probability exceeds a draw; the first one when
+   * rounding leaves none.
+   */
   private drawOutcome(outcomes: readonly Transition[]): Transition {
     const draw = this.random.random();
     let sum = 0;

@@ -61,9 +61,9 @@ export interface TaxiOptions {
 }
 
 /**
- * Pick up a passenger at one of four stops and drive to another (Dietterich 2000). Observation: the taxi's position, the
- * passenger's and the destination in one number. Actions: south, north, east, west, pick up, drop off.
- * Equals Gymnasium's Taxi-v4.
+ * Pick up a passenger at one of four stops and drive to another (Dietterich 2000). Observation: the
+ * taxi's position, the passenger's and the destination in one number. Actions: south, north, east,
+ * west, pick up, drop off. Equals Gymnasium's Taxi-v4.
  */
 export class TaxiEnv extends TabularEnv {
   override readonly text = taxiText;

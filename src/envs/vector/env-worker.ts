@@ -12,7 +12,9 @@ interface PendingCall {
   readonly timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** A worker thread with some of a vector's environments. Calls fail after `timeout` milliseconds. */
+/**
+ * A worker thread with some of a vector's environments. Calls fail after `timeout` milliseconds.
+ */
 export class EnvWorker {
   private readonly worker: ComputeWorker;
   private readonly pending = new Map<number, PendingCall>();

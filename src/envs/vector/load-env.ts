@@ -5,7 +5,9 @@ import type { EnvSource } from "./worker-protocol.js";
 
 type EnvExport = ((options: EnvOptions) => unknown) | (new (options: EnvOptions) => unknown);
 
-/** Creates an environment from an id or a module. @throws ENV_INVALID when the module exports none. */
+/**
+ * Creates an environment from an id or a module. @throws ENV_INVALID when the module exports none.
+ */
 export async function loadEnv(source: EnvSource): Promise<Env> {
   const module = source.module === undefined ? undefined : await importModule(source.module);
   if (source.id !== undefined) return make(source.id, source.options as MakeOptions & EnvOptions);

@@ -15,8 +15,8 @@ export interface MakeVectorOptions extends WorkerVectorOptions {
 }
 
 /**
- * Creates several environments of an id that `openEnv` accepts. Remote ones (python:CartPole-v1) have separate processes
- * or sessions and step concurrently in mode "sync".
+ * Creates several environments of an id that `openEnv` accepts. Remote ones (python:CartPole-v1)
+ * have separate processes or sessions and step concurrently in mode "sync".
  * @throws INVALID_ARGUMENT for remote ones in mode "worker"
  */
 export async function makeVector<Observation = unknown, Action = unknown>(

@@ -108,7 +108,9 @@ export class SubEnv {
   }
 }
 
-/** Returns the step that replaces a failure: truncated, with zero reward and the error in its info. */
+/**
+ * Returns the step that replaces a failure: truncated, with zero reward and the error in its info.
+ */
 export function createFailedStep(env: Pick<Env, "observationSpace">, error: unknown): StepResult<unknown> {
   const observation = createZeroValue(env.observationSpace);
   return { observation, reward: 0, terminated: false, truncated: true, info: { error: errorMessage(error) } };

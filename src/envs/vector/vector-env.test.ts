@@ -210,7 +210,9 @@ describe("an environment that throws", () => {
 });
 
 describe("a worker's environment from a module", () => {
-  /** Only an environment that hangs needs a limit; a busy machine must not reach it in the others. */
+  /**
+   * Only an environment that hangs needs a limit; a busy machine must not reach it in the others.
+   */
   const timeoutOf = (trouble: string) => (trouble === "hang" ? { timeout: 1000 } : {});
   const create = (options: object, vector: object = {}) =>
     WorkerVectorEnv.create({ module, options } as { module: string }, { numEnvs: 2, numWorkers: 2, ...vector });

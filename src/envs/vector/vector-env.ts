@@ -5,15 +5,17 @@ import type { TextInterface } from "../text-interface.js";
 import { invalidArgument } from "../../core/errors.js";
 
 /**
- * Behavior at the end of an episode. "next-step": the following step ignores its action and resets. "same-step": the
- * ending step resets at once; the last observation and info are in `info.finalObservation` and `info.finalInfo`.
- * "disabled": the caller resets with `reset({ resetMask })`.
+ * Behavior at the end of an episode. "next-step": the following step ignores its action and resets.
+ * "same-step": the ending step resets at once; the last observation and info are in
+ * `info.finalObservation` and `info.finalInfo`. "disabled": the caller resets with
+ * `reset({ resetMask })`.
  */
 export type AutoresetMode = "next-step" | "same-step" | "disabled";
 
 /**
- * Behavior when an environment throws or its worker ends or times out. "stop": the call fails and the vector is
- * closed. "continue": that environment's step is truncated, with `info.error`, and it is recreated for its next episode.
+ * Behavior when an environment throws or its worker ends or times out. "stop": the call fails and
+ * the vector is closed. "continue": that environment's step is truncated, with `info.error`, and it
+ * is recreated for its next episode.
  */
 export type FailurePolicy = "stop" | "continue";
 
@@ -117,8 +119,9 @@ export function stackSteps<Observation>(results: readonly StepResult<Observation
 }
 
 /**
- * Merges the infos of several environments as Gymnasium does: under each name an entry per environment, and
- * under `_name` flags of those that have one. Missing numbers and arrays are zero, booleans false, others null.
+ * Merges the infos of several environments as Gymnasium does: under each name an entry per
+ * environment, and under `_name` flags of those that have one. Missing numbers and arrays are zero,
+ * booleans false, others null.
  */
 export function batchInfo(infos: readonly Info[]): Info {
   const batched: Record<string, unknown> = {};

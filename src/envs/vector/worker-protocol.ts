@@ -7,7 +7,9 @@ import type { SubEnvState } from "./vector-env.js";
 export type EnvSource =
   /** A registered id; `module` is imported first, to register it. */
   | { readonly id: string; readonly module?: string; readonly options?: EnvOptions }
-  /** A module's export (the default one by default): an Env class or a function that returns an Env. */
+  /**
+   * A module's export (the default one by default): an Env class or a function that returns an Env.
+   */
   | { readonly id?: undefined; readonly module: string; readonly export?: string; readonly options?: EnvOptions };
 
 /** Arguments of a worker, whose environments are numbered from `firstIndex`. */

@@ -138,7 +138,9 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
     await Promise.all(this.workers.map((worker) => worker.terminate()));
   }
 
-  /** Calls every worker and concatenates the results; `rescue` replaces those of a failed worker. */
+  /**
+   * Calls every worker and concatenates the results; `rescue` replaces those of a failed worker.
+   */
   private async callAll(
     callFor: (firstIndex: number, count: number) => EnvWorkerCall,
     recover?: (worker: EnvWorker, error: unknown) => Promise<readonly unknown[]>,

@@ -101,7 +101,10 @@ export interface StickyActionOptions {
   readonly repeatActionDuration?: number | readonly [min: number, max: number];
 }
 
-/** Randomly repeats the last action (Machado et al. 2018, section 5.2), with the environment's random stream. */
+/**
+ * Randomly repeats the last action (Machado et al. 2018, section 5.2), with the environment's
+ * random stream.
+ */
 export class StickyAction<Observation, Action> extends ActionWrapper<Observation, Action> {
   override readonly text: TextInterface<Observation, Action> | undefined;
   private readonly probability: number;
@@ -152,8 +155,8 @@ export class StickyAction<Observation, Action> extends ActionWrapper<Observation
 }
 
 /**
- * Discretizes a Box of actions into the centers of equal bins, the last element's bins first. With a
- * text interface, each bin's action becomes a choice.
+ * Discretizes a Box of actions into the centers of equal bins, the last element's bins first. With
+ * a text interface, each bin's action becomes a choice.
  */
 export class DiscretizeAction<Observation> extends ActionWrapper<Observation, number, Float32Array> {
   override readonly text: TextInterface<Observation, number> | undefined;

@@ -9,15 +9,19 @@ import { PassThroughWrapper } from "../wrapper.js";
 const EARLIER_OBSERVATIONS = "earlierObservations";
 
 /**
- * Shows a language model the last observations of an episode, as `FrameStackObservation` does for arrays: the text of an observation
- * begins with those before it. Observations, actions and rewards are the environment's.
+ * Shows a language model the last observations of an episode, as `FrameStackObservation` does for
+ * arrays: the text of an observation begins with those before it. Observations, actions and rewards
+ * are the environment's.
  */
 export class FrameStackText<Observation = unknown, Action = unknown> extends PassThroughWrapper<Observation, Action> {
   override readonly text: TextInterface<Observation, Action>;
   private readonly innerText: TextInterface<Observation, Action>;
   private readonly stackSize: number;
 
-  /** @throws INVALID_ARGUMENT for a stack of less than two observations, ENV_INVALID for an environment without a text interface. */
+  /**
+   * @throws INVALID_ARGUMENT for a stack of less than two observations, ENV_INVALID for an
+   * environment without a text interface.
+   */
   constructor(env: Env<Observation, Action>, { stackSize }: { readonly stackSize: number }) {
     super(env);
     if (!(Number.isInteger(stackSize) && stackSize >= 2))

@@ -6,8 +6,8 @@ import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
 /**
- * Checks the spaces, the fields of every result, and the first reset and step in full. Violations are errors; questionable
- * results go to `warn` (by default printed).
+ * Checks the spaces, the fields of every result, and the first reset and step in full. Violations
+ * are errors; questionable results go to `warn` (by default printed).
  */
 export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private readonly warn: Warn;

@@ -10,7 +10,10 @@ export interface Rescaling {
   backward(values: ArrayLike<number>): Float32Array;
 }
 
-/** @throws INVALID_ARGUMENT when the new minimum is not below the new maximum, or the old box has infinite bounds. */
+/**
+ * @throws INVALID_ARGUMENT when the new minimum is not below the new maximum, or the old box has
+ * infinite bounds.
+ */
 export function rescaleBox(box: Box<"float32">, min: number, max: number): Rescaling {
   if (!box.isBounded()) throw invalidArgument(`Only a box with finite bounds can be rescaled, got ${box.toString()}.`);
   if (!(min < max)) throw invalidArgument(`The new minimum (${min}) must be smaller than the new maximum (${max}).`);

@@ -49,8 +49,8 @@ export interface NormalizeRewardOptions {
 }
 
 /**
- * Divides rewards by the standard deviation of the discounted return, without centering. The return is
- * reset on termination, not on truncation. Set `updateRunningMean` to false for an evaluation.
+ * Divides rewards by the standard deviation of the discounted return, without centering. The return
+ * is reset on termination, not on truncation. Set `updateRunningMean` to false for an evaluation.
  */
 export class NormalizeReward<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   updateRunningMean = true;

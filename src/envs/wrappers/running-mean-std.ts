@@ -9,7 +9,10 @@ export class RunningMeanStd {
   readonly variance: Float64Array;
   private count = INITIAL_COUNT;
 
-  /** @param round Math.fround where the numbers are float32, so that every operation rounds as it does there. */
+  /**
+   * @param round Math.fround where the numbers are float32, so that every operation rounds as it
+   * does there.
+   */
   constructor(
     size: number,
     private readonly round: (value: number) => number = (value) => value,
@@ -18,7 +21,9 @@ export class RunningMeanStd {
     this.variance = new Float64Array(size).fill(1);
   }
 
-  /** Adds values, except those with which the mean or variance of their element would not be finite. */
+  /**
+   * Adds values, except those with which the mean or variance of their element would not be finite.
+   */
   update(values: ArrayLike<number>): void {
     const { round } = this;
     const total = this.count + 1;

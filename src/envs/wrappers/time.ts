@@ -34,7 +34,10 @@ export class TimeLimit<Observation, Action> extends PassThroughWrapper<Observati
   }
 }
 
-/** Rejects steps before the first reset or after an episode's end, and rendering before the first reset. */
+/**
+ * Rejects steps before the first reset or after an episode's end, and rendering before the first
+ * reset.
+ */
 export class OrderEnforcing<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   protected override wrapperState = { hasReset: false, hasEnded: false };
 

@@ -23,7 +23,10 @@ export interface DecodeOutputs {
   readonly constrainedLogits: BufferView;
   /** [selected + constrained]; undefined for a model without a value head. */
   readonly values: BufferView | undefined;
-  /** States of the new tokens after the frozen layers [tokens, width]; undefined if the step did not compute them. */
+  /**
+   * States of the new tokens after the frozen layers [tokens, width]; undefined if the step did not
+   * compute them.
+   */
   readonly frozenStates: BufferView | undefined;
 }
 
@@ -55,7 +58,10 @@ export class DecodeSession {
   private constructor(
     private readonly model: CausalLM,
     private readonly session: Session,
-    /** The states that steps start from or return; undefined where all layers are computed and none are returned. */
+    /**
+     * The states that steps start from or return; undefined where all layers are computed and none
+     * are returned.
+     */
     readonly frozenStates: FrozenStates | undefined,
     private readonly startsFromStates: boolean,
   ) {
@@ -64,7 +70,10 @@ export class DecodeSession {
     this.emptyCache = model.runtime.allocate("float32", [0]);
   }
 
-  /** Creates a session; with `frozenStates`, its steps return the states of new tokens after the frozen layers. */
+  /**
+   * Creates a session; with `frozenStates`, its steps return the states of new tokens after the
+   * frozen layers.
+   */
   static async create(
     model: CausalLM,
     frozenStates?: FrozenStates,
@@ -78,7 +87,10 @@ export class DecodeSession {
     return new DecodeSession(model, await model.createSession(graph), frozenStates, startsFromStates);
   }
 
-  /** The session that starts from kept states of the frozen layers; undefined until `openFromStates` has created it. */
+  /**
+   * The session that starts from kept states of the frozen layers; undefined until `openFromStates`
+   * has created it.
+   */
   get fromStates(): DecodeSession | undefined {
     return this.openedFromStates;
   }

@@ -71,7 +71,8 @@ export interface CacheCopy {
 /**
  * Copies tokens of rows from one cache into another, in all layers.
  *
- * @throws INVALID_STATE for tokens outside of a row: the bounds of the buffer alone would let them overwrite the next row.
+ * @throws INVALID_STATE for tokens outside of a row: the bounds of the buffer alone would let them
+ * overwrite the next row.
  */
 export function copyCacheRows(
   shape: CacheShape,
@@ -113,7 +114,10 @@ export interface CacheWrite {
   readonly position: number;
 }
 
-/** New keys and values of a step: [tokens, keyValueHeads * headDim] for each layer's keys, then values. */
+/**
+ * New keys and values of a step: [tokens, keyValueHeads * headDim] for each layer's keys, then
+ * values.
+ */
 export interface NewKeyValues {
   readonly view: BufferView;
   /** Number of elements between one layer's keys or values and the next section. */

@@ -27,8 +27,9 @@ export class PrefixCache {
   }
 
   /**
-   * Sets the prefix for a batch of prompts: the current one if all prompts start with it, otherwise their common prefix, truncated
-   * from the current one or computed. Returns whether the prefix changed.
+   * Sets the prefix for a batch of prompts: the current one if all prompts start with it, otherwise
+   * their common prefix, truncated from the current one or computed. Returns whether the prefix
+   * changed.
    */
   async update(prompts: readonly (readonly number[])[]): Promise<boolean> {
     const minPromptLength = Math.min(...prompts.map(({ length }) => length));

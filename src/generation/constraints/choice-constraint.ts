@@ -16,9 +16,10 @@ interface TrieNode {
 }
 
 /**
- * Constrains a completion to a list of choices, each a sequence of tokens in a trie. A choice ends where nothing may follow; one
- * that is a prefix of another ends with the end token. The probability of a choice is the product, over its tokens, of
- * p(token) / sum of p over the tokens allowed there.
+ * Constrains a completion to a list of choices, each a sequence of tokens in a trie. A choice ends
+ * where nothing may follow; one that is a prefix of another ends with the end token. The
+ * probability of a choice is the product, over its tokens, of p(token) / sum of p over the tokens
+ * allowed there.
  */
 export class ChoiceConstraint implements CompiledConstraint {
   /** The tokens of each choice, with the end token where it is needed. */
@@ -29,8 +30,8 @@ export class ChoiceConstraint implements CompiledConstraint {
 
   /**
    * @param texts of the choices, for `encode` and messages.
-   * @throws INVALID_ARGUMENT for an empty list, an empty choice, two choices with equal tokens, and a choice that needs an end
-   * token if the model has none.
+   * @throws INVALID_ARGUMENT for an empty list, an empty choice, two choices with equal tokens, and
+   * a choice that needs an end token if the model has none.
    */
   constructor(
     choices: readonly (readonly number[])[],
@@ -65,7 +66,10 @@ export class ChoiceConstraint implements CompiledConstraint {
     this.maxLength = this.sequences.reduce((max, { length }) => Math.max(max, length), 0);
   }
 
-  /** Tokenizes choices that follow `previousToken`, without special tokens. Throws as the constructor does. */
+  /**
+   * Tokenizes choices that follow `previousToken`, without special tokens. Throws as the
+   * constructor does.
+   */
   static fromTexts(
     tokenizer: Tokenizer,
     choices: readonly string[],
@@ -90,7 +94,10 @@ export class ChoiceConstraint implements CompiledConstraint {
     return this.findNode(tokens)?.choice;
   }
 
-  /** Returns each choice's log-probability under the constraint, given the model's for the tokens of `sequences`. */
+  /**
+   * Returns each choice's log-probability under the constraint, given the model's for the tokens of
+   * `sequences`.
+   */
   logProbs(tokenLogProbs: readonly (readonly number[])[], temperature = 1): number[] {
     const edges = new Map<TrieNode, number>();
     this.forEachEdge((sequence, i, child) => edges.set(child, tokenLogProbs[sequence][i] / temperature));
@@ -102,7 +109,10 @@ export class ChoiceConstraint implements CompiledConstraint {
     return result;
   }
 
-  /** Samples a choice, or takes the most probable one at temperature 0. Needs the scores that `logProbs` does. */
+  /**
+   * Samples a choice, or takes the most probable one at temperature 0. Needs the scores that
+   * `logProbs` does.
+   */
   choose(
     tokenLogProbs: readonly (readonly number[])[],
     temperature: number,

@@ -1,6 +1,8 @@
 /** The position in a constrained completion while its tokens are sampled. */
 export interface ConstraintCursor {
-  /** Tokens that may come next, in ascending order; empty after a complete or an invalid completion. */
+  /**
+   * Tokens that may come next, in ascending order; empty after a complete or an invalid completion.
+   */
   readonly allowedTokens: Int32Array;
   /** Whether the tokens so far form a complete completion that nothing may follow. */
   readonly isComplete: boolean;
@@ -18,10 +20,12 @@ export interface CompiledConstraint extends TokenConstraint {
   /** Maximum number of tokens of a completion. */
   readonly maxLength: number;
   /**
-   * Tokenizes a text, with the end token where it needs one; `undefined` if the text violates the constraint. The result may
-   * exceed `maxLength`.
+   * Tokenizes a text, with the end token where it needs one; `undefined` if the text violates the
+   * constraint. The result may exceed `maxLength`.
    */
   encode(text: string): readonly number[] | undefined;
-  /** Returns the index of the choice with these tokens, for a constraint that is a list of choices. */
+  /**
+   * Returns the index of the choice with these tokens, for a constraint that is a list of choices.
+   */
   findChoice?(tokens: readonly number[]): number | undefined;
 }

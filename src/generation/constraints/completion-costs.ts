@@ -3,11 +3,13 @@ import { type ByteAutomaton } from "./automaton/byte-automaton.js";
 import { ROOT, type TokenTrie, walkTokens } from "./token-trie.js";
 
 /**
- * Upper bounds of the tokens still needed in each state: `endingCost(state)` where the text may end, Infinity where no tokens lead
- * to an end. From a state that needs n tokens, some token leads to one that needs at most n - 1.
+ * Upper bounds of the tokens still needed in each state: `endingCost(state)` where the text may
+ * end, Infinity where no tokens lead to an end. From a state that needs n tokens, some token leads
+ * to one that needs at most n - 1.
  *
- * The bound is the greedy longest-token split of the shortest text whose bytes are all tokens. If the vocabulary lacks bytes that
- * a state requires, all tokens are tried instead, which takes longer.
+ * The bound is the greedy longest-token split of the shortest text whose bytes are all tokens. If
+ * the vocabulary lacks bytes that a state requires, all tokens are tried instead, which takes
+ * longer.
  */
 export class CompletionCosts {
   private readonly costs: number[] = [];

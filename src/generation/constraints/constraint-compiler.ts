@@ -33,7 +33,10 @@ export interface ConstraintCompilerOptions {
 export interface CompileOptions extends PatternConstraintOptions {
   /** Maximum length of a completion that matches a pattern; choices are not limited. */
   readonly maxNewTokens: number;
-  /** A pattern of at most this many texts is compiled to them as choices, each with its usual tokens only. Default 0. */
+  /**
+   * A pattern of at most this many texts is compiled to them as choices, each with its usual tokens
+   * only. Default 0.
+   */
   readonly maxTexts?: number;
 }
 
@@ -52,8 +55,8 @@ export class ConstraintCompiler {
 
   /**
    * Compiles choices or a pattern.
-   * @throws INVALID_ARGUMENT for choices with equal tokens, and for a pattern that is unsupported, matches no text or needs more
-   * than `maxNewTokens`.
+   * @throws INVALID_ARGUMENT for choices with equal tokens, and for a pattern that is unsupported,
+   * matches no text or needs more than `maxNewTokens`.
    * @throws TOKENIZER_UNSUPPORTED for a pattern if the tokenizer inserts text between tokens.
    */
   compile(constraint: OutputConstraint, options: CompileOptions): CompiledConstraint {
@@ -62,7 +65,10 @@ export class ConstraintCompiler {
     return this.compileTexts(constraintKey(constraint), pattern, options) ?? pattern;
   }
 
-  /** Returns the texts of a compiled pattern as choices; undefined if they are too many, too long or have other tokens. */
+  /**
+   * Returns the texts of a compiled pattern as choices; undefined if they are too many, too long or
+   * have other tokens.
+   */
   private compileTexts(key: string, pattern: PatternConstraint, options: CompileOptions): ChoiceConstraint | undefined {
     const { start, previousToken, maxNewTokens, maxTexts = 0 } = options;
     if (maxTexts === 0) return undefined;
@@ -90,7 +96,8 @@ export class ConstraintCompiler {
     const { start, previousToken, maxNewTokens } = options;
     const key = constraintKey(pattern);
     const fullKey = `${start};${previousToken};${maxNewTokens};${key}`;
-    // Texts of nested values lead to ever more states; cursors keep the automaton that they began with.
+    // Texts of nested values lead to ever more states; cursors keep the automaton that they began
+    // with.
     if (this.patternConstraints.get(fullKey)?.isLarge === true) this.patternConstraints.delete(fullKey);
     if (this.automata.get(key)?.isLarge === true) this.automata.delete(key);
     return this.patternConstraints.getOrCreate(
@@ -103,7 +110,10 @@ export class ConstraintCompiler {
     );
   }
 
-  /** Compiles a pattern with pauses, for `compile` and `compilePattern` to find it. Throws as they do. */
+  /**
+   * Compiles a pattern with pauses, for `compile` and `compilePattern` to find it. Throws as they
+   * do.
+   */
   async prepare(pattern: TextPattern): Promise<void> {
     const key = constraintKey(pattern);
     if (this.automata.get(key) !== undefined) return;

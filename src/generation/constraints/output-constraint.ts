@@ -8,11 +8,16 @@ import { parseRegex } from "./regex/parse-regex.js";
 
 /** Maximum number of choices; as many are tokenized in a few seconds. */
 const MAX_CHOICES = 100_000;
-/** Maximum characters of a choice and of all choices; tokenizing takes up to 10 us per character. */
+/**
+ * Maximum characters of a choice and of all choices; tokenizing takes up to 10 us per character.
+ */
 const MAX_CHOICE_LENGTH = 100_000;
 const MAX_CHOICES_LENGTH = 1_000_000;
 
-/** A restriction on a completion's text: a list of choices, or a pattern that the whole text matches. */
+/**
+ * A restriction on a completion's text: a list of choices, or a pattern that the whole text
+ * matches.
+ */
 export type OutputConstraint = { readonly choices: readonly string[] } | TextPattern;
 
 /** Cache key: equal keys imply that the same completions are allowed. */
@@ -20,7 +25,10 @@ export function constraintKey(constraint: OutputConstraint): string {
   return "choices" in constraint ? choicesKey(constraint.choices) : patternKey(constraint);
 }
 
-/** Cache key of choices. @throws INVALID_ARGUMENT for anything but a list of strings within the limits. */
+/**
+ * Cache key of choices. @throws INVALID_ARGUMENT for anything but a list of strings within the
+ * limits.
+ */
 function choicesKey(choices: readonly string[]): string {
   if (!Array.isArray(choices) || choices.some((choice) => typeof choice !== "string")) {
     const invalid: unknown = Array.isArray(choices) ? choices.find((choice) => typeof choice !== "string") : choices;
@@ -68,7 +76,8 @@ export function readPattern({ regex, jsonSchema }: PatternOptions): TextPattern 
 
 /**
  * Compiles a pattern to an automaton over bytes.
- * @throws INVALID_ARGUMENT for a pattern that is unsupported or too large, or that matches no text but the empty one.
+ * @throws INVALID_ARGUMENT for a pattern that is unsupported or too large, or that matches no text
+ * but the empty one.
  */
 export function compileToByteAutomaton(pattern: TextPattern): ByteAutomaton {
   return runSteps(buildByteAutomaton(pattern));
@@ -82,7 +91,10 @@ export function* buildByteAutomaton(pattern: TextPattern): Steps<ByteAutomaton> 
   return yield* ByteAutomaton.build(expression, `The regular expression ${excerpt(describeRegex(pattern.regex))}`);
 }
 
-/** Cache key: equal keys imply equivalent patterns, not vice versa. @throws INVALID_ARGUMENT for a schema that is not JSON. */
+/**
+ * Cache key: equal keys imply equivalent patterns, not vice versa. @throws INVALID_ARGUMENT for a
+ * schema that is not JSON.
+ */
 function patternKey(pattern: TextPattern): string {
   return "jsonSchema" in pattern
     ? `schema ${stringifySchema(pattern.jsonSchema)}`

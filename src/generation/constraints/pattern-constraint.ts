@@ -7,13 +7,16 @@ import type { TextStart } from "./vocabulary.js";
 /** Options of `LanguageModel.compilePattern`. */
 export interface PatternConstraintOptions {
   /**
-   * Whether the completion starts a text or continues the prompt's. By default it continues the text of a `previousToken` that
-   * is not special.
+   * Whether the completion starts a text or continues the prompt's. By default it continues the
+   * text of a `previousToken` that is not special.
    */
   readonly start?: TextStart;
   /** Last token of the prompt; texts are tokenized as they follow it. */
   readonly previousToken?: number;
-  /** Maximum number of tokens of the completion; each is chosen so that it can still end in time. Unlimited by default. */
+  /**
+   * Maximum number of tokens of the completion; each is chosen so that it can still end in time.
+   * Unlimited by default.
+   */
   readonly maxNewTokens?: number;
 }
 
@@ -23,9 +26,10 @@ const NO_TOKENS = new Int32Array(0);
 const MAX_CACHED_LISTS = 256;
 
 /**
- * Constrains a completion to the texts of a pattern. The allowed tokens are those after which the text can still match within
- * `maxNewTokens`; the end token is one of them where the text so far matches and could continue. A match that cannot continue ends
- * the completion. All tokenizations of a text are allowed. The probability of a completion is the product, over its tokens, of
+ * Constrains a completion to the texts of a pattern. The allowed tokens are those after which the
+ * text can still match within `maxNewTokens`; the end token is one of them where the text so far
+ * matches and could continue. A match that cannot continue ends the completion. All tokenizations
+ * of a text are allowed. The probability of a completion is the product, over its tokens, of
  * p(token) / sum of p over the allowed tokens.
  */
 export class PatternConstraint implements CompiledConstraint {

@@ -14,7 +14,10 @@ export interface AllowedNext {
   readonly maxCost: number;
 }
 
-/** Maximum number of tokens in cached lists, 8 bytes each; the least recently used lists are dropped first. */
+/**
+ * Maximum number of tokens in cached lists, 8 bytes each; the least recently used lists are dropped
+ * first.
+ */
 const MAX_CACHED_TOKENS = 4_000_000;
 
 /** The start of a text, where a token may have other bytes than later. */
@@ -23,9 +26,10 @@ const START_STATE = -2;
 const END_STATE = -3;
 
 /**
- * The texts of a byte automaton as tokens of a vocabulary: the tokens that may follow a state, and the states they lead to. The
- * states are the states of the byte automaton, one for the start of a text, and one after the end token. The tokens allowed in a state
- * are computed on first use and cached.
+ * The texts of a byte automaton as tokens of a vocabulary: the tokens that may follow a state, and
+ * the states they lead to. The states are the states of the byte automaton, one for the start of a
+ * text, and one after the end token. The tokens allowed in a state are computed on first use and
+ * cached.
  */
 export class TokenAutomaton {
   private readonly costs: CompletionCosts;
@@ -85,7 +89,10 @@ export class TokenAutomaton {
     return next === DEAD_STATE ? undefined : next;
   }
 
-  /** Tokenizes a text that starts in a state, with the end token where it needs one; undefined if the text does not match. */
+  /**
+   * Tokenizes a text that starts in a state, with the end token where it needs one; undefined if
+   * the text does not match.
+   */
   encode(
     text: string,
     { state, previousToken }: { readonly state: number; readonly previousToken: number | undefined },

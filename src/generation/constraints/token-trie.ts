@@ -11,8 +11,9 @@ export interface VocabularyToken {
 export const ROOT = -1;
 
 /**
- * A trie over the bytes of a vocabulary's tokens, with its nodes (prefixes of tokens) in depth-first order: one loop visits all
- * nodes that an automaton accepts and skips the other subtrees.
+ * A trie over the bytes of a vocabulary's tokens, with its nodes (prefixes of tokens) in
+ * depth-first order: one loop visits all nodes that an automaton accepts and skips the other
+ * subtrees.
  */
 export class TokenTrie {
   /** [nodes]: the byte that leads to the node. */

@@ -44,7 +44,9 @@ export class Vocabulary {
   private readonly tokens: VocabularyToken[] = [];
   private startTokenBytes: TokenBytes | undefined;
 
-  /** @throws TOKENIZER_UNSUPPORTED if the text of tokens is not the concatenation of their bytes. */
+  /**
+   * @throws TOKENIZER_UNSUPPORTED if the text of tokens is not the concatenation of their bytes.
+   */
   constructor(
     private readonly tokenizer: Tokenizer,
     { vocabSize, endToken, endTokens }: VocabularyOptions,
@@ -60,7 +62,10 @@ export class Vocabulary {
     this.tokenBytes = new TokenBytes(this.tokens);
   }
 
-  /** Returns whether a completion after a token starts a text: after a special token, as in a chat, or without a prompt. */
+  /**
+   * Returns whether a completion after a token starts a text: after a special token, as in a chat,
+   * or without a prompt.
+   */
   textStartAfter(previousToken: number | undefined): TextStart {
     return previousToken === undefined || this.tokenizer.isSpecial(previousToken) ? "start" : "continuation";
   }
@@ -72,7 +77,10 @@ export class Vocabulary {
     });
   }
 
-  /** Returns the bytes that tokens have at the start of a completion; some tokenizers drop a space at the start of a text. */
+  /**
+   * Returns the bytes that tokens have at the start of a completion; some tokenizers drop a space
+   * at the start of a text.
+   */
   firstTokenBytes(start: TextStart): TokenBytes {
     return start === "continuation" ? this.tokenBytes : (this.startTokenBytes ??= this.computeStartTokenBytes());
   }
@@ -81,7 +89,8 @@ export class Vocabulary {
     const { tokenizer, tokens } = this;
     const spacedToken = tokens.find(({ bytes }) => /^ [a-z]+$/i.test(decodeLatin1(bytes)));
     if (spacedToken === undefined || tokenizer.decode([spacedToken.id]).startsWith(" ")) return this.tokenBytes;
-    // Only tokens with a space can lose one; the others include parts of characters, which cannot be decoded alone.
+    // Only tokens with a space can lose one; the others include parts of characters, which cannot
+    // be decoded alone.
     const startTokens = tokens.map(({ id, bytes }) => ({
       id,
       bytes: bytes.includes(SPACE) ? encodeUtf8(tokenizer.decode([id])) : bytes,

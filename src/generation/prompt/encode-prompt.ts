@@ -23,14 +23,18 @@ export interface ChatPromptOptions extends Pick<
 > {
   /** Whether the completion continues the last message instead of being a new one. */
   readonly continueFinalMessage?: boolean;
-  /** Whether the prompt ends with the header of the assistant's message. Default true, unless the last message is continued. */
+  /**
+   * Whether the prompt ends with the header of the assistant's message. Default true, unless the
+   * last message is continued.
+   */
   readonly addGenerationPrompt?: boolean;
 }
 
 /**
- * Encodes a prompt, in steps. A prompt that certainly has more than `maxTokens` is refused before it is tokenized.
- * @throws INVALID_ARGUMENT for an invalid prompt, TEMPLATE_FAILED for messages that the chat template rejects,
- * CONTEXT_OVERFLOW for more than `maxTokens`.
+ * Encodes a prompt, in steps. A prompt that certainly has more than `maxTokens` is refused before
+ * it is tokenized.
+ * @throws INVALID_ARGUMENT for an invalid prompt, TEMPLATE_FAILED for messages that the chat
+ * template rejects, CONTEXT_OVERFLOW for more than `maxTokens`.
  */
 export function* encodePrompt(
   input: PromptInput,
@@ -135,7 +139,10 @@ export function* fitToContext(
   return { tokens, maxNewTokens: Math.min(maxNewTokens, maxPositions - tokens.length) };
 }
 
-/** Returns how many tokens of a prompt are encoded at least: an error has the exact length of one that is not much too long. */
+/**
+ * Returns how many tokens of a prompt are encoded at least: an error has the exact length of one
+ * that is not much too long.
+ */
 const maxEncoded = (maxTokens: number) => 2 * maxTokens;
 
 /** What a program can do about a long prompt, and a request cannot. */

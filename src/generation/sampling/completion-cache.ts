@@ -5,7 +5,10 @@ import type { SampleOutput, SampleRequest } from "./sample-request.js";
 import type { Sampler } from "./sampler.js";
 import { LruCache, sizeByKey } from "../../core/lru-cache.js";
 
-/** Up to this size of a vocabulary, caching a distribution costs little; copying larger ones takes time. */
+/**
+ * Up to this size of a vocabulary, caching a distribution costs little; copying larger ones takes
+ * time.
+ */
 export const MAX_SMALL_VOCABULARY = 4096;
 
 /** Memory of the cached distributions, in bytes: 256 MB. */
@@ -20,14 +23,18 @@ const MAX_REMEMBERED = 2 ** 17;
 interface CachedDistribution {
   readonly distribution: TokenDistribution;
   readonly value: number;
-  /** Tokens of the distribution, one object for all turns; undefined until they are needed, and for the whole vocabulary. */
+  /**
+   * Tokens of the distribution, one object for all turns; undefined until they are needed, and for
+   * the whole vocabulary.
+   */
   tokens?: Int32Array;
 }
 
 /**
- * What was computed for prompts that recur, until the parameters change. In small tasks the same observation is frequent: its next
- * completion is then sampled from cached next-token distributions, with the same random numbers and thus the same tokens. Results
- * without randomness, such as greedy completions, are cached whole.
+ * What was computed for prompts that recur, until the parameters change. In small tasks the same
+ * observation is frequent: its next completion is then sampled from cached next-token
+ * distributions, with the same random numbers and thus the same tokens. Results without randomness,
+ * such as greedy completions, are cached whole.
  */
 export class CompletionCache {
   private readonly distributions = new LruCache<CachedDistribution>(MAX_BYTES, (_, { distribution }) =>
@@ -48,13 +55,15 @@ export class CompletionCache {
     this.version = version;
     this.distributions.clear();
     this.results.clear();
-    // A resumed run knows nothing of earlier updates, and must compute the same batches to the last bit.
+    // A resumed run knows nothing of earlier updates, and must compute the same batches to the last
+    // bit.
     this.remembered.clear();
   }
 
   /**
-   * Returns the result of a key. One that fails or that `isReusable` rejects, such as an aborted completion, is for its own request:
-   * it is not kept, and requests that waited for it compute theirs.
+   * Returns the result of a key. One that fails or that `isReusable` rejects, such as an aborted
+   * completion, is for its own request: it is not kept, and requests that waited for it compute
+   * theirs.
    */
   async getOrCompute<Result>(
     key: string,
@@ -88,7 +97,10 @@ export class CompletionCache {
     if (this.results.get(key) === result) this.results.delete(key);
   }
 
-  /** Whether a completion of the prompt has recurred, so that caching its distributions pays off over a large vocabulary. */
+  /**
+   * Whether a completion of the prompt has recurred, so that caching its distributions pays off
+   * over a large vocabulary.
+   */
   isRecurring(prompt: readonly number[]): boolean {
     return this.remembered.get(prompt.join()) !== undefined;
   }
@@ -101,8 +113,9 @@ export class CompletionCache {
   }
 
   /**
-   * Samples a completion at a temperature above 0, from cached distributions as far as they are known and with the sampler from
-   * there on. Requests for a distribution that is being computed wait for it.
+   * Samples a completion at a temperature above 0, from cached distributions as far as they are
+   * known and with the sampler from there on. Requests for a distribution that is being computed
+   * wait for it.
    */
   async sample(request: SampleRequest, sampler: Pick<Sampler, "resume">): Promise<SampleOutput> {
     const promptKey = `${this.constraintId(request.constraint)};${request.prompt.join()}`;

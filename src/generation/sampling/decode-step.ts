@@ -29,8 +29,8 @@ interface StepResults {
 }
 
 /**
- * One forward pass over planned rows, all or none of which start from kept states: processes and caches their tokens, then samples or
- * scores the next ones.
+ * One forward pass over planned rows, all or none of which start from kept states: processes and
+ * caches their tokens, then samples or scores the next ones.
  */
 export class DecodeStep {
   /** Rows to compute: of rows with the same cached tokens and the same chunk only the first. */
@@ -88,8 +88,8 @@ export class DecodeStep {
   }
 
   /**
-   * Returns the cache that the step reads. Prefill uses a temporary one without the other rows, because attention costs grow with the
-   * number of rows.
+   * Returns the cache that the step reads. Prefill uses a temporary one without the other rows,
+   * because attention costs grow with the number of rows.
    */
   private selectCache(): {
     copies: readonly WorkerRequest[];
@@ -135,7 +135,10 @@ export class DecodeStep {
     return session.frozenStates!.keep(decoded, frozenStates);
   }
 
-  /** Sends all requests in one turn, so that a sampler that shares the session cannot run in between. */
+  /**
+   * Sends all requests in one turn, so that a sampler that shares the session cannot run in
+   * between.
+   */
   private async send({ requests, outputs, temporaryCache }: PreparedStep): Promise<StepResults> {
     const { runtime } = this.context.model;
     const { samples, scores } = this.planned;
@@ -216,7 +219,10 @@ export class DecodeStep {
   }
 }
 
-/** Returns the rows to compute and the offset of each row's chunk among the flat tokens; equal long prompts are computed once. */
+/**
+ * Returns the rows to compute and the offset of each row's chunk among the flat tokens; equal long
+ * prompts are computed once.
+ */
 function dedupePrompts(rows: readonly RowPlan[]): { computedRows: RowPlan[]; starts: number[] } {
   const computedRows: RowPlan[] = [];
   const startByKey = new Map<string, number>();

@@ -21,7 +21,9 @@ function sequenceFor(prompt: readonly number[]): RunningSequence {
 const rowOf = (rows: KvCacheRows, sequence: RunningSequence): CacheRow =>
   rows.rows.find((row) => row.sequence === sequence)!;
 
-/** Simulates a step: processes the unprocessed tokens and writes `mark` as the first key of the row. */
+/**
+ * Simulates a step: processes the unprocessed tokens and writes `mark` as the first key of the row.
+ */
 async function process(rows: KvCacheRows, sequence: RunningSequence, mark: number): Promise<void> {
   const row = rowOf(rows, sequence);
   row.tokens.push(...sequence.unprocessedTokens);
@@ -88,7 +90,8 @@ it("keeps the shared beginning of a row that another prompt overwrites", async (
   await process(rows, first, 1);
   await process(rows, second, 2);
   for (const sequence of [first, second]) rows.release(rowOf(rows, sequence));
-  // A single prompt takes the row that has been idle longest, even if it has more tokens in common with another.
+  // A single prompt takes the row that has been idle longest, even if it has more tokens in common
+  // with another.
   const alone = sequenceFor([9, ...prompt(3, 9)]);
   await rows.admit([alone], 0);
   expect(alone.unprocessedTokens).toHaveLength(10);

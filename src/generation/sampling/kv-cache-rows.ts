@@ -10,7 +10,10 @@ interface CachedTokens {
   tokens: number[];
   /** See getRopeRegime; the keys and values are valid only for this regime. */
   regime: number;
-  /** Whether the keys and values of frozen layers are missing, because kept states replaced these layers. */
+  /**
+   * Whether the keys and values of frozen layers are missing, because kept states replaced these
+   * layers.
+   */
   lacksFrozenLayers: boolean;
   lastUsed: number;
 }
@@ -31,15 +34,19 @@ interface RowMatch {
   readonly length: number;
 }
 
-/** Idle rows cost attention time, but moving rows costs too, so idle rows are stashed after this many steps. */
+/**
+ * Idle rows cost attention time, but moving rows costs too, so idle rows are stashed after this
+ * many steps.
+ */
 const STEPS_BEFORE_COMPACTION = 8;
 
 /** Maximum number of stashed keys and values (512 MB). */
 const MAX_STASHED_VALUES = 2 ** 27;
 
 /**
- * The rows of a sampler's KV cache, and the sequences that run in them. A row keeps the tokens of its finished sequence for prompts
- * that continue it; rows that stay idle are stashed outside of the cache.
+ * The rows of a sampler's KV cache, and the sequences that run in them. A row keeps the tokens of
+ * its finished sequence for prompts that continue it; rows that stay idle are stashed outside of
+ * the cache.
  */
 export class KvCacheRows {
   rows: CacheRow[] = [];
@@ -68,7 +75,10 @@ export class KvCacheRows {
     this.rows = this.rows.map(() => createRow());
   }
 
-  /** Assigns each sequence the row that has cached the most of its tokens after the first `prefixLength`. */
+  /**
+   * Assigns each sequence the row that has cached the most of its tokens after the first
+   * `prefixLength`.
+   */
   async admit(sequences: readonly RunningSequence[], prefixLength: number): Promise<void> {
     if (sequences.length === 0) return;
     const tokensAfterPrefix = new Map(
@@ -107,7 +117,10 @@ export class KvCacheRows {
     row.lastUsed = this.clock++;
   }
 
-  /** Copies the prefix into the rows that follow it, so that sequences with other beginnings can join them. */
+  /**
+   * Copies the prefix into the rows that follow it, so that sequences with other beginnings can
+   * join them.
+   */
   async absorbPrefix({ tokens, cache: prefixCache }: PrefixCache): Promise<void> {
     const { runtime, config } = this.model;
     const shape = cacheShape(config);
@@ -159,7 +172,8 @@ export class KvCacheRows {
   }
 
   /**
-   * Returns the idle rows that sequences without a matching row take: empty ones, then those that have been idle longest.
+   * Returns the idle rows that sequences without a matching row take: empty ones, then those that
+   * have been idle longest.
    */
   private selectOverwritten(sequenceCount: number, matches: ReadonlyMap<RunningSequence, RowMatch>): CacheRow[] {
     const taken = new Set([...matches.values()].map(({ candidate }) => candidate));
@@ -171,8 +185,8 @@ export class KvCacheRows {
   }
 
   /**
-   * Matches sequences with the rows that have cached the most of them, longest matches first. A match must be at least
-   * `minFraction` of the row's tokens.
+   * Matches sequences with the rows that have cached the most of them, longest matches first. A
+   * match must be at least `minFraction` of the row's tokens.
    */
   private matchRows(
     tokensAfterPrefix: ReadonlyMap<RunningSequence, readonly number[]>,
@@ -273,7 +287,8 @@ export class KvCacheRows {
     const cache = new KvCache(runtime, shape, 1, tokens.length);
     const copy = copyCacheRows(shape, this.cache!, cache, [{ fromRow: rowIndex, toRow: 0, tokenCount: tokens.length }]);
     const stashed: StashedRow = { tokens, regime, lacksFrozenLayers, lastUsed, cache };
-    // Not awaited: the worker handles requests in order, so the copy is complete before the stashed row is read.
+    // Not awaited: the worker handles requests in order, so the copy is complete before the stashed
+    // row is read.
     runtime.sequence([copy]).catch(() => this.unstash(stashed));
     this.stashed.push(stashed);
     this.stashed.sort((a, b) => b.lastUsed - a.lastUsed);
@@ -284,7 +299,10 @@ export class KvCacheRows {
     if (limit >= 0) for (const { cache: dropped } of this.stashed.splice(limit)) dropped.free();
   }
 
-  /** Copies the first `length` tokens of a stashed row into a row; the stashed row may be longer than the cache's rows. */
+  /**
+   * Copies the first `length` tokens of a stashed row into a row; the stashed row may be longer
+   * than the cache's rows.
+   */
   private async restore(stashedRow: StashedRow, row: CacheRow, length: number): Promise<void> {
     const toRow = this.rows.indexOf(row);
     const { tokens, lacksFrozenLayers, cache } = stashedRow;

@@ -9,7 +9,9 @@ export interface SampledTokenWithState extends SampledToken {
   readonly value: number;
   /** Only if the request has `onDistribution`. */
   readonly distribution: TokenDistribution | undefined;
-  /** Only if the request has `recordsKeptTokens`; by default the tokens that the constraint allows. */
+  /**
+   * Only if the request has `recordsKeptTokens`; by default the tokens that the constraint allows.
+   */
   readonly keptTokens?: Int32Array;
   /** Only if the request has `topLogProbs`. */
   readonly topLogProbs?: readonly TokenLogProb[];
@@ -81,7 +83,10 @@ export class RunningSequence {
     return initialTokenCount === 0 ? prompt : [...prompt, ...tokens.slice(0, initialTokenCount)];
   }
 
-  /** Number of tokens at the end of `context` that are always processed, because their outputs are needed. */
+  /**
+   * Number of tokens at the end of `context` that are always processed, because their outputs are
+   * needed.
+   */
   get recomputedLength(): number {
     return Math.max(1, this.scoredTokens.length);
   }
@@ -131,14 +136,18 @@ export class RunningSequence {
     request!.onToken?.(token);
   }
 
-  /** Appends tokens without running the model while exactly one is allowed, if the request asks for it. */
+  /**
+   * Appends tokens without running the model while exactly one is allowed, if the request asks for
+   * it.
+   */
   appendForcedTokens(): void {
     const { request, cursor } = this;
     if (cursor === undefined || request?.skipForcedTokens !== true) return;
     while (this.finishReason === undefined && cursor.allowedTokens.length === 1) {
       const { allowedTokens } = cursor;
       const isSampled = request.sampling.temperature > 0;
-      // Sampling would consume one random number, and later tokens must not depend on whether the model was run.
+      // Sampling would consume one random number, and later tokens must not depend on whether the
+      // model was run.
       if (isSampled) request.random();
       const distribution =
         isSampled && request.onDistribution !== undefined
@@ -155,7 +164,10 @@ export class RunningSequence {
     });
   }
 
-  /** Ends the sequence with an error of one of its callbacks, which must not end the others of its batch. */
+  /**
+   * Ends the sequence with an error of one of its callbacks, which must not end the others of its
+   * batch.
+   */
   fail(error: Error): void {
     this.failure = error;
   }

@@ -15,7 +15,10 @@ export interface SampleRequest {
   readonly prompt: readonly number[];
   readonly sampling: SamplingParams;
   readonly maxNewTokens: number;
-  /** Returns uniform numbers in [0, 1), one for each token; the completion depends on no other source of randomness. */
+  /**
+   * Returns uniform numbers in [0, 1), one for each token; the completion depends on no other
+   * source of randomness.
+   */
   readonly random: () => number;
   /** Tokens that end the completion and are part of it. */
   readonly stopTokens: ReadonlySet<number>;
@@ -25,25 +28,28 @@ export interface SampleRequest {
   readonly stopStrings?: readonly string[];
   readonly constraint?: TokenConstraint;
   /**
-   * Appends tokens that are the only ones allowed without running the model, which is faster. Their `rawLogProbs` and `values` are
-   * NaN.
+   * Appends tokens that are the only ones allowed without running the model, which is faster. Their
+   * `rawLogProbs` and `values` are NaN.
    */
   readonly skipForcedTokens?: boolean;
   /**
-   * Returns the tokens that top-k, top-p and min-p kept as the output's `allowedTokens`, so that training can renormalize over them.
-   * Requires one of these and a temperature above 0.
+   * Returns the tokens that top-k, top-p and min-p kept as the output's `allowedTokens`, so that
+   * training can renormalize over them. Requires one of these and a temperature above 0.
    */
   readonly recordsKeptTokens?: boolean;
   /**
-   * Computes only the logits of the tokens that a constraint allows, which is faster. `rawLogProbs` of these tokens are NaN, as they
-   * depend on all logits.
+   * Computes only the logits of the tokens that a constraint allows, which is faster. `rawLogProbs`
+   * of these tokens are NaN, as they depend on all logits.
    */
   readonly skipRawLogProbs?: boolean;
-  /** Number of most probable tokens to return for each token, under the model at temperature 1. Default 0. */
+  /**
+   * Number of most probable tokens to return for each token, under the model at temperature 1.
+   * Default 0.
+   */
   readonly topLogProbs?: number;
   /**
-   * Called before each token with the distribution that it is sampled from, the value of its state and its index; not called at
-   * temperature 0.
+   * Called before each token with the distribution that it is sampled from, the value of its state
+   * and its index; not called at temperature 0.
    */
   readonly onDistribution?: (distribution: TokenDistribution, value: number, index: number) => void;
   /** Called with each token as it is sampled. */
@@ -64,18 +70,30 @@ export interface TokenLogProb {
 /** Sampled tokens with their log-probabilities. */
 export interface SampleOutput {
   readonly tokens: readonly number[];
-  /** Log-probability of each token under the distribution it was sampled from, after temperature, filters and constraint. */
+  /**
+   * Log-probability of each token under the distribution it was sampled from, after temperature,
+   * filters and constraint.
+   */
   readonly logProbs: readonly number[];
-  /** Log-probability of each token under the model at temperature 1; NaN where the model was not run for the token. */
+  /**
+   * Log-probability of each token under the model at temperature 1; NaN where the model was not run
+   * for the token.
+   */
   readonly rawLogProbs: readonly number[];
-  /** Value of the state before each token; NaN without a value head, and where the model was not run for the token. */
+  /**
+   * Value of the state before each token; NaN without a value head, and where the model was not run
+   * for the token.
+   */
   readonly values: readonly number[];
   /**
-   * The tokens that the constraint, or with `recordsKeptTokens` the constraint and the filters, left to sample each token from;
-   * undefined for other completions.
+   * The tokens that the constraint, or with `recordsKeptTokens` the constraint and the filters,
+   * left to sample each token from; undefined for other completions.
    */
   readonly allowedTokens: readonly Int32Array[] | undefined;
-  /** The most probable tokens at each token, empty where the model was not run; undefined if none were requested. */
+  /**
+   * The most probable tokens at each token, empty where the model was not run; undefined if none
+   * were requested.
+   */
   readonly topLogProbs: readonly (readonly TokenLogProb[])[] | undefined;
   /** Number of the prompt's tokens whose keys and values were reused. */
   readonly cachedTokens: number;

@@ -52,7 +52,8 @@ describe("Sampler", () => {
     });
     expect(all.outputs[0].rawLogProbs.some(Number.isNaN)).toBe(false);
     expect(skipping.distributions).toHaveLength(allowed.length);
-    // One step for the prompts and the first tokens, and one for each further token that is not forced.
+    // One step for the prompts and the first tokens, and one for each further token that is not
+    // forced.
     expect([all.runs, skipping.runs]).toEqual([allowed.length, 4]);
     prepare.mockRestore();
     await sampler.release();

@@ -122,7 +122,8 @@ describe("Sampler", () => {
     const tokensRead = () => prepare.mock.calls.reduce((sum, [{ rows }]) => sum + sumOf(rows), 0);
     const sumOf = (rows: readonly { readonly tokens: readonly number[] }[]) =>
       rows.reduce((sum, { tokens }) => sum + tokens.length, 0);
-    // Two prompts of 40 tokens with 20 in common, each requested three times, and a third prompt; completions of one token.
+    // Two prompts of 40 tokens with 20 in common, each requested three times, and a third prompt;
+    // completions of one token.
     const common = prompt(8, 20);
     let prompts = [1, 2, 1, 1, 2, 2, 3].map((seed) => [...common, ...prompt(seed, 20)]);
     for (const expected of [20 + 3 * 20, 3 * 20]) {

@@ -15,14 +15,18 @@ import { planStep, type RowPlan } from "./step-plan.js";
 export interface SamplerOptions {
   /** Maximum number of sequences in a batch; more wait. Default 64. */
   readonly maxNumSequences?: number;
-  /** Whether to sample with the model's adapter (the default) or without it, as the reference policy. */
+  /**
+   * Whether to sample with the model's adapter (the default) or without it, as the reference
+   * policy.
+   */
   readonly adapter?: boolean;
 }
 
 /**
- * Samples many completions in a continuous batch: sequences are admitted while there is room and leave when they finish. A prefix
- * that all prompts share is computed once, and the keys and values of a finished sequence are reused by a prompt that continues
- * it, until the model's parameters change.
+ * Samples many completions in a continuous batch: sequences are admitted while there is room and
+ * leave when they finish. A prefix that all prompts share is computed once, and the keys and values
+ * of a finished sequence are reused by a prompt that continues it, until the model's parameters
+ * change.
  */
 export class Sampler {
   private readonly waiting: RunningSequence[] = [];
@@ -32,7 +36,10 @@ export class Sampler {
   private cacheVersion: number;
   private readonly maxNumSequences: number;
   private readonly adapter: boolean;
-  /** Sequences that may grow longer than this do not share a prefix, because their rotary frequencies change. */
+  /**
+   * Sequences that may grow longer than this do not share a prefix, because their rotary
+   * frequencies change.
+   */
   private readonly maxSharedLength: number;
 
   private constructor(
@@ -58,13 +65,19 @@ export class Sampler {
     return new Sampler(model, await DecodeSession.create(model, frozenStates), { count: 1 }, options);
   }
 
-  /** Creates a sampler with the same session and frozen states and its own cache, such as one for the reference policy. */
+  /**
+   * Creates a sampler with the same session and frozen states and its own cache, such as one for
+   * the reference policy.
+   */
   withAdapter(options: SamplerOptions = {}): Sampler {
     this.sessionUsers.count++;
     return new Sampler(this.model, this.session, this.sessionUsers, options);
   }
 
-  /** Creates a sampler with the same session for another version of the model, from `withOwnValues`, with its own cache. */
+  /**
+   * Creates a sampler with the same session for another version of the model, from `withOwnValues`,
+   * with its own cache.
+   */
   withModel(model: CausalLM, options: SamplerOptions = {}): Sampler {
     this.sessionUsers.count++;
     return new Sampler(model, this.session, this.sessionUsers, options);
@@ -83,7 +96,9 @@ export class Sampler {
     return finishReason === undefined ? this.enqueue(sequence) : sequence.toOutput(finishReason);
   }
 
-  /** Computes the log-probability of each token of a continuation, under the model at temperature 1. */
+  /**
+   * Computes the log-probability of each token of a continuation, under the model at temperature 1.
+   */
   async score(prompt: readonly number[], continuation: readonly number[]): Promise<readonly number[]> {
     return (await this.scoreTokens(prompt, continuation)).logProbs;
   }
@@ -125,7 +140,8 @@ export class Sampler {
   private async enqueue(sequence: RunningSequence): Promise<SampleOutput> {
     this.waiting.push(sequence);
     this.activeLoop ??= new Promise<void>((resolve) => {
-      // Starts in the next turn of the event loop, so that all calls made in this one become one batch.
+      // Starts in the next turn of the event loop, so that all calls made in this one become one
+      // batch.
       void yieldToEventLoop().then(() => this.run().then(resolve));
     });
     return sequence.waitForOutput();
@@ -159,12 +175,15 @@ export class Sampler {
     this.cacheVersion = this.model.cacheVersion;
   }
 
-  /** Assigns rows to waiting sequences. The shared prefix may change only while no row is active. */
+  /**
+   * Assigns rows to waiting sequences. The shared prefix may change only while no row is active.
+   */
   private async admit(): Promise<void> {
     this.dropAborted();
     if (this.waiting.length === 0) return;
     const { activeCount } = this.cacheRows;
-    // Running sequences finish with the keys and values of the old parameters; new ones wait for them.
+    // Running sequences finish with the keys and values of the old parameters; new ones wait for
+    // them.
     if (activeCount > 0 && this.cacheVersion !== this.model.cacheVersion) return;
     if (activeCount === 0) {
       if (this.cacheVersion !== this.model.cacheVersion) this.invalidate();
@@ -186,7 +205,8 @@ export class Sampler {
       if (this.fitsPrefix(sequence)) admitted.push(sequence);
     }
     await this.cacheRows.admit(admitted, prefix.length);
-    // Removed only now, so that each sequence is in a list that `failAll` reads when a request to the worker fails.
+    // Removed only now, so that each sequence is in a list that `failAll` reads when a request to
+    // the worker fails.
     for (const sequence of admitted) this.waiting.splice(this.waiting.indexOf(sequence), 1);
   }
 
@@ -204,7 +224,10 @@ export class Sampler {
     return maxLength <= this.maxSharedLength;
   }
 
-  /** Runs one step. The plan is carried out before anything is awaited, as a learner may discard states at any time. */
+  /**
+   * Runs one step. The plan is carried out before anything is awaited, as a learner may discard
+   * states at any time.
+   */
   private async step(): Promise<void> {
     this.finishAborted();
     await this.cacheRows.compactWhenIdle();

@@ -23,7 +23,10 @@ export interface StepOutputs {
   readonly headTokens: readonly number[] | undefined;
 }
 
-/** Returns what a step has to compute for its rows, whose chunks begin at `starts` among the flat tokens. */
+/**
+ * Returns what a step has to compute for its rows, whose chunks begin at `starts` among the flat
+ * tokens.
+ */
 export function planOutputs(rows: readonly RowPlan[], starts: readonly number[], vocabSize: number): StepOutputs {
   const samples: SampledOutput[] = [];
   const scores: ScoredOutput[] = [];
@@ -43,7 +46,10 @@ export function planOutputs(rows: readonly RowPlan[], starts: readonly number[],
   return { samples, scores, headTokens: scores.length > 0 ? undefined : findHeadTokens(samples, vocabSize) };
 }
 
-/** Returns the tokens that the constraints of all sequences allow, where no other logits are needed and these are few. */
+/**
+ * Returns the tokens that the constraints of all sequences allow, where no other logits are needed
+ * and these are few.
+ */
 function findHeadTokens(samples: readonly SampledOutput[], vocabSize: number): number[] | undefined {
   const headTokens = new Set<number>();
   const seen = new Set<Int32Array>();

@@ -4,12 +4,15 @@ import type { CacheRow } from "./kv-cache-rows.js";
 import type { RunningSequence } from "./running-sequence.js";
 
 /**
- * Maximum number of tokens of a row in one step; longer prompts take several. Rows with prompts of fewer tokens share a step up to
- * this number, because longer steps are slower per token (docs/decisions/short-passes.md).
+ * Maximum number of tokens of a row in one step; longer prompts take several. Rows with prompts of
+ * fewer tokens share a step up to this number, because longer steps are slower per token
+ * (docs/decisions/short-passes.md).
  */
 const MAX_CHUNK_TOKENS = 512;
 
-/** A row with at most this many unprocessed tokens runs together with rows that process one token. */
+/**
+ * A row with at most this many unprocessed tokens runs together with rows that process one token.
+ */
 export const PREFILL_THRESHOLD = 8;
 
 /** A row of the cache and the sequence that runs in it. */
@@ -21,7 +24,9 @@ export interface ActiveRow {
 
 /** A row with the tokens that the next step reads from its cache and those that it computes. */
 export interface RowPlan extends ActiveRow {
-  /** Cached tokens after the prefix; none if the step discards them and computes all tokens again. */
+  /**
+   * Cached tokens after the prefix; none if the step discards them and computes all tokens again.
+   */
   readonly cached: readonly number[];
   /** All tokens of the sequence after the cached ones. */
   readonly unprocessed: readonly number[];
@@ -29,7 +34,10 @@ export interface RowPlan extends ActiveRow {
   readonly chunk: readonly number[];
   /** Regime of rotary frequencies; see getRopeRegime. */
   readonly regime: number;
-  /** Slots of the kept states of the chunk, from which the step starts; undefined if it starts from tokens. */
+  /**
+   * Slots of the kept states of the chunk, from which the step starts; undefined if it starts from
+   * tokens.
+   */
   readonly frozenSlots: readonly number[] | undefined;
 }
 
@@ -47,8 +55,9 @@ interface PlanContext {
 }
 
 /**
- * Plans the next step: it prefills the rows with long prompts, or else advances every row. The plan changes nothing and holds until
- * states are discarded, so a step must be sent in the same turn of the event loop.
+ * Plans the next step: it prefills the rows with long prompts, or else advances every row. The plan
+ * changes nothing and holds until states are discarded, so a step must be sent in the same turn of
+ * the event loop.
  */
 export function planStep(rows: readonly ActiveRow[], context: PlanContext): StepPlan {
   const plans = rows.map((row) => planRow(row, context));
@@ -61,8 +70,9 @@ export function planStep(rows: readonly ActiveRow[], context: PlanContext): Step
 }
 
 /**
- * Plans one row. Its cached tokens are computed again if the sequence has grown into other rotary frequencies, or if the row started
- * from kept states before and cannot now, because the keys and values of its frozen layers are missing.
+ * Plans one row. Its cached tokens are computed again if the sequence has grown into other rotary
+ * frequencies, or if the row started from kept states before and cannot now, because the keys and
+ * values of its frozen layers are missing.
  */
 function planRow(active: ActiveRow, { config, prefix, frozenStates }: PlanContext): RowPlan {
   const { row, sequence } = active;
@@ -85,8 +95,8 @@ function planRow(active: ActiveRow, { config, prefix, frozenStates }: PlanContex
 }
 
 /**
- * Returns the rows with long prompts that are prefilled in one step: together at most `MAX_CHUNK_TOKENS` tokens, at least one row.
- * Equal prompts count once.
+ * Returns the rows with long prompts that are prefilled in one step: together at most
+ * `MAX_CHUNK_TOKENS` tokens, at least one row. Equal prompts count once.
  */
 function selectPrefill(rows: readonly RowPlan[]): RowPlan[] {
   const keys = new Set<string>();
@@ -102,7 +112,10 @@ function selectPrefill(rows: readonly RowPlan[]): RowPlan[] {
   });
 }
 
-/** Rows with the same key have the same prompt and the same cached tokens, so one of them is computed for all. */
+/**
+ * Rows with the same key have the same prompt and the same cached tokens, so one of them is
+ * computed for all.
+ */
 export function promptKey({ sequence, cached, unprocessed }: RowPlan): string {
   return `${sequence.length}:${cached.join()}:${unprocessed.join()}`;
 }

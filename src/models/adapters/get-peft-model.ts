@@ -27,8 +27,9 @@ export interface PeftOptions extends Partial<LoraConfig> {
 }
 
 /**
- * Adds a new low-rank adapter, initialized as in PEFT so that it does not change the model: A uniform within 1 /
- * sqrt(in) and B zero; for the embedding A zero and B normal. Weights and runtime are shared with the base model.
+ * Adds a new low-rank adapter, initialized as in PEFT so that it does not change the model: A
+ * uniform within 1 / sqrt(in) and B zero; for the embedding A zero and B normal. Weights and
+ * runtime are shared with the base model.
  * @throws INVALID_ARGUMENT for invalid values and for targets that match nothing.
  */
 export async function getPeftModel(
@@ -54,7 +55,10 @@ export async function getPeftModel(
   return model.withTrainable(parameters, { adapter: { config, modules }, valueHead });
 }
 
-/** Replaces negative layers, which count from the end: adapter files have none. Those before the first layer are left out. */
+/**
+ * Replaces negative layers, which count from the end: adapter files have none. Those before the
+ * first layer are left out.
+ */
 function countFromStart(given: LoraConfig["layersToTransform"], layerCount: number): readonly number[] {
   const layers = [given].flat();
   const counted = layers.map((layer) => (layer < 0 ? layer + layerCount : layer)).filter((layer) => !(layer < 0));
@@ -103,8 +107,8 @@ async function initializeValueHead(
 }
 
 /**
- * Replaces an adapted or trainable model's value head by a newly initialized one, or removes it. The other parameters are copied,
- * and `model`'s buffers are freed.
+ * Replaces an adapted or trainable model's value head by a newly initialized one, or removes it.
+ * The other parameters are copied, and `model`'s buffers are freed.
  */
 export async function replaceValueHead(
   model: CausalLM,
@@ -125,8 +129,9 @@ export async function replaceValueHead(
 export type ParameterValues = ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>;
 
 /**
- * Adds an adapter (and value head) with given values. @throws WEIGHTS_MISMATCH when a value is missing or has the wrong
- * shape, MODEL_UNSUPPORTED when one belongs to a module that cannot be adapted.
+ * Adds an adapter (and value head) with given values. @throws WEIGHTS_MISMATCH when a value is
+ * missing or has the wrong shape, MODEL_UNSUPPORTED when one belongs to a module that cannot be
+ * adapted.
  */
 export async function withAdapterValues(
   model: CausalLM,

@@ -9,9 +9,10 @@ import type { ComputedWeight } from "../weights/model-weights.js";
 import { loraAName, loraBName, type LoraModule } from "./lora-module.js";
 
 /**
- * Merges the adapter into the weights, W + scaling * B A, and returns a plain model, which decodes faster and can be
- * saved or take a new adapter. It keeps the adapter's present values; a matrix is merged when it is read, in chunks of
- * rows. A tied output matrix is untied where it or the embedding is adapted.
+ * Merges the adapter into the weights, W + scaling * B A, and returns a plain model, which decodes
+ * faster and can be saved or take a new adapter. It keeps the adapter's present values; a matrix is
+ * merged when it is read, in chunks of rows. A tied output matrix is untied where it or the
+ * embedding is adapted.
  */
 export async function mergeAdapter(model: CausalLM): Promise<CausalLM> {
   const { adapter, runtime, weights } = model;
@@ -104,7 +105,9 @@ function mergeGraph(transposed: boolean): CompiledGraph {
   return compile({ merged });
 }
 
-/** Whether a module's weight is stored [in, out]; an embedding is, with a one-hot token as input. */
+/**
+ * Whether a module's weight is stored [in, out]; an embedding is, with a one-hot token as input.
+ */
 function isTransposed({ kind }: LoraModule, { transposedWeights }: DecoderConfig): boolean {
   return kind === "embedding" || (kind === "linear" && transposedWeights);
 }

@@ -63,7 +63,10 @@ function checkLoraConfig(lora: LoraConfig): void {
     );
 }
 
-/** Returns a test of whether a module is a target: by its path or the end of it, by a pattern, or as one of all linear modules. */
+/**
+ * Returns a test of whether a module is a target: by its path or the end of it, by a pattern, or as
+ * one of all linear modules.
+ */
 function createTargetTest({ targetModules: targets }: LoraConfig): (module: TargetModule) => boolean {
   if (targets === "all-linear") return ({ kind }) => kind === "linear";
   return createNameTest("targetModules", targets);
@@ -73,7 +76,10 @@ function createExclusionTest({ excludeModules }: LoraConfig): (module: TargetMod
   return createNameTest("excludeModules", excludeModules);
 }
 
-/** Returns a test of whether a module's path matches a pattern, or is or ends with one of a list of names. */
+/**
+ * Returns a test of whether a module's path matches a pattern, or is or ends with one of a list of
+ * names.
+ */
 function createNameTest(option: string, names: string | readonly string[]): (module: TargetModule) => boolean {
   if (typeof names === "string") {
     const pattern = compilePattern(option, `^(?:${names})$`);
@@ -87,8 +93,9 @@ function createNameTest(option: string, names: string | readonly string[]): (mod
 }
 
 /**
- * Returns a test of whether a module is in one of the layers to transform. The layer is the number after the name of the list of
- * layers; like PEFT, a module that `targetModules` lists with its full path is in no need of a layer.
+ * Returns a test of whether a module is in one of the layers to transform. The layer is the number
+ * after the name of the list of layers; like PEFT, a module that `targetModules` lists with its
+ * full path is in no need of a layer.
  */
 function createLayerTest(lora: LoraConfig): (module: TargetModule) => boolean {
   const { layersToTransform, layersPattern, targetModules: targets } = lora;

@@ -6,13 +6,19 @@ export interface Architecture {
   /** Values of config.json's model_type. */
   readonly modelTypes: readonly string[];
   /**
-   * Parses config.json into a network, with the defaults of Transformers' configuration class. @throws FILE_CORRUPT for
-   * a missing or invalid field, MODEL_UNSUPPORTED for an unsupported feature.
+   * Parses config.json into a network, with the defaults of Transformers' configuration class.
+   * @throws FILE_CORRUPT for a missing or invalid field, MODEL_UNSUPPORTED for an unsupported
+   * feature.
    */
   readonly decoder: (config: JsonFields) => DecoderConfig;
-  /** Mapping from and to GGUF files; undefined if llama.cpp converts the architecture to another one. */
+  /**
+   * Mapping from and to GGUF files; undefined if llama.cpp converts the architecture to another
+   * one.
+   */
   readonly gguf?: GgufArchitecture;
-  /** general.architecture that llama.cpp converts the architecture to, where `gguf` is undefined. */
+  /**
+   * general.architecture that llama.cpp converts the architecture to, where `gguf` is undefined.
+   */
   readonly ggufName?: string;
 }
 

@@ -6,7 +6,10 @@ import { buildLegacyRope, linearModules, parameterShapes, parseModelConfig, supp
 
 interface ArchitectureCase {
   name: string;
-  /** What Transformers 5.23 saves, and the same in the older dialect; null for an architecture without rotary positions. */
+  /**
+   * What Transformers 5.23 saves, and the same in the older dialect; null for an architecture
+   * without rotary positions.
+   */
   config: JsonObject;
   legacy: JsonObject | null;
   /** The saved tensors and their shapes. */
@@ -208,7 +211,8 @@ describe("defaults", () => {
       { theta: 5, rotaryDim: 256, scaling: linear },
       { ...plain, theta: 3 },
     ]);
-    // Gemma3TextConfig updates { rope_type: "default" } with these fields, so that `type` is not looked at.
+    // Gemma3TextConfig updates { rope_type: "default" } with these fields, so that `type` is not
+    // looked at.
     expect(ropes({ type: "linear", factor: 8 })[0]).toEqual({ ...plain, theta: 5 });
   });
 

@@ -7,7 +7,10 @@ import { readLayerCount } from "./model-dimensions.js";
 
 const EMBEDDING = "transformer.wte.weight";
 
-/** GPT-2 and DistilGPT2 (GPT2Config): learned positions, LayerNorm, biases, one module for query, key and value. */
+/**
+ * GPT-2 and DistilGPT2 (GPT2Config): learned positions, LayerNorm, biases, one module for query,
+ * key and value.
+ */
 export const gpt2 = defineArchitecture({
   modelTypes: ["gpt2"],
   decoder: (config) => {

@@ -47,9 +47,10 @@ export function findGgufArchitecture(modelType: string): GgufArchitecture | unde
 }
 
 /**
- * Parses a config.json of Transformers 5 or older into a network; `path` is the file's, for messages. Parameters and
- * modules keep Transformers' names. @throws MODEL_UNSUPPORTED for an unknown model_type, a quantized checkpoint or an
- * unsupported feature, FILE_CORRUPT for a missing or invalid field.
+ * Parses a config.json of Transformers 5 or older into a network; `path` is the file's, for
+ * messages. Parameters and modules keep Transformers' names. @throws MODEL_UNSUPPORTED for an
+ * unknown model_type, a quantized checkpoint or an unsupported feature, FILE_CORRUPT for a missing
+ * or invalid field.
  */
 export function parseModelConfig(json: JsonObject, path: string): DecoderConfig {
   const config = new JsonFields(json, path);

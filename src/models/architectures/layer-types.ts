@@ -25,7 +25,10 @@ export function readLayerTypes(
   });
 }
 
-/** Returns `sliding_window` for sliding layers. @throws FILE_CORRUPT when a layer slides and no window is given. */
+/**
+ * Returns `sliding_window` for sliding layers. @throws FILE_CORRUPT when a layer slides and no
+ * window is given.
+ */
 export function getLayerWindows(
   config: JsonFields,
   types: readonly LayerType[],

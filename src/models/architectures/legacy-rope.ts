@@ -3,13 +3,15 @@ import { type JsonObject, isJsonObject } from "../../core/json.js";
 import { inferLongRopeAttentionFactor } from "./rope-config.js";
 
 /**
- * Returns the rotary fields of Transformers 4 for a config.json with those of Transformers 5 (`rope_parameters`), which version 4
- * ignores; version 5 reads both. Empty for a config without `rope_parameters`.
+ * Returns the rotary fields of Transformers 4 for a config.json with those of Transformers 5
+ * (`rope_parameters`), which version 4 ignores; version 5 reads both. Empty for a config without
+ * `rope_parameters`.
  */
 export function buildLegacyRope(json: JsonObject, config: DecoderConfig): JsonObject {
   const { rope_parameters: parameters } = json;
   if (!isJsonObject(parameters) || config.ropes.length === 0) return {};
-  // Gemma 3 has one for its full and one for its sliding layers, and version 4 scales only the first.
+  // Gemma 3 has one for its full and one for its sliding layers, and version 4 scales only the
+  // first.
   const [rope, slidingRope] = config.ropes;
   const { headDim } = config;
   return {
@@ -57,7 +59,8 @@ function buildScaling({ scaling }: RopeConfig, { modelType, maxPositions }: Deco
       const factor = maxPositions / originalLength;
       const isInferred = Math.abs(attentionFactor - inferLongRopeAttentionFactor(factor, originalLength)) <= 1e-6;
       return {
-        // Phi 3's class in version 4 accepts exactly these three fields; it rejects another attention factor instead of ignoring it.
+        // Phi 3's class in version 4 accepts exactly these three fields; it rejects another
+        // attention factor instead of ignoring it.
         rope_scaling:
           modelType === "phi3" && isInferred
             ? { type: "longrope", ...factors }

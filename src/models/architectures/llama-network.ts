@@ -89,7 +89,9 @@ export function llamaNetwork(config: JsonFields, options: LlamaOptions): Decoder
   };
 }
 
-/** Returns the name of the output matrix, which is the embedding's where tie_word_embeddings is set. */
+/**
+ * Returns the name of the output matrix, which is the embedding's where tie_word_embeddings is set.
+ */
 export function getHeadName(config: JsonFields, tieByDefault: boolean, embedding: string): string {
   return config.flag("tie_word_embeddings", tieByDefault) ? embedding : "lm_head.weight";
 }

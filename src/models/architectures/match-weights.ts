@@ -15,16 +15,19 @@ const MAX_LISTED = 6;
 
 /** A model's weights under its config's parameter names. */
 export interface MatchedWeights {
-  /** The given config, untied where the file has an output matrix that differs from the embedding. */
+  /**
+   * The given config, untied where the file has an output matrix that differs from the embedding.
+   */
   readonly config: DecoderConfig;
   /** Exactly the config's parameters, by the config's names. */
   readonly weights: WeightFile;
 }
 
 /**
- * Finds each parameter of a model in its weight file, whose names may lack the base model's prefix ("model.",
- * "transformer.", as in openai-community/gpt2). Known buffers are ignored. Closing the result closes the file. @throws
- * WEIGHTS_MISMATCH naming all missing, unexpected and wrongly shaped tensors.
+ * Finds each parameter of a model in its weight file, whose names may lack the base model's prefix
+ * ("model.", "transformer.", as in openai-community/gpt2). Known buffers are ignored. Closing the
+ * result closes the file. @throws WEIGHTS_MISMATCH naming all missing, unexpected and wrongly
+ * shaped tensors.
  */
 export async function matchWeights(config: DecoderConfig, file: WeightFile): Promise<MatchedWeights> {
   const untied = await untieIfDifferent(config, file);
@@ -76,7 +79,10 @@ function findStoredName(config: DecoderConfig, file: WeightFile, name: string): 
   return candidates.find((candidate) => file.entries.has(candidate));
 }
 
-/** Unties the output matrix where the file has one that differs from the embedding, as Transformers does. */
+/**
+ * Unties the output matrix where the file has one that differs from the embedding, as Transformers
+ * does.
+ */
 async function untieIfDifferent(config: DecoderConfig, file: WeightFile): Promise<DecoderConfig> {
   const { embedding, head } = config.names;
   const stored = findStoredName(config, file, embedding);

@@ -1,7 +1,10 @@
 import { defineArchitecture } from "./architecture.js";
 import { llamaNetwork, NO_BIASES } from "./llama-network.js";
 
-/** Mistral 7B and later (MistralConfig): Llama with a sliding window on every layer unless it is null. */
+/**
+ * Mistral 7B and later (MistralConfig): Llama with a sliding window on every layer unless it is
+ * null.
+ */
 export const mistral = defineArchitecture({
   modelTypes: ["mistral"],
   decoder: (config) => {

@@ -23,7 +23,8 @@ export interface DimensionDefaults extends Omit<ModelDimensions, "keyValueHeads"
 }
 
 /**
- * Reads the sizes under the names shared by all architectures except GPT-2. @throws FILE_CORRUPT for invalid values.
+ * Reads the sizes under the names shared by all architectures except GPT-2. @throws FILE_CORRUPT
+ * for invalid values.
  */
 export function readDimensions(config: JsonFields, defaults: DimensionDefaults): ModelDimensions {
   const heads = config.size("num_attention_heads", defaults.heads);
@@ -47,7 +48,10 @@ export function readLayerCount(config: JsonFields, field: string, fallback: numb
   return config.size(field, fallback, MAX_LAYERS);
 }
 
-/** Returns `pad_token_id` as a row of the embedding (negative values count from the end), or undefined. */
+/**
+ * Returns `pad_token_id` as a row of the embedding (negative values count from the end), or
+ * undefined.
+ */
 export function readPaddingToken(config: JsonFields, vocabSize: number, fallback?: number): number | undefined {
   const tokenId = config.optionalInteger("pad_token_id", fallback);
   const row = tokenId !== undefined && tokenId < 0 ? vocabSize + tokenId : tokenId;

@@ -8,7 +8,10 @@ export interface LinearModule {
   readonly bias: boolean;
 }
 
-/** Returns the layers' linear modules in order: PEFT's "all-linear", which excludes the output matrix. */
+/**
+ * Returns the layers' linear modules in order: PEFT's "all-linear", which excludes the output
+ * matrix.
+ */
 export function linearModules(config: DecoderConfig): LinearModule[] {
   return config.layers.flatMap((layer) => layerModules(config, layer));
 }
@@ -30,7 +33,10 @@ export function targetModules(config: DecoderConfig): TargetModule[] {
   ];
 }
 
-/** Returns the layer of a parameter or module; 0 for embeddings and the number of layers for what follows the last one. */
+/**
+ * Returns the layer of a parameter or module; 0 for embeddings and the number of layers for what
+ * follows the last one.
+ */
 export function findLayer({ layers, names }: DecoderConfig, name: string): number {
   const module = name.replace(/\.(?:weight|bias)$/u, "");
   const isEmbedding = [names.embedding, names.positions].some((each) => each?.replace(/\.weight$/u, "") === module);
@@ -41,7 +47,10 @@ export function findLayer({ layers, names }: DecoderConfig, name: string): numbe
 /** Path of the output matrix's module in every architecture, tied or not. */
 export const HEAD_MODULE = "lm_head";
 
-/** Returns the shape of every parameter in the network's order; a tied output matrix appears as the embedding. */
+/**
+ * Returns the shape of every parameter in the network's order; a tied output matrix appears as the
+ * embedding.
+ */
 export function parameterShapes(config: DecoderConfig): Map<string, readonly number[]> {
   const { names, vocabSize, hiddenSize, maxPositions, headDim, norm } = config;
   const shapes = new Map<string, readonly number[]>();

@@ -27,7 +27,10 @@ const mutated = fc
     return copy;
   });
 
-/** What parseModelConfig makes of a config: a network of sound sizes, or one error that says where to look. */
+/**
+ * What parseModelConfig makes of a config: a network of sound sizes, or one error that says where
+ * to look.
+ */
 function outcome(json: JsonObject): string {
   try {
     const config = parseModelConfig(json, "config.json");

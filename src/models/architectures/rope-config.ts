@@ -127,7 +127,10 @@ function readOriginalLength(config: JsonFields, fields: JsonFields, context: Rop
   return config.optionalSize(field) ?? fields.size(field, fallback);
 }
 
-/** Computes YaRN's attention factor (Peng et al. 2023, eq. 22), in DeepSeek's form where both mscales are given. */
+/**
+ * Computes YaRN's attention factor (Peng et al. 2023, eq. 22), in DeepSeek's form where both
+ * mscales are given.
+ */
 function computeYarnAttentionFactor(fields: JsonFields, factor: number): number {
   const getMscale = (weight: number) => (factor <= 1 ? 1 : 0.1 * weight * Math.log(factor) + 1);
   const [mscaleField, mscaleAllDim] = ["mscale", "mscale_all_dim"].map((field) => fields.json[field]);

@@ -55,7 +55,10 @@ export const smollm3 = defineArchitecture({
   },
 });
 
-/** Reads `no_rope_layers`, which despite its name is 1 for layers with rotary positions and 0 for those without. */
+/**
+ * Reads `no_rope_layers`, which despite its name is 1 for layers with rotary positions and 0 for
+ * those without.
+ */
 function readRotaryLayers(config: JsonFields, layerCount: number): readonly boolean[] {
   const list = config.numbers("no_rope_layers");
   if (list === undefined) {

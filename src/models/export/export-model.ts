@@ -28,11 +28,15 @@ export type ExportDtype = (typeof EXPORT_DTYPES)[ExportFormat][number];
 /** Options of `LanguageModel.export`. */
 export interface ExportOptions {
   /**
-   * "peft": the adapter alone; "merged": a folder that Transformers opens; "onnx": a folder that transformers.js opens;
-   * "gguf": a file that llama.cpp opens, with Ollama's Modelfile. All but "peft" contain the merged adapter.
+   * "peft": the adapter alone; "merged": a folder that Transformers opens; "onnx": a folder that
+   * transformers.js opens; "gguf": a file that llama.cpp opens, with Ollama's Modelfile. All but
+   * "peft" contain the merged adapter.
    */
   readonly format: ExportFormat;
-  /** Type of the weights; default F16 for GGUF, F32 for others. Q8 and Q4 have a scale per 32 weights (GGUF's Q8_0 and Q4_0). */
+  /**
+   * Type of the weights; default F16 for GGUF, F32 for others. Q8 and Q4 have a scale per 32
+   * weights (GGUF's Q8_0 and Q4_0).
+   */
   readonly dtype?: ExportDtype;
   /** Whether to replace a folder that is not empty. Default false. */
   readonly overwrite?: boolean;
@@ -55,8 +59,9 @@ interface ExportSource {
 }
 
 /**
- * Exports a model to a folder, which appears once everything in it is written. @throws INVALID_ARGUMENT, INVALID_STATE
- * for a folder that is not empty, FOLDER_IN_USE, MODEL_UNSUPPORTED, TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
+ * Exports a model to a folder, which appears once everything in it is written. @throws
+ * INVALID_ARGUMENT, INVALID_STATE for a folder that is not empty, FOLDER_IN_USE, MODEL_UNSUPPORTED,
+ * TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
  */
 export async function exportModel(source: ExportSource, folder: string, options: ExportOptions): Promise<void> {
   const { overwrite = false } = options;
@@ -96,7 +101,9 @@ export function resolveExportDtype({ format, dtype }: Pick<ExportOptions, "forma
   return resolved;
 }
 
-/** Checks that nothing is replaced unasked. @throws INVALID_STATE for a folder that is not empty. */
+/**
+ * Checks that nothing is replaced unasked. @throws INVALID_STATE for a folder that is not empty.
+ */
 export async function checkExportFolder(folder: string, overwrite: boolean): Promise<void> {
   const info = await fs.stat(folder).catch(() => undefined);
   if (info === undefined) return;

@@ -4,7 +4,10 @@ import { corruptFileError, toReadError, toWriteError } from "./file-errors.js";
 import { hasHash } from "./verified-files.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
 
-/** Lists the SHA-256 of a folder's files in the format of `sha256sum`, which checks it with `sha256sum -c SHA256SUMS`. */
+/**
+ * Lists the SHA-256 of a folder's files in the format of `sha256sum`, which checks it with
+ * `sha256sum -c SHA256SUMS`.
+ */
 export const CHECKSUMS_NAME = "SHA256SUMS";
 
 /** The count reveals a file that was cut off between two lines; sha256sum ignores the comment. */
@@ -19,7 +22,8 @@ const EDITED_ADVICE = `If you edited it, remove ${CHECKSUMS_NAME}, which is opti
 const CHUNK_BYTES = 2 ** 22;
 
 /**
- * Writes the checksums of files below a folder, named by relative paths, and drops earlier ones. Returns them.
+ * Writes the checksums of files below a folder, named by relative paths, and drops earlier ones.
+ * Returns them.
  * @throws FILE_WRITE_FAILED
  */
 export async function writeChecksums(folder: string, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -31,7 +35,10 @@ export async function addChecksums(folder: string, names: readonly string[]): Pr
   await writeEntries(folder, (await readChecksums(folder)) ?? new Map(), names);
 }
 
-/** Adds the checksums of all files below a folder that have none yet. @throws FILE_WRITE_FAILED, FILE_CORRUPT */
+/**
+ * Adds the checksums of all files below a folder that have none yet. @throws FILE_WRITE_FAILED,
+ * FILE_CORRUPT
+ */
 export async function addAllChecksums(folder: string): Promise<void> {
   const known = (await readChecksums(folder)) ?? new Map<string, string>();
   const missing = (await listFiles(folder)).filter((name) => !known.has(name));
@@ -39,8 +46,8 @@ export async function addAllChecksums(folder: string): Promise<void> {
 }
 
 /**
- * Compares the files of a folder with their checksums, large ones once after each change; does nothing in a folder without
- * checksums, such as one of another tool.
+ * Compares the files of a folder with their checksums, large ones once after each change; does
+ * nothing in a folder without checksums, such as one of another tool.
  * @throws FILE_CORRUPT for a file that is missing or has other contents, FILE_READ_FAILED
  */
 export async function verifyChecksums(folder: string): Promise<void> {
@@ -48,7 +55,10 @@ export async function verifyChecksums(folder: string): Promise<void> {
   for (const [name, hash] of checksums) await verifyFile(folder, name, hash);
 }
 
-/** As `verifyChecksums`, always, for a folder that must have checksums of all of its files. @throws FILE_CORRUPT, FILE_READ_FAILED */
+/**
+ * As `verifyChecksums`, always, for a folder that must have checksums of all of its files. @throws
+ * FILE_CORRUPT, FILE_READ_FAILED
+ */
 export async function verifyAllChecksums(folder: string): Promise<void> {
   const checksums = await readChecksums(folder);
   if (checksums === undefined) throw corruptFileError(folder, `it has no ${CHECKSUMS_NAME}`);
@@ -58,7 +68,10 @@ export async function verifyAllChecksums(folder: string): Promise<void> {
   for (const [name, hash] of checksums) await verifyFile(folder, name, hash, { check: hasHashNow, advice: "" });
 }
 
-/** Compares one file with its checksum in the file's folder, if there is one. @throws FILE_CORRUPT, FILE_READ_FAILED */
+/**
+ * Compares one file with its checksum in the file's folder, if there is one. @throws FILE_CORRUPT,
+ * FILE_READ_FAILED
+ */
 export async function verifyChecksum(path: string): Promise<void> {
   const folder = fs.dirname(path);
   const hash = (await readChecksums(folder))?.get(fs.basename(path));
@@ -82,7 +95,10 @@ async function verifyFile(
   throw new LlamaGymError(error.code, `${error.message} ${advice}`.trimEnd());
 }
 
-/** Returns the checksums in a folder by file name; undefined without any. @throws FILE_CORRUPT, FILE_READ_FAILED */
+/**
+ * Returns the checksums in a folder by file name; undefined without any. @throws FILE_CORRUPT,
+ * FILE_READ_FAILED
+ */
 async function readChecksums(folder: string): Promise<Map<string, string> | undefined> {
   const path = fs.join(folder, CHECKSUMS_NAME);
   let text: string;
@@ -121,7 +137,10 @@ async function writeEntries(
   return entries;
 }
 
-/** Returns the relative paths of all files below a folder, apart from the list of checksums and the model card, which people edit. */
+/**
+ * Returns the relative paths of all files below a folder, apart from the list of checksums and the
+ * model card, which people edit.
+ */
 async function listFiles(folder: string): Promise<string[]> {
   const files: string[] = [];
   try {

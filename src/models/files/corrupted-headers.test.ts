@@ -56,8 +56,8 @@ function mutations(headerBytes: number): fc.Arbitrary<Mutation> {
 }
 
 /**
- * Opens and reads everything and gives what went wrong other than as it should: an error that is not ours or does not
- * name the file, or memory beyond the bound.
+ * Opens and reads everything and gives what went wrong other than as it should: an error that is
+ * not ours or does not name the file, or memory beyond the bound.
  */
 async function findFault(read: (path: string) => Promise<void>, bytes: Uint8Array): Promise<unknown> {
   const path = join(folder, "mutated");
@@ -111,7 +111,8 @@ describe("a mutated header", () => {
     "of a GGUF file gives one clear error or a valid file: %s",
     async (name) => {
       const bytes = new Uint8Array(readFileSync(`${fixtures}gguf/${name}.gguf`));
-      // The fixtures' data are F16 numbers, so that everything up to the last tensor's description is before them.
+      // The fixtures' data are F16 numbers, so that everything up to the last tensor's description
+      // is before them.
       const header = Math.min(bytes.length, 10_000);
       await fc.assert(
         fc.asyncProperty(mutations(header), async (mutate) => {

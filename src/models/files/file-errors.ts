@@ -6,7 +6,9 @@ export function getSystemErrorCode(error: unknown): string | undefined {
   return typeof error.code === "string" ? error.code : undefined;
 }
 
-/** Creates FILE_CORRUPT for a file that violates its format, naming the file and the first fault. */
+/**
+ * Creates FILE_CORRUPT for a file that violates its format, naming the file and the first fault.
+ */
 export function corruptFileError(path: string, fault: string, cause?: unknown): LlamaGymError {
   return new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${fault}. Copy or download the file again.`, { cause });
 }

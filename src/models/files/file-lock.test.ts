@@ -102,7 +102,9 @@ const HOLDER = `
   const lock = await FileLock.tryAcquire(process.argv[1]);
   process.stdout.write(lock instanceof FileLock ? "held" : "refused");
   if (lock instanceof FileLock) process.stdin.resume();`;
-/** Runs a program in a new namespace of process ids with this host name, as in another container. */
+/**
+ * Runs a program in a new namespace of process ids with this host name, as in another container.
+ */
 const CONTAINER = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
 const hasContainers = spawnSync("unshare", [...CONTAINER, "true"]).status === 0;
 

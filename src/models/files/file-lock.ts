@@ -24,12 +24,16 @@ const UNREADABLE = "unreadable";
 const MAX_ATTEMPTS = 10;
 
 const HEARTBEAT_INTERVAL_MS = 2000;
-/** Age of the last heartbeat at which the lock of a process that cannot be seen from here counts as stale. */
+/**
+ * Age of the last heartbeat at which the lock of a process that cannot be seen from here counts as
+ * stale.
+ */
 export const STALE_AFTER_MS = 60_000;
 
 /**
- * A lock file that names the process that holds it. The lock of a process that has ended is taken over, and that of a process of
- * another host or container once it has had no heartbeat for a minute; of several processes that find it, one succeeds.
+ * A lock file that names the process that holds it. The lock of a process that has ended is taken
+ * over, and that of a process of another host or container once it has had no heartbeat for a
+ * minute; of several processes that find it, one succeeds.
  */
 export class FileLock {
   private readonly removeExitHandler: () => void;
@@ -52,7 +56,10 @@ export class FileLock {
     return this.loss.signal;
   }
 
-  /** Takes a lock; returns its owner if it is held, undefined for one whose content is unreadable. @throws FILE_WRITE_FAILED */
+  /**
+   * Takes a lock; returns its owner if it is held, undefined for one whose content is unreadable.
+   * @throws FILE_WRITE_FAILED
+   */
   static async tryAcquire(path: string): Promise<FileLock | LockOwner | undefined> {
     const owner = { token: crypto.randomUUID(), ...getProcessIdentity(), since: new Date().toISOString() };
     for (let attempt = 1; ; attempt++)
@@ -101,8 +108,9 @@ export class FileLock {
 }
 
 /**
- * Creates the lock file, or replaces a stale one. Replacing needs the claim on that very lock, a lock file itself, and a second
- * look once the claim is held: a process that was slower then finds another owner. The claim becomes the lock by its new name.
+ * Creates the lock file, or replaces a stale one. Replacing needs the claim on that very lock, a
+ * lock file itself, and a second look once the claim is held: a process that was slower then finds
+ * another owner. The claim becomes the lock by its new name.
  */
 async function acquire(path: string, owner: LockOwner): Promise<"acquired" | LockOwner | undefined> {
   for (;;) {
@@ -125,7 +133,10 @@ async function acquire(path: string, owner: LockOwner): Promise<"acquired" | Loc
   }
 }
 
-/** Creates a file that has its content from the beginning. If it exists, returns the time by the file system's clock. */
+/**
+ * Creates a file that has its content from the beginning. If it exists, returns the time by the
+ * file system's clock.
+ */
 async function createUnlessExists(path: string, content: string): Promise<number | undefined> {
   const temporary = getTemporaryPath(path);
   await writeNew(temporary, content);
@@ -140,7 +151,8 @@ async function createUnlessExists(path: string, content: string): Promise<number
   } finally {
     await fs.remove(temporary);
   }
-  // Without hard links (FAT), another process may read the file before it has its content, and then considers it as held.
+  // Without hard links (FAT), another process may read the file before it has its content, and then
+  // considers it as held.
   try {
     await writeNew(path, content);
     return undefined;

@@ -50,8 +50,9 @@ export class FileSource {
   }
 
   /**
-   * Passes a range to `onChunk` in chunks of whole units (blocks, rows), reading ahead by one chunk. `onChunk` gets the
-   * bytes, which are overwritten later, and the number of preceding units.
+   * Passes a range to `onChunk` in chunks of whole units (blocks, rows), reading ahead by one
+   * chunk. `onChunk` gets the bytes, which are overwritten later, and the number of preceding
+   * units.
    */
   async stream(
     offset: number,

@@ -59,7 +59,10 @@ export function float32ToBfloat16(source: Float32Array, target: Uint16Array): vo
   }
 }
 
-/** Rounds float32 to binary16 patterns, to nearest, ties to even; overflow becomes infinity, NaN stays NaN. */
+/**
+ * Rounds float32 to binary16 patterns, to nearest, ties to even; overflow becomes infinity, NaN
+ * stays NaN.
+ */
 export function float32ToFloat16(source: Float32Array, target: Uint16Array): void {
   const bits = viewBits(source);
   for (let i = 0; i < source.length; i++) target[i] = floatBitsToHalf(bits[i]);

@@ -11,12 +11,16 @@ export class FolderLock {
   private constructor(
     readonly folder: string,
     private readonly lock: FileLock,
-    /** Folders that the lock created, the innermost first: they are removed with it if nothing was written. */
+    /**
+     * Folders that the lock created, the innermost first: they are removed with it if nothing was
+     * written.
+     */
     private readonly created: readonly string[],
   ) {}
 
   /**
-   * Makes this process the only one that writes to a folder, until `release` or its end. Creates the folder.
+   * Makes this process the only one that writes to a folder, until `release` or its end. Creates
+   * the folder.
    * @throws FOLDER_IN_USE while another process or run holds it, FILE_WRITE_FAILED.
    */
   static async acquire(folder: string, lockFile = fs.join(folder, LOCK_FILE)): Promise<FolderLock> {
@@ -31,7 +35,10 @@ export class FolderLock {
     return this.lock.lost;
   }
 
-  /** Checks that the folder is still the one that was locked. @throws FILE_WRITE_FAILED if it was deleted, moved or replaced. */
+  /**
+   * Checks that the folder is still the one that was locked. @throws FILE_WRITE_FAILED if it was
+   * deleted, moved or replaced.
+   */
   async verify(): Promise<void> {
     const { folder } = this;
     if (await this.lock.isHeld()) return;
@@ -75,7 +82,10 @@ function describeHolder(folder: string, lockFile: string, owner: LockOwner | und
   return `${folder} is in use by process ${pid} on ${host} since ${since}. ${advice}`;
 }
 
-/** Does some work while this process is the only one that writes to a folder. @throws as `FolderLock.acquire`. */
+/**
+ * Does some work while this process is the only one that writes to a folder. @throws as
+ * `FolderLock.acquire`.
+ */
 export async function withFolderLock<Result>(
   folder: string | undefined,
   work: (lock: FolderLock | undefined) => Promise<Result>,

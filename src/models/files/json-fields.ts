@@ -2,12 +2,15 @@ import { type JsonObject, type JsonValue, isJsonObject } from "../../core/json.j
 import { LlamaGymError } from "../../core/errors.js";
 import { formatJson } from "./json-file.js";
 
-/** Larger than any model dimension; prevents corrupt files from requesting absurd amounts of memory. */
+/**
+ * Larger than any model dimension; prevents corrupt files from requesting absurd amounts of memory.
+ */
 const MAX_SIZE = 2 ** 31 - 1;
 
 /**
- * Typed access to the fields of a JSON file (config.json, adapter_config.json) or of an object in it. Absent fields and null take
- * the caller's fallback; the optional readers let null mean none, so that only an absent field takes the fallback.
+ * Typed access to the fields of a JSON file (config.json, adapter_config.json) or of an object in
+ * it. Absent fields and null take the caller's fallback; the optional readers let null mean none,
+ * so that only an absent field takes the fallback.
  */
 export class JsonFields {
   /** @param parentField the field that contains this object, for messages */

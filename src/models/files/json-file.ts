@@ -32,7 +32,10 @@ export function parseJson(path: string, bytes: Uint8Array, part = "it"): JsonVal
 
 const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Whether a JSON text is nested too deep. Unlike `isNestedDeeper` it reads bytes, since parsing millions of levels takes gigabytes. */
+/**
+ * Whether a JSON text is nested too deep. Unlike `isNestedDeeper` it reads bytes, since parsing
+ * millions of levels takes gigabytes.
+ */
 function isTooDeep(bytes: Uint8Array): boolean {
   let depth = 0;
   for (let i = 0; i < bytes.length; i++) {
@@ -48,8 +51,8 @@ function isTooDeep(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a JSON file that must contain an object. @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED when it
- * is too large, FILE_CORRUPT when it is not UTF-8 JSON with an object.
+ * Reads a JSON file that must contain an object. @throws FILE_NOT_FOUND, FILE_READ_FAILED,
+ * FORMAT_UNSUPPORTED when it is too large, FILE_CORRUPT when it is not UTF-8 JSON with an object.
  */
 export async function readJson(path: string): Promise<JsonObject> {
   let bytes: Uint8Array;
@@ -69,7 +72,10 @@ export async function readJson(path: string): Promise<JsonObject> {
   return value;
 }
 
-/** Checks that a JSON file can hold a value and be read again. @throws INVALID_STATE, naming the file and the part of the value. */
+/**
+ * Checks that a JSON file can hold a value and be read again. @throws INVALID_STATE, naming the
+ * file and the part of the value.
+ */
 export function checkSavable(path: string, value: unknown): void {
   const problem = describeUnsavable(value);
   if (problem === undefined) return;
@@ -81,7 +87,10 @@ export async function readJsonIfExists(path: string): Promise<JsonObject | undef
   return readJson(path).catch(ignoreMissingFile);
 }
 
-/** Writes a value as indented JSON atomically. @throws FILE_WRITE_FAILED, INVALID_STATE for what `readJson` would not read. */
+/**
+ * Writes a value as indented JSON atomically. @throws FILE_WRITE_FAILED, INVALID_STATE for what
+ * `readJson` would not read.
+ */
 export async function writeJson(path: string, value: unknown): Promise<void> {
   checkSavable(path, value);
   await writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);

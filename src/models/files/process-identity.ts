@@ -17,8 +17,8 @@ export function getProcessIdentity(): ProcessIdentity {
 }
 
 /**
- * Whether a process has ended; undefined for one that cannot be seen from here: of another host, container or boot. Containers
- * may have one host name.
+ * Whether a process has ended; undefined for one that cannot be seen from here: of another host,
+ * container or boot. Containers may have one host name.
  */
 export function hasProcessEnded({ pid, host, pidNamespace, processStart }: ProcessIdentity): boolean | undefined {
   if (host !== system.hostname || pidNamespace !== system.pidNamespace) return undefined;

@@ -16,8 +16,9 @@ const records = z.record(z.string(), verified);
 type Verified = z.infer<typeof verified>;
 
 /**
- * Checks a file by its hash, which is computed once for each change of the file: the cache folder remembers sizes, times and
- * hashes of large files. Returns whether the hash is the expected one. @throws what `hashFile` throws
+ * Checks a file by its hash, which is computed once for each change of the file: the cache folder
+ * remembers sizes, times and hashes of large files. Returns whether the hash is the expected one.
+ * @throws what `hashFile` throws
  */
 export async function hasHash(
   path: string,
@@ -36,7 +37,10 @@ export async function hasHash(
   return hash === expected;
 }
 
-/** Remembers the hash of a file that this process has just written or hashed and that no other one writes. */
+/**
+ * Remembers the hash of a file that this process has just written or hashed and that no other one
+ * writes.
+ */
 export async function rememberHash(path: string, hash: string): Promise<void> {
   const { size, changedMs } = await fs.stat(path);
   await addRecord(await fs.realpath(path), { size, changedMs, hash });
@@ -55,7 +59,10 @@ async function readRecords(): Promise<Partial<Record<string, Verified>>> {
   }
 }
 
-/** Another process may drop the record at the same time, and a folder may be read-only: the file is then hashed again. */
+/**
+ * Another process may drop the record at the same time, and a folder may be read-only: the file is
+ * then hashed again.
+ */
 async function addRecord(key: string, record: Verified): Promise<void> {
   const { [key]: _, ...others } = await readRecords();
   const kept = Object.entries(others).slice(1 - MAX_RECORDS);

@@ -28,8 +28,9 @@ export interface WeightFile {
    */
   readFloat32(name: string, target?: Float32Array): Promise<Float32Array>;
   /**
-   * Reads a tensor as float32 in consecutive chunks of whole rows, or at once where its rows are stored in another
-   * order, so that a matrix of any size is read in little memory. The memory of a chunk is reused for the next one.
+   * Reads a tensor as float32 in consecutive chunks of whole rows, or at once where its rows are
+   * stored in another order, so that a matrix of any size is read in little memory. The memory of a
+   * chunk is reused for the next one.
    * @throws as `readFloat32`.
    */
   readChunks(name: string): AsyncIterable<Float32Array<ArrayBuffer>>;

@@ -5,8 +5,8 @@ import { toWriteError } from "./file-errors.js";
 import { getTemporaryPath, removeAbandonedFiles } from "./temporary-path.js";
 
 /**
- * Replaces a file atomically: `write` fills a temporary file in the same folder, which is flushed and
- * renamed. Creates the folder if missing. @throws FILE_WRITE_FAILED.
+ * Replaces a file atomically: `write` fills a temporary file in the same folder, which is flushed
+ * and renamed. Creates the folder if missing. @throws FILE_WRITE_FAILED.
  */
 export async function replaceFileAtomic(path: string, write: (file: OpenFile) => Promise<void>): Promise<void> {
   const temporary = getTemporaryPath(path);
@@ -28,8 +28,9 @@ export async function replaceFileAtomic(path: string, write: (file: OpenFile) =>
 }
 
 /**
- * Replaces a folder, which appears once `write` has filled a temporary folder next to it, whose name ends with
- * ".partial". What killed processes left under such names is removed. @throws FILE_WRITE_FAILED, and what `write` throws.
+ * Replaces a folder, which appears once `write` has filled a temporary folder next to it, whose
+ * name ends with ".partial". What killed processes left under such names is removed. @throws
+ * FILE_WRITE_FAILED, and what `write` throws.
  */
 export async function replaceFolder(path: string, write: (folder: string) => Promise<void>): Promise<void> {
   const folder = fs.resolve(path);

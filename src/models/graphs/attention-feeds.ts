@@ -1,7 +1,10 @@
 import { type DecoderConfig, computeRopeTables } from "../../engine/nn/index.js";
 import { int32, tensor, type Tensor } from "../../engine/tensor/index.js";
 
-/** Returns the head vector of each slot [groups, keyValueHeads, rows, heads per key-value head, tokens]. */
+/**
+ * Returns the head vector of each slot [groups, keyValueHeads, rows, heads per key-value head,
+ * tokens].
+ */
 export function headIndices(
   { keyValueHeads }: Pick<DecoderConfig, "keyValueHeads">,
   heads: number,
@@ -23,7 +26,10 @@ export function headIndices(
   return indices;
 }
 
-/** Returns the graph inputs that pad rows into slots and back; a row in several slots is read from the first. */
+/**
+ * Returns the graph inputs that pad rows into slots and back; a row in several slots is read from
+ * the first.
+ */
 export function padIndexFeeds(name: string, indices: readonly number[], rowCount: number): Record<string, Tensor> {
   const inverse = new Int32Array(rowCount);
   for (let position = indices.length - 1; position >= 0; position--) inverse[indices[position]] = position;

@@ -26,12 +26,14 @@ import { vocabularyLogits } from "./policy-nodes.js";
 import { FROZEN_STATES, positionInputs } from "./sequence-graph.js";
 
 /**
- * Builds the graph of a decoding step or a prefill: new tokens attend to a prefix shared by all rows, to the row's
- * cache, and to one another. Inputs other than the tokens: prefix_key_i and prefix_value_i [1, heads, prefix, width],
- * cache_key_i and cache_value_i [1, heads, rows, capacity, width], the positions of each, and "select", the indices of
- * the tokens to score; "select_constrained" selects the tokens of which only the logits of "head_tokens" are needed. Outputs: key_i and
- * value_i [tokens, heads * width] of the new tokens; of the selected tokens logits, raw probabilities and probabilities at a
- * temperature [selected, vocabulary], constrainedLogits [constrained, head_tokens], and values [selected + constrained] if
+ * Builds the graph of a decoding step or a prefill: new tokens attend to a prefix shared by all
+ * rows, to the row's cache, and to one another. Inputs other than the tokens: prefix_key_i and
+ * prefix_value_i [1, heads, prefix, width], cache_key_i and cache_value_i [1, heads, rows,
+ * capacity, width], the positions of each, and "select", the indices of the tokens to score;
+ * "select_constrained" selects the tokens of which only the logits of "head_tokens" are needed.
+ * Outputs: key_i and value_i [tokens, heads * width] of the new tokens; of the selected tokens
+ * logits, raw probabilities and probabilities at a temperature [selected, vocabulary],
+ * constrainedLogits [constrained, head_tokens], and values [selected + constrained] if
  * `computeValues` returns them.
  */
 export function decodeGraph(
@@ -43,9 +45,15 @@ export function decodeGraph(
     fromFrozenStates = false,
   }: {
     readonly computeValues?: (hidden: Node) => Node | undefined;
-    /** Number of layers whose states are the output "frozen_states" [tokens, width]; 0 for no such output. */
+    /**
+     * Number of layers whose states are the output "frozen_states" [tokens, width]; 0 for no such
+     * output.
+     */
     readonly frozenLayers?: number;
-    /** Whether "frozen_states" is an input instead, and only the layers above are computed; default false. */
+    /**
+     * Whether "frozen_states" is an input instead, and only the layers above are computed; default
+     * false.
+     */
     readonly fromFrozenStates?: boolean;
   } = {},
 ): Record<string, Node> {
@@ -66,7 +74,10 @@ export function decodeGraph(
   return { ...newKeyValues, ...frozenOutput, ...scoreNodes(config, scope, hidden, computeValues) };
 }
 
-/** Returns the attention of new tokens to the prefix, the cache and one another; adds their keys and values to `newKeyValues`. */
+/**
+ * Returns the attention of new tokens to the prefix, the cache and one another; adds their keys and
+ * values to `newKeyValues`.
+ */
 function cachedAttention(config: DecoderConfig, tokens: Dim, newKeyValues: Record<string, Node>): AttentionFunction {
   const { heads, keyValueHeads, headDim } = config;
   const [rows, rowTokens, prefix, capacity] = ["rows", "row_tokens", "prefix", "capacity"].map(positiveDim);

@@ -28,7 +28,9 @@ async function adapt(base: CausalLM, options: PeftOptions): Promise<CausalLM> {
   return model;
 }
 
-/** Batches that share prefixes with one another, of which the second has rows that the first has. */
+/**
+ * Batches that share prefixes with one another, of which the second has rows that the first has.
+ */
 function batchOf(groups: TokenBatch["groups"]): TokenBatch {
   const selected = groups.flatMap(({ rows }, group) =>
     rows.flatMap((tokens, row) => tokens.map((_, index) => ({ group, row, index }))),
@@ -96,7 +98,8 @@ function expectEqual(actual: readonly number[][], expected: readonly number[][])
   });
 }
 
-// GPT-2 learns positions, Gemma has windows and norms after each block, Phi computes attention and feed-forward in parallel.
+// GPT-2 learns positions, Gemma has windows and norms after each block, Phi computes attention and
+// feed-forward in parallel.
 describe.each(["llama", "gpt2", "gemma3", "phi", "qwen3"])("kept states of %s", (name) => {
   it("give the losses, gradients and scores that computing everything gives", async () => {
     const base = await CausalLM.open(fixture(name), { device: "cpu", threads: 1 });
@@ -214,8 +217,8 @@ describe("FrozenStates", () => {
       return Buffer.from(bytes).toString("latin1").split("FusedMatMul").length;
     };
     const [last, both] = [await products([1]), await products([0, 1])];
-    // Two products of the adapter forward and three backward, and one product backward for each of eight products of layer 1,
-    // of which attention's two have two.
+    // Two products of the adapter forward and three backward, and one product backward for each of
+    // eight products of layer 1, of which attention's two have two.
     expect(both - last).toBeGreaterThanOrEqual(2 + 3 + 7);
     await base.close();
   });

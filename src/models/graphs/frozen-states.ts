@@ -9,11 +9,19 @@ import { FIRST_TOKEN, packSequences, PADDING_TOKEN, type PackedBatch, type Prefi
 import { sequenceGraph } from "./sequence-graph.js";
 import { SlotBuffers } from "./slot-buffers.js";
 
-/** Maximum number of values in the states that are kept (512 MB); those of a batch beyond it are kept for that batch. */
+/**
+ * Maximum number of values in the states that are kept (512 MB); those of a batch beyond it are
+ * kept for that batch.
+ */
 const MAX_VALUES = 2 ** 27;
-/** Maximum number of values that are kept for the next update (128 MB), since they are part of checkpoints. */
+/**
+ * Maximum number of values that are kept for the next update (128 MB), since they are part of
+ * checkpoints.
+ */
 const MAX_VALUES_BETWEEN_UPDATES = 2 ** 25;
-/** An update that adds more than this fraction of the states before it has few prompts that recur. */
+/**
+ * An update that adds more than this fraction of the states before it has few prompts that recur.
+ */
 const MAX_GROWTH = 1 / 2;
 /** The state of padding, which is zero. */
 const PADDING_SLOT = 0;
@@ -32,7 +40,9 @@ export interface DecodedTokens extends NewTokens {
   readonly flatIndex: number;
 }
 
-/** Kept states, part of a checkpoint: rounding depends on the batch in which a state was computed. */
+/**
+ * Kept states, part of a checkpoint: rounding depends on the batch in which a state was computed.
+ */
 export interface SavedFrozenStates {
   /** For each slot but that of padding the slot before it; -1 for a root. */
   readonly parents: Int32Array;
@@ -43,9 +53,10 @@ export interface SavedFrozenStates {
 }
 
 /**
- * Hidden states after the layers that updates do not change: computed once, by the sampler or for the first batch, and read by the
- * next rollouts, the scores of policy and reference and all epochs of an update. A state depends on a token and those before it, so
- * states form a tree of tokens. Whoever creates a model's sampler and its learner gives both the same object; it keeps nothing
+ * Hidden states after the layers that updates do not change: computed once, by the sampler or for
+ * the first batch, and read by the next rollouts, the scores of policy and reference and all epochs
+ * of an update. A state depends on a token and those before it, so states form a tree of tokens.
+ * Whoever creates a model's sampler and its learner gives both the same object; it keeps nothing
  * before a learner calls `open`.
  */
 export class FrozenStates {
@@ -74,7 +85,10 @@ export class FrozenStates {
     this.kept = new SlotBuffers(model.runtime, model.config.hiddenSize);
   }
 
-  /** Returns an empty cache for a trainable model; undefined for a model whose first layer is trained. */
+  /**
+   * Returns an empty cache for a trainable model; undefined for a model whose first layer is
+   * trained.
+   */
   static create(
     model: CausalLM,
     { maxStates = Math.floor(MAX_VALUES / model.config.hiddenSize) }: { readonly maxStates?: number | undefined } = {},
@@ -120,7 +134,9 @@ export class FrozenStates {
     this.previousSize = 0;
   }
 
-  /** Discards the states after an update if they are many or too few of them were kept before it. */
+  /**
+   * Discards the states after an update if they are many or too few of them were kept before it.
+   */
   endUpdate(): void {
     const isNew = this.previousSize > 0 && this.size > (1 + MAX_GROWTH) * this.previousSize;
     if (isNew || this.size * this.model.config.hiddenSize > MAX_VALUES_BETWEEN_UPDATES) this.clear();
@@ -170,8 +186,8 @@ export class FrozenStates {
   }
 
   /**
-   * Returns the states of a packed batch as input of a graph, and the requests that compute missing ones and collect them; send them
-   * together with the run that reads them.
+   * Returns the states of a packed batch as input of a graph, and the requests that compute missing
+   * ones and collect them; send them together with the run that reads them.
    */
   prepare(groups: readonly PrefixGroup[], packed: PackedBatch): { requests: WorkerRequest[]; states: BufferView } {
     const requests = this.computeMissing(groups);
@@ -194,7 +210,10 @@ export class FrozenStates {
     return slots;
   }
 
-  /** Returns the states of slots as input of a graph, padded to `count`, and the requests that copy them. */
+  /**
+   * Returns the states of slots as input of a graph, padded to `count`, and the requests that copy
+   * them.
+   */
   load(slots: readonly number[], count: number): { requests: WorkerRequest[]; states: BufferView } {
     this.batchStates = this.reserve(this.batchStates, count);
     const states = subview(this.batchStates, 0, [count, this.model.config.hiddenSize]);
@@ -202,7 +221,10 @@ export class FrozenStates {
     return { requests: this.kept.copy("fromSlots", [...slots, ...padding], states), states };
   }
 
-  /** Returns requests that keep the states of a decoding step, as far as there is room; none unless `open` was called. */
+  /**
+   * Returns requests that keep the states of a decoding step, as far as there is room; none unless
+   * `open` was called.
+   */
   keep(rows: readonly DecodedTokens[], states: BufferView): WorkerRequest[] {
     if (this.users === 0) return [];
     const flatIndices: number[] = [];

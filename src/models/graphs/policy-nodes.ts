@@ -35,7 +35,9 @@ export interface PolicyNodes {
   readonly entropy: Node | undefined;
   /** Final hidden state that predicts each token: [selected, width]. */
   readonly hidden: Node;
-  /** Value of the state before each token: [selected]; undefined for a model without a value head. */
+  /**
+   * Value of the state before each token: [selected]; undefined for a model without a value head.
+   */
   readonly values: Node | undefined;
 }
 
@@ -44,20 +46,30 @@ export type EntropyMode = "none" | "value" | "gradient";
 
 export interface PolicyOptions {
   readonly entropy: EntropyMode;
-  /** Whether the output matrix or its adapter is trained; if so, all logits are kept for the gradient. */
+  /**
+   * Whether the output matrix or its adapter is trained; if so, all logits are kept for the
+   * gradient.
+   */
   readonly isHeadTrained: boolean;
-  /** Whether some tokens come with the set that they were chosen from, the inputs "token_sets" and "set_indices"; default false. */
+  /**
+   * Whether some tokens come with the set that they were chosen from, the inputs "token_sets" and
+   * "set_indices"; default false.
+   */
   readonly withAllowedTokens?: boolean;
   /**
-   * Whether only the logits of the tokens in the input "head_tokens" are computed, of which "targets" and "token_sets" are then
-   * indices. Log-probabilities are among these tokens; default false.
+   * Whether only the logits of the tokens in the input "head_tokens" are computed, of which
+   * "targets" and "token_sets" are then indices. Log-probabilities are among these tokens; default
+   * false.
    */
   readonly withHeadTokens?: boolean;
   /** The value head, where the model has one. */
   readonly valueHead?: (hidden: Node) => Node | undefined;
 }
 
-/** Computes the logits [rows, vocabulary] of final hidden states [rows, width], or those of some `tokens` [rows, tokens]. */
+/**
+ * Computes the logits [rows, vocabulary] of final hidden states [rows, width], or those of some
+ * `tokens` [rows, tokens].
+ */
 export function vocabularyLogits(
   { names, logitSoftcap }: DecoderConfig,
   scope: ParameterScope,
@@ -82,8 +94,9 @@ function selectTokens(table: Node, tokens: Node | undefined): Node {
 }
 
 /**
- * Returns the policy's nodes for the tokens of the inputs "select" (index of the predicting state) and "targets", at
- * "inverse_temperature". With a frozen output matrix, nothing of size [selected, vocabulary] is kept.
+ * Returns the policy's nodes for the tokens of the inputs "select" (index of the predicting state)
+ * and "targets", at "inverse_temperature". With a frozen output matrix, nothing of size [selected,
+ * vocabulary] is kept.
  */
 export function policyNodes(
   config: DecoderConfig,

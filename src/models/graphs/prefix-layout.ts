@@ -5,7 +5,10 @@ export type TokenSequence = readonly number[];
 /** Sequences in groups of rows behind shared prefixes. */
 export interface PrefixLayout {
   readonly groups: readonly PrefixGroup[];
-  /** Where each sequence begins; a sequence may be the beginning of a longer row. `prefix` is the length of its group's. */
+  /**
+   * Where each sequence begins; a sequence may be the beginning of a longer row. `prefix` is the
+   * length of its group's.
+   */
   readonly positions: readonly { readonly group: number; readonly row: number; readonly prefix: number }[];
 }
 
@@ -15,8 +18,8 @@ const MAX_GROUPINGS = 16;
 const PREFIX_COST = 64;
 
 /**
- * Lays sequences out in groups of rows behind shared prefixes. A sequence that is the beginning of another becomes part
- * of its row; of several groupings, that of the lowest estimated cost is used.
+ * Lays sequences out in groups of rows behind shared prefixes. A sequence that is the beginning of
+ * another becomes part of its row; of several groupings, that of the lowest estimated cost is used.
  */
 export function layOutSequences(
   sequences: readonly TokenSequence[],
@@ -34,7 +37,10 @@ export function layOutSequences(
   return { groups, positions: rowIndices.map((row) => rowPositions[row]) };
 }
 
-/** Returns the sequences that begin no other one, in descending order, and for each sequence the row that begins with it. */
+/**
+ * Returns the sequences that begin no other one, in descending order, and for each sequence the row
+ * that begins with it.
+ */
 function mergeBeginnings(sequences: readonly TokenSequence[]): { rows: TokenSequence[]; rowIndices: number[] } {
   const order = sequences.map((_, i) => i).sort((a, b) => compareTokens(sequences[a], sequences[b]));
   const rows: TokenSequence[] = [];
@@ -85,7 +91,10 @@ function groupNeighbors(
   return groups;
 }
 
-/** Estimates the cost of a pass in units of a token's matrix products (24 width^2); an attention pair takes 4 width. */
+/**
+ * Estimates the cost of a pass in units of a token's matrix products (24 width^2); an attention
+ * pair takes 4 width.
+ */
 export function estimateCost(groups: readonly PrefixGroup[], hiddenSize: number): number {
   const { tokens, pairs } = packedSize(groups);
   const hasPrefix = groups.some(({ prefix }) => prefix.length > 0);

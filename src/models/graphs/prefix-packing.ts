@@ -18,7 +18,10 @@ export interface MicroBatch extends PrefixLayout {
 }
 
 export interface PackingOptions {
-  /** Memory of a micro-batch, in tokens of short rows. An item that needs more shares its micro-batch only with those it contains. */
+  /**
+   * Memory of a micro-batch, in tokens of short rows. An item that needs more shares its
+   * micro-batch only with those it contains.
+   */
   readonly microBatchTokens: number;
   readonly config: Pick<DecoderConfig, "hiddenSize" | "heads">;
   /** Whether tokens that sequences begin with are computed once; default true. */
@@ -27,13 +30,17 @@ export interface PackingOptions {
 
 /** Fixed cost of a forward and backward pass, in tokens. */
 const MICRO_BATCH_COST = 256;
-/** Cuts of each kind (at the largest differences in length, evenly spaced) that are tried to split a micro-batch. */
+/**
+ * Cuts of each kind (at the largest differences in length, evenly spaced) that are tried to split a
+ * micro-batch.
+ */
 const MAX_CUTS = 4;
 
 /**
- * Packs items, each of one sequence or of several that begin alike, into micro-batches in which shared prefixes are
- * computed once. Attention pads rows to the longest in the micro-batch: where that costs more than further
- * micro-batches, items are ordered by length and micro-batches are split.
+ * Packs items, each of one sequence or of several that begin alike, into micro-batches in which
+ * shared prefixes are computed once. Attention pads rows to the longest in the micro-batch: where
+ * that costs more than further micro-batches, items are ordered by length and micro-batches are
+ * split.
  */
 export function packSharedPrefixes(
   items: readonly (readonly TokenSequence[])[],
@@ -75,8 +82,8 @@ function packDistinct(items: readonly (readonly TokenSequence[])[], options: Pac
 }
 
 /**
- * Packs items in an order; each micro-batch takes as many as fit, or as need no more memory together than the largest of
- * them alone, such as the turns of a long conversation.
+ * Packs items in an order; each micro-batch takes as many as fit, or as need no more memory
+ * together than the largest of them alone, such as the turns of a long conversation.
  */
 function packInOrder(
   items: readonly (readonly TokenSequence[])[],
@@ -93,8 +100,8 @@ function packInOrder(
   for (let start = 0; start < order.length; start += microBatches.at(-1)!.indices.length) {
     const count = order.length - start;
     let microBatch = pack(start, 1);
-    // The largest number of items that fits is in [low, high). Micro-batches are of similar size, so a first limit close
-    // to the last one's bounds the layouts that are discarded.
+    // The largest number of items that fits is in [low, high). Micro-batches are of similar size,
+    // so a first limit close to the last one's bounds the layouts that are discarded.
     let [low, high] = [1, count + 1];
     for (let next = Math.min(count, 2 * (microBatches.at(-1)?.indices.length ?? Infinity)); high - low > 1;) {
       const candidate = pack(start, next);
@@ -142,8 +149,8 @@ function cutsToTry(lengths: readonly number[]): Set<number> {
 }
 
 /**
- * Orders families of items by their number of items, then by length, because attention also pads groups to the largest.
- * A family's items share at least half of their tokens.
+ * Orders families of items by their number of items, then by length, because attention also pads
+ * groups to the largest. A family's items share at least half of their tokens.
  */
 function orderByLength(
   items: readonly (readonly TokenSequence[])[],

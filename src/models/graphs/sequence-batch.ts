@@ -27,11 +27,16 @@ export interface SelectedStates {
 export interface PackedBatch {
   /** Inputs of the graphs that sequence-graph.ts builds. */
   readonly feeds: Record<string, Tensor>;
-  /** The token before each packed token in its sequence: its index, FIRST_TOKEN or PADDING_TOKEN. */
+  /**
+   * The token before each packed token in its sequence: its index, FIRST_TOKEN or PADDING_TOKEN.
+   */
   readonly predecessors: readonly number[];
   /** Length of each packed token's sequence, which rotary frequencies may depend on. */
   readonly lengths: readonly number[];
-  /** Selects the states that predict the tokens at these positions; undefined if one is the first of its sequence. */
+  /**
+   * Selects the states that predict the tokens at these positions; undefined if one is the first of
+   * its sequence.
+   */
   selectPredictingStates(positions: readonly TokenPosition[]): SelectedStates | undefined;
 }
 
@@ -48,8 +53,9 @@ export const PADDING_TOKEN = -2;
 export const PADDING_POSITION = 2 ** 30;
 
 /**
- * Packs groups of sequences without padding: the prefix common to all groups, the groups' prefixes and the rows follow
- * one another. Pad indices scatter the head vectors into slots [groups, ..., rows, ..., tokens] for attention.
+ * Packs groups of sequences without padding: the prefix common to all groups, the groups' prefixes
+ * and the rows follow one another. Pad indices scatter the head vectors into slots [groups, ...,
+ * rows, ..., tokens] for attention.
  */
 export function packSequences(
   config: DecoderConfig,
@@ -86,7 +92,9 @@ export function sharedPrefixLength(a: readonly number[], b: readonly number[]): 
   return length;
 }
 
-/** Returns the length of the longest common prefix of the groups' prefixes; 0 for a single group. */
+/**
+ * Returns the length of the longest common prefix of the groups' prefixes; 0 for a single group.
+ */
 export function commonPrefixLength([first, ...others]: readonly PrefixGroup[]): number {
   if (others.length === 0) return 0;
   return Math.min(...others.map(({ prefix }) => sharedPrefixLength(first.prefix, prefix)));
@@ -103,19 +111,28 @@ function inlinePrefix({ prefix, rows }: PrefixGroup): PrefixGroup {
 }
 
 /**
- * Lays out the tokens of groups whose prefixes share `sharedLength` tokens, and the slots of attention. The shared part and the rest
- * of the prefixes have at least `minLength` slots each.
+ * Lays out the tokens of groups whose prefixes share `sharedLength` tokens, and the slots of
+ * attention. The shared part and the rest of the prefixes have at least `minLength` slots each.
  */
 class TokenPacker {
   private readonly tokens: number[] = [];
   private readonly positions: number[] = [];
   private readonly lengths: number[] = [];
   private readonly predecessors: number[] = [];
-  /** Index of each group's first token after the shared ones, and of the first token of each of its rows. */
+  /**
+   * Index of each group's first token after the shared ones, and of the first token of each of its
+   * rows.
+   */
   private readonly starts: readonly { readonly prefix: number; readonly rows: readonly number[] }[];
-  /** Index of the dummy token that fills all padding slots; attention masks it and nothing selects it. */
+  /**
+   * Index of the dummy token that fills all padding slots; attention masks it and nothing selects
+   * it.
+   */
   private readonly paddingIndex: number;
-  /** Numbers of slots: of the shared tokens, of a prefix after them, and of a row; and of rows in a group. */
+  /**
+   * Numbers of slots: of the shared tokens, of a prefix after them, and of a row; and of rows in a
+   * group.
+   */
   private readonly slots: { readonly shared: number; readonly prefix: number; readonly row: number };
   private readonly rowCount: number;
 
@@ -161,7 +178,10 @@ class TokenPacker {
     });
   }
 
-  /** Appends tokens from `position` on of a sequence of `length` tokens; returns the index of the first. */
+  /**
+   * Appends tokens from `position` on of a sequence of `length` tokens; returns the index of the
+   * first.
+   */
   private append(
     added: readonly number[],
     {
@@ -250,8 +270,9 @@ class TokenPacker {
 }
 
 /**
- * Selects states, each once, as queries of the last layer by rows. A state within a prefix is a query of its row, whose keys are
- * masked since they come later. A dummy state fills padding slots and stands for all tokens that are not selected.
+ * Selects states, each once, as queries of the last layer by rows. A state within a prefix is a
+ * query of its row, whose keys are masked since they come later. A dummy state fills padding slots
+ * and stands for all tokens that are not selected.
  */
 function selectStates(
   config: DecoderConfig,

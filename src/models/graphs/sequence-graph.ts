@@ -46,7 +46,10 @@ export const FROZEN_STATES = "frozen_states";
 interface SequenceGraphOptions {
   /** Whether batches have prefixes; without, the graph is shorter. */
   readonly withPrefix: boolean;
-  /** The final states to return: all [tokens, width], or those selected by the batch [selected, width]. */
+  /**
+   * The final states to return: all [tokens, width], or those selected by the batch [selected,
+   * width].
+   */
   readonly states: "all" | "selected";
   /** First layer to compute; above 0, the states before it are the input "frozen_states". */
   readonly first?: number;
@@ -66,8 +69,9 @@ interface KeyBlock extends KeyValueBlock {
 }
 
 /**
- * Returns the final hidden states of sequences packed by `packSequences`: groups of rows behind a prefix that is
- * computed once, and the prefix common to all groups, which is computed once for all.
+ * Returns the final hidden states of sequences packed by `packSequences`: groups of rows behind a
+ * prefix that is computed once, and the prefix common to all groups, which is computed once for
+ * all.
  */
 export function sequenceGraph(
   config: DecoderConfig,
@@ -83,7 +87,10 @@ export function sequenceGraph(
   return decoder(config, scope, start, positions, attention, { selection, first, end });
 }
 
-/** The blocks of packed sequences; `selected` has the queries of the last layer, if only selected states are returned. */
+/**
+ * The blocks of packed sequences; `selected` has the queries of the last layer, if only selected
+ * states are returned.
+ */
 interface PackedBlocks {
   readonly commonPrefix: QueryBlock;
   readonly prefixes: QueryBlock;
@@ -105,7 +112,10 @@ function createBlocks(): PackedBlocks {
   };
 }
 
-/** Returns the attention of packed sequences; with `selectsStates`, the last layer has queries for selected states alone. */
+/**
+ * Returns the attention of packed sequences; with `selectsStates`, the last layer has queries for
+ * selected states alone.
+ */
 function packedAttention(
   config: DecoderConfig,
   tokens: Dim,
@@ -151,8 +161,8 @@ function packedAttention(
 }
 
 /**
- * Returns the keys that each block attends to: the common prefix to itself, prefixes to it and themselves, rows to both and
- * themselves.
+ * Returns the keys that each block attends to: the common prefix to itself, prefixes to it and
+ * themselves, rows to both and themselves.
  */
 function findVisibleKeys(
   { keyValueHeads, headDim }: DecoderConfig,

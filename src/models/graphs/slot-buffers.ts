@@ -12,7 +12,10 @@ export class SlotBuffers {
     private readonly width: number,
   ) {}
 
-  /** Returns requests that copy between slots and the rows at indices of a view, one for each buffer of slots. */
+  /**
+   * Returns requests that copy between slots and the rows at indices of a view, one for each buffer
+   * of slots.
+   */
   copy(
     direction: "fromSlots" | "toSlots",
     slots: readonly number[],

@@ -1,12 +1,18 @@
 import { int32, tensor, type Tensor } from "../../engine/tensor/index.js";
 import type { PrefixGroup } from "./sequence-batch.js";
 
-/** A token whose log-probability is computed; `index` counts from the end of the prefix and is negative within it. */
+/**
+ * A token whose log-probability is computed; `index` counts from the end of the prefix and is
+ * negative within it.
+ */
 export interface SelectedToken {
   readonly group: number;
   readonly row: number;
   readonly index: number;
-  /** Token id, if it is not the row's token at `index`: an alternative to it, or the token after the row. */
+  /**
+   * Token id, if it is not the row's token at `index`: an alternative to it, or the token after the
+   * row.
+   */
   readonly target?: number;
   /** Token ids among which the log-probability is computed; undefined for the whole vocabulary. */
   readonly allowedTokens?: Int32Array;
@@ -16,7 +22,10 @@ export interface SelectedToken {
 export interface TokenBatch {
   readonly groups: readonly PrefixGroup[];
   readonly selected: readonly SelectedToken[];
-  /** The tokens whose logits are computed, with all targets and allowed tokens; only for graphs `withHeadTokens`. */
+  /**
+   * The tokens whose logits are computed, with all targets and allowed tokens; only for graphs
+   * `withHeadTokens`.
+   */
   readonly headTokens?: readonly number[];
   /** Temperature of the policy; default 1. */
   readonly temperature?: number;
@@ -30,7 +39,10 @@ export function paysOffAsHead(tokenCount: number, vocabSize: number): boolean {
   return tokenCount <= MAX_HEAD_FRACTION * vocabSize;
 }
 
-/** Returns the distinct sets of allowed tokens, of which the first is the whole vocabulary, and each token's set. */
+/**
+ * Returns the distinct sets of allowed tokens, of which the first is the whole vocabulary, and each
+ * token's set.
+ */
 export function allowedTokenFeeds(
   selected: readonly SelectedToken[],
   columns: number,

@@ -43,13 +43,18 @@ export interface GraphOptions {
   readonly withPrefix?: boolean;
   /** Whether selected tokens have `allowedTokens`; without (default), the graph is shorter. */
   readonly withAllowedTokens?: boolean;
-  /** Whether batches have `headTokens`, among which log-probabilities are computed; default false. */
+  /**
+   * Whether batches have `headTokens`, among which log-probabilities are computed; default false.
+   */
   readonly withHeadTokens?: boolean;
   /** How the adapter is applied; default: the faster mode at the default micro-batch size. */
   readonly adapterMode?: "merged" | "unmerged";
   /** Precision of gradients through frozen weights; default: that of the model. */
   readonly backwardPrecision?: BackwardPrecision;
-  /** The model's states below the lowest trained layer, opened by the caller; without, all layers are computed each time. */
+  /**
+   * The model's states below the lowest trained layer, opened by the caller; without, all layers
+   * are computed each time.
+   */
   readonly frozenStates?: FrozenStates | undefined;
 }
 
@@ -64,7 +69,8 @@ interface BatchFeatures {
 }
 
 /**
- * Runs a graph on a batch. @throws INVALID_ARGUMENT for a selected token that is the first of its sequence.
+ * Runs a graph on a batch. @throws INVALID_ARGUMENT for a selected token that is the first of its
+ * sequence.
  */
 async function runBatch(
   model: CausalLM,
@@ -137,7 +143,10 @@ export interface TokenScores {
 
 const OUTPUT_PREFIX = "output ";
 
-/** Compiled graph of the log-probabilities, entropies and values of selected tokens, without gradients. */
+/**
+ * Compiled graph of the log-probabilities, entropies and values of selected tokens, without
+ * gradients.
+ */
 export class ScoringGraph {
   private constructor(
     private readonly model: CausalLM,
@@ -173,8 +182,9 @@ export class ScoringGraph {
   }
 
   /**
-   * Scores the selected tokens of a batch; `adapter: false` scores under the reference policy. `model` is another version of the
-   * graph's model, from `withOwnValues`, whose values are used instead.
+   * Scores the selected tokens of a batch; `adapter: false` scores under the reference policy.
+   * `model` is another version of the graph's model, from `withOwnValues`, whose values are used
+   * instead.
    */
   async run(
     batch: TokenBatch,
@@ -201,7 +211,10 @@ export interface TrainingRunOptions {
   readonly accumulate?: boolean;
   /** Random stream of dropout; required if the adapter or the value head has dropout. */
   readonly random?: RandomStream;
-  /** Another version of the graph's model, from `withOwnValues`, whose values and gradients are used; runs must not overlap. */
+  /**
+   * Another version of the graph's model, from `withOwnValues`, whose values and gradients are
+   * used; runs must not overlap.
+   */
   readonly model?: CausalLM;
 }
 
@@ -247,8 +260,8 @@ export class TrainingGraph {
   }
 
   /**
-   * Computes the loss of a batch and writes its gradients to the model's gradient buffer or, with `accumulate`, adds
-   * them. `inputs` are the inputs of the loss.
+   * Computes the loss of a batch and writes its gradients to the model's gradient buffer or, with
+   * `accumulate`, adds them. `inputs` are the inputs of the loss.
    *
    * @throws INVALID_ARGUMENT for a model with dropout without a random stream.
    */

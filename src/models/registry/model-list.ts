@@ -2,9 +2,10 @@ import type { JsonObject } from "../../core/json.js";
 import type { ModelEntry } from "./model-entry.js";
 
 /**
- * Registered models, grouped by family and ordered by size: those named by LlamaGym and its successors, and current small ones.
- * Networks follow their config.json, parameter counts their model cards. Columns: hub id, millions of parameters, license,
- * model_type, hidden size, layers, heads, key/value heads, head size, feed-forward size, vocabulary, context, tags.
+ * Registered models, grouped by family and ordered by size: those named by LlamaGym and its
+ * successors, and current small ones. Networks follow their config.json, parameter counts their
+ * model cards. Columns: hub id, millions of parameters, license, model_type, hidden size, layers,
+ * heads, key/value heads, head size, feed-forward size, vocabulary, context, tags.
  */
 const TABLE = `
 HuggingFaceTB/SmolLM-135M-Instruct   135 Apache-2.0    llama         576     30     9  3  64  1536  49152    2048

@@ -64,8 +64,9 @@ describe("memory", () => {
   );
   const networks = { smol, llama360, large, llama1b, tinyLlama, qwen, gemma };
 
-  // Peaks that were measured, in MB, with SmolLM2-135M and the shapes of TinyLlama, Qwen2.5-0.5B and Gemma-3-270M, and with llamas of 362 million, of 227 million
-  // with a large vocabulary, and of 1.2 billion parameters.
+  // Peaks that were measured, in MB, with SmolLM2-135M and the shapes of TinyLlama, Qwen2.5-0.5B
+  // and Gemma-3-270M, and with llamas of 362 million, of 227 million with a large vocabulary, and
+  // of 1.2 billion parameters.
   it.each([
     ["smol", { use: "inference" }, 811],
     ["smol", { use: "train", microBatchTokens: 518, packed: true }, 3410],

@@ -46,8 +46,9 @@ export function registeredModels(): readonly RegisteredModel[] {
 }
 
 /**
- * Adds a model to this process's registry or replaces the one with the same id. @throws INVALID_ARGUMENT without an id
- * or parameters, MODEL_UNSUPPORTED or FILE_CORRUPT for an invalid config.
+ * Adds a model to this process's registry or replaces the one with the same id. @throws
+ * INVALID_ARGUMENT without an id or parameters, MODEL_UNSUPPORTED or FILE_CORRUPT for an invalid
+ * config.
  */
 export function registerModel(entry: ModelEntry): RegisteredModel {
   if (typeof entry.id !== "string" || entry.id === "" || !(entry.parameters > 0))

@@ -23,7 +23,10 @@ export type AssistantSpan = readonly [start: number, end: number];
 interface AssistantRanges {
   readonly rendered: RenderedText;
   readonly ranges: readonly TextRange[];
-  /** The message of each range; undefined where a range of {% generation %} has characters of no message. */
+  /**
+   * The message of each range; undefined where a range of {% generation %} has characters of no
+   * message.
+   */
   readonly messages: readonly (number | undefined)[];
   /** Assistant messages with text that have no range. */
   readonly missing: readonly number[];
@@ -78,7 +81,10 @@ export function findAssistantRanges(
   return { rendered, ranges, messages: located, missing };
 }
 
-/** Whether the ranges of a message lack one of its tool calls, which a template without tools leaves out. */
+/**
+ * Whether the ranges of a message lack one of its tool calls, which a template without tools leaves
+ * out.
+ */
 function lacksCalls(
   { tool_calls: calls, ...others }: ChatMessage,
   index: number,
@@ -107,7 +113,10 @@ function hasText(message: ChatMessage): boolean {
   );
 }
 
-/** Returns the message whose characters each range has, and the messages that have no characters anywhere in the text. */
+/**
+ * Returns the message whose characters each range has, and the messages that have no characters
+ * anywhere in the text.
+ */
 function attribute(
   renderer: ChatRenderer,
   messages: readonly ChatMessage[],
@@ -133,7 +142,10 @@ function findMessage(search: Search): TextRange | undefined {
   return [Math.min(start, end), end + (findEndToken(closing, specialTokens)?.end ?? closing.trimEnd().length)];
 }
 
-/** Returns the tokens overlapping each range. A token that joins header and content belongs to the content. */
+/**
+ * Returns the tokens overlapping each range. A token that joins header and content belongs to the
+ * content.
+ */
 export function toTokenSpans(ranges: readonly TextRange[], offsets: readonly Offset[]): AssistantSpan[] {
   const spans: AssistantSpan[] = [];
   let position = 0;
@@ -197,7 +209,8 @@ function findHeaderEnd(search: Search, content: number): number {
     return prompt === withoutHeader
       ? content
       : (alignHeader(text, findGap(search, content), prompt, withoutHeader) ?? content);
-  // Without a generation prompt the header cannot be told from the content; whitespace alone is not a header.
+  // Without a generation prompt the header cannot be told from the content; whitespace alone is not
+  // a header.
   const hasHeader = prompt !== withoutHeader || text.slice(prompt.length, content).trim() === "";
   return hasHeader ? prompt.length : content;
 }

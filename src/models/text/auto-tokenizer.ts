@@ -7,7 +7,8 @@ import { Tokenizer, type TokenizerOptions } from "./tokenizer.js";
 /** Loads a model's tokenizer. */
 export const AutoTokenizer = {
   /**
-   * Loads the tokenizer of a folder, a GGUF file, a hub id, whose missing files are downloaded, or "embedded".
+   * Loads the tokenizer of a folder, a GGUF file, a hub id, whose missing files are downloaded, or
+   * "embedded".
    * @throws FILE_NOT_FOUND, FILE_CORRUPT, TOKENIZER_UNSUPPORTED, and what `resolveModel` throws.
    */
   async fromPretrained(

@@ -19,8 +19,9 @@ export interface ChatOptions {
   /** Time of strftime_now; default now. */
   readonly now?: Date;
   /**
-   * Whether special tokens that are written in messages and tools are encoded as plain text; those that the template writes
-   * are special tokens always. Default: the tokenizer's `splitSpecialTokens`.
+   * Whether special tokens that are written in messages and tools are encoded as plain text; those
+   * that the template writes are special tokens always. Default: the tokenizer's
+   * `splitSpecialTokens`.
    */
   readonly splitSpecialTokens?: boolean;
 }
@@ -70,14 +71,18 @@ export class ChatRenderer {
     return this.run(messages, options, (template, input) => ({ text: template.render(input), generated: [] }));
   }
 
-  /** Renders a conversation with the ranges that the template marks as generated. @throws as `render`. */
+  /**
+   * Renders a conversation with the ranges that the template marks as generated. @throws as
+   * `render`.
+   */
   renderMarked(messages: readonly ChatMessage[], options: RenderOptions): RenderedText & RenderedTemplate {
     return runSteps(this.run(messages, options, (template, input) => template.renderMarked(input)));
   }
 
   /**
-   * Renders a conversation and returns what follows the content of a message; undefined if the template does not print
-   * the content exactly once. Other fields of the message are left out. @throws as `render`.
+   * Renders a conversation and returns what follows the content of a message; undefined if the
+   * template does not print the content exactly once. Other fields of the message are left out.
+   * @throws as `render`.
    */
   renderAfter(messages: readonly ChatMessage[], index: number, options: RenderOptions): RenderedText | undefined {
     const { source } = this.parse(options).template;
@@ -89,7 +94,10 @@ export class ChatRenderer {
     return sliceRendered(rendered, position + content.length);
   }
 
-  /** Renders a conversation and returns the positions of the characters that come from a message. @throws as `render`. */
+  /**
+   * Renders a conversation and returns the positions of the characters that come from a message.
+   * @throws as `render`.
+   */
   locateMessage(
     messages: readonly ChatMessage[],
     index: number,
@@ -122,14 +130,18 @@ export class ChatRenderer {
     return this.parse(options).template.marksGeneration;
   }
 
-  /** Renders a conversation up to the end of the last message's content, as Transformers' `continue_final_message`. */
+  /**
+   * Renders a conversation up to the end of the last message's content, as Transformers'
+   * `continue_final_message`.
+   */
   private *renderUnfinished(messages: readonly ChatMessage[], unfinished: RenderOptions): Steps<RenderedText> {
     const options = { ...unfinished, continueFinalMessage: false };
     if (options.addGenerationPrompt === true)
       throw invalidArgument("A message is either continued or begun: set continueFinalMessage or addGenerationPrompt.");
     const { source } = this.parse(options).template;
     const [end] = requireNoncharacters([...collectTexts([messages, options.tools, options.variables]), source], 1);
-    // A template that trims content removes the space after the mark, and then those before the mark as well.
+    // A template that trims content removes the space after the mark, and then those before the
+    // mark as well.
     const rendered = yield* this.renderSteps(appendToLast(messages, `${end} `), options);
     const at = rendered.text.lastIndexOf(end);
     if (at < 0)

@@ -17,11 +17,13 @@ interface MarkedContent {
 }
 
 /**
- * Keeps special tokens in the content of messages from becoming control tokens: replaces, before rendering, the characters
- * of content with which a special token could begin by marks, and finds the marks in the rendered text.
+ * Keeps special tokens in the content of messages from becoming control tokens: replaces, before
+ * rendering, the characters of content with which a special token could begin by marks, and finds
+ * the marks in the rendered text.
  *
- * A token may also be put together from several contents, or from one that the template shortens or writes in another case.
- * Therefore every first character of a special token is marked, in each case.
+ * A token may also be put together from several contents, or from one that the template shortens or
+ * writes in another case. Therefore every first character of a special token is marked, in each
+ * case.
  */
 export class ContentMarker {
   private readonly firstCharacters: ReadonlySet<string>;
@@ -34,7 +36,10 @@ export class ContentMarker {
     this.firstCharacters = new Set(first.flatMap((character) => [character, ...otherCases(character)]));
   }
 
-  /** Marks contents, in steps. Returns undefined if there is nothing to mark. @throws TEMPLATE_FAILED if too few characters are unused. */
+  /**
+   * Marks contents, in steps. Returns undefined if there is nothing to mark. @throws
+   * TEMPLATE_FAILED if too few characters are unused.
+   */
   *mark(contents: readonly Content[]): Steps<MarkedContent | undefined> {
     const texts = collectTexts(contents);
     const present = [...this.firstCharacters].filter((character) => texts.some((text) => text.includes(character)));
@@ -50,7 +55,9 @@ export class ContentMarker {
   }
 }
 
-/** Marks all characters of a message but its role and whitespace, to find them in the rendered text. */
+/**
+ * Marks all characters of a message but its role and whitespace, to find them in the rendered text.
+ */
 export function markMessage(
   { role, ...fields }: Readonly<Record<string, unknown>>,
   others: readonly string[],
@@ -86,7 +93,10 @@ function otherCases(character: string): string[] {
   return [character.toLowerCase(), character.toUpperCase()].filter((other) => other.length === character.length);
 }
 
-/** Yields characters that no text contains: noncharacters, then private-use characters, of one UTF-16 unit or of two. */
+/**
+ * Yields characters that no text contains: noncharacters, then private-use characters, of one
+ * UTF-16 unit or of two.
+ */
 function unusedCharacters(texts: readonly string[]): Record<"one" | "two", Iterator<string>> {
   const find = function* (ranges: readonly (readonly [first: number, last: number])[]) {
     for (const [first, last] of ranges) {
@@ -114,7 +124,10 @@ function nextUnused(available: Record<"one" | "two", Iterator<string>>, characte
   );
 }
 
-/** Returns noncharacters that the texts do not contain. @throws TEMPLATE_FAILED if there are too few. */
+/**
+ * Returns noncharacters that the texts do not contain. @throws TEMPLATE_FAILED if there are too
+ * few.
+ */
 export function requireNoncharacters(texts: readonly string[], count: number): string[] {
   const unused = unusedNoncharacters(texts);
   if (unused.length >= count) return unused.slice(0, count);
@@ -134,7 +147,10 @@ export function collectTexts(value: Content): string[] {
   return texts;
 }
 
-/** Changes all strings of a JSON value, keys included; objects become maps, which keep the order of keys. */
+/**
+ * Changes all strings of a JSON value, keys included; objects become maps, which keep the order of
+ * keys.
+ */
 function mapTexts(value: Content, change: (text: string) => string): Content {
   if (typeof value === "string") return change(value);
   if (Array.isArray(value)) return jsonItems(value).map((item) => mapTexts(item, change));

@@ -23,7 +23,8 @@ function takesTurn(conversation: Conversation, reply: readonly number[], next: s
 
 describe("a conversation in an incremental template", () => {
   const tokenizer = createTestTokenizer("gpt2", chatTemplates.chatml);
-  // No whitespace at the start: it would merge with the header's newline in one go, and does not when it is sampled.
+  // No whitespace at the start: it would merge with the header's newline in one go, and does not
+  // when it is sampled.
   const word = fc.string({ unit: "grapheme", maxLength: 12 }).filter((text) => !/^\s|<[rl]>|\p{Surrogate}/u.test(text));
 
   it("equals the whole conversation rendered and encoded at once", () => {

@@ -8,7 +8,10 @@ import type { Tokenizer } from "./tokenizer.js";
 export interface ConversationOptions extends ChatOptions {
   /** Initial messages. */
   readonly messages?: readonly ChatMessage[];
-  /** Prefix of every completion, such as "Action:", part of the prompt rather than sampled. Default "". */
+  /**
+   * Prefix of every completion, such as "Action:", part of the prompt rather than sampled. Default
+   * "".
+   */
   readonly completionPrefix?: string;
 }
 
@@ -82,7 +85,9 @@ export class Conversation {
     return this.preparePrompt().ids;
   }
 
-  /** Appends a sampled completion, with its end token unless truncated, and returns the new message. */
+  /**
+   * Appends a sampled completion, with its end token unless truncated, and returns the new message.
+   */
   appendCompletion(ids: readonly number[]): ChatMessage {
     const invalid = ids.find((id) => !Number.isSafeInteger(id) || id < 0);
     if (invalid !== undefined)

@@ -23,8 +23,8 @@ export interface SplitText {
 }
 
 /**
- * Finds a message by its characters. `plain` is the conversation through this message with other content, without
- * reasoning and tool calls: it shows the header and the end token.
+ * Finds a message by its characters. `plain` is the conversation through this message with other
+ * content, without reasoning and tool calls: it shows the header and the end token.
  */
 export function followMessage(search: Search, plain: SplitText | null): TextRange | undefined {
   const { messages, index, text, options, specialTokens } = search;
@@ -47,13 +47,15 @@ export function followMessage(search: Search, plain: SplitText | null): TextRang
     const shortStart = findStart(shortSearch, short, plain);
     const length = longestCommonPrefix(text.slice(start), short.text.slice(shortStart)).length;
     const contentLength = endOfLast(short) - shortStart;
-    // A message that is written alike at the end of the conversation ends there; what follows may repeat its names.
+    // A message that is written alike at the end of the conversation ends there; what follows may
+    // repeat its names.
     if (length >= contentLength)
       return [start, findEnd(start + contentLength, text.slice(start + contentLength, start + length), "last")];
   }
   const next = index + 1 < messages.length ? locate(search, index + 1) : null;
   if (short) {
-    // A part that is only written at the end of the conversation comes first; the end is written alike.
+    // A part that is only written at the end of the conversation comes first; the end is written
+    // alike.
     const closing = short.text.length - endOfLast(short);
     const end = alignEnd(text, [start, next?.positions[0] ?? text.length], short.text.trimEnd(), closing + 1);
     if (end !== undefined) return [start, end];
@@ -107,13 +109,19 @@ export function findGap(search: Search, position: number): TextRange {
   return [endOfLast(previous, position), position];
 }
 
-/** Returns where in a range the header that the prompt of a message ends with ends; `history` is the prompt without it. */
+/**
+ * Returns where in a range the header that the prompt of a message ends with ends; `history` is the
+ * prompt without it.
+ */
 export function alignHeader(text: string, gap: TextRange, prompt: string, history: string | null): number | undefined {
   const header = history !== null && prompt.startsWith(history) ? prompt.length - history.length : prompt.length;
   return alignEnd(text, gap, prompt, header);
 }
 
-/** Returns the position in a range where a text best ends as another; at least `minimum` characters are the same. */
+/**
+ * Returns the position in a range where a text best ends as another; at least `minimum` characters
+ * are the same.
+ */
 function alignEnd(text: string, [first, last]: TextRange, other: string, minimum: number): number | undefined {
   let best: number | undefined;
   let length = Math.max(0, minimum - 1);

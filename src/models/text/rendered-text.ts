@@ -1,7 +1,10 @@
 /** A rendered text, and where content put characters that special tokens must not cover. */
 export interface RenderedText {
   readonly text: string;
-  /** Ascending positions of characters that belong to no special token; undefined if all special tokens in the text are read. */
+  /**
+   * Ascending positions of characters that belong to no special token; undefined if all special
+   * tokens in the text are read.
+   */
   readonly literals: readonly number[] | undefined;
 }
 

@@ -17,8 +17,9 @@ export interface SpecialTokens {
 }
 
 /**
- * Reads the special tokens as Transformers does: tokens that only tokenizer_config.json or special_tokens_map.json name are
- * appended to tokenizer.json's with the next ids; added_tokens_decoder also changes how a token of tokenizer.json matches.
+ * Reads the special tokens as Transformers does: tokens that only tokenizer_config.json or
+ * special_tokens_map.json name are appended to tokenizer.json's with the next ids;
+ * added_tokens_decoder also changes how a token of tokenizer.json matches.
  */
 export function readSpecialTokens(
   tokenizerJson: JsonObject,
@@ -56,7 +57,9 @@ export function readSpecialTokens(
   return { byRole, added };
 }
 
-/** Returns a token that matches as an entry of added_tokens_decoder says; a special token stays one. */
+/**
+ * Returns a token that matches as an entry of added_tokens_decoder says; a special token stays one.
+ */
 function withFlags(token: AddedToken, entry: JsonObject): AddedToken {
   const changed = readAddedToken(entry, token.id);
   return { ...changed, special: token.special || changed.special };
@@ -65,7 +68,10 @@ function withFlags(token: AddedToken, entry: JsonObject): AddedToken {
 /** More end-of-sequence tokens than any model has; each completion is searched for them. */
 const MAX_EOS_TOKENS = 1000;
 
-/** Returns generation_config.json's eos_token_id, a number or a list, as a list. @throws FILE_CORRUPT for more than 1,000. */
+/**
+ * Returns generation_config.json's eos_token_id, a number or a list, as a list. @throws
+ * FILE_CORRUPT for more than 1,000.
+ */
 export function readEosTokenIds({ eos_token_id: ids }: JsonObject): number[] {
   const list: unknown[] = Array.isArray(ids) ? ids : [ids];
   if (list.length > MAX_EOS_TOKENS)

@@ -3,7 +3,8 @@ import type { ChatOptions } from "./chat-renderer.js";
 import type { Tokenizer } from "./tokenizer.js";
 
 /**
- * Returns whether a chat template accepts and renders system messages, by rendering one: some reject or omit them.
+ * Returns whether a chat template accepts and renders system messages, by rendering one: some
+ * reject or omit them.
  * @throws TEMPLATE_FAILED when there is no template.
  */
 export function supportsSystemRole(tokenizer: Tokenizer, options: ChatOptions = {}): boolean {

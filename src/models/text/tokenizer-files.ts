@@ -5,7 +5,10 @@
 export interface TokenizerFiles {
   /** tokenizer.json */
   readonly tokenizerJson: unknown;
-  /** tokenizer_config.json, in the old dialect (added_tokens_decoder, chat_template) or Transformers 5's. */
+  /**
+   * tokenizer_config.json, in the old dialect (added_tokens_decoder, chat_template) or Transformers
+   * 5's.
+   */
   readonly tokenizerConfig?: unknown;
   /** special_tokens_map.json of older folders. */
   readonly specialTokensMap?: unknown;

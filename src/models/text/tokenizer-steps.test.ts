@@ -59,7 +59,8 @@ describe.each(kinds)("a tokenizer of the kind %s", (kind) => {
     );
     const text = lines.join("");
     expect(text.length).toBeGreaterThan(2 * WINDOW_LENGTH);
-    // A short text is encoded in one piece, and the parts of a line do not depend on those after the next.
+    // A short text is encoded in one piece, and the parts of a line do not depend on those after
+    // the next.
     const whole = tokenizer.encode(text, { addSpecialTokens: false });
     const half = lines.slice(0, 150).join("");
     const start = tokenizer.encode(half, { addSpecialTokens: false });

@@ -7,7 +7,10 @@ import { Tokenizer } from "./tokenizer.js";
 const kinds = Object.keys(pythonTokenizers);
 const tokenizers = new Map(kinds.map((kind) => [kind, createTestTokenizer(kind)]));
 const tokenizer = (kind: string) => tokenizers.get(kind) ?? createTestTokenizer(kind);
-/** Byte-level vocabularies spell every text, and spell it in one way only, unless pieces are dropped. */
+/**
+ * Byte-level vocabularies spell every text, and spell it in one way only, unless pieces are
+ * dropped.
+ */
 const lossless = ["gpt2", "llama3", "digits", "merged with previous", "merged with next", "contiguous"];
 
 /** Texts in which letters, spaces, marks, special tokens and halves of characters meet. */

@@ -28,17 +28,23 @@ import { writeTokenizerFolder } from "./tokenizer-folder.js";
 
 /** Encoding options. */
 export interface EncodeOptions {
-  /** Whether to add the beginning and end tokens that the tokenizer's files define. Default true. */
+  /**
+   * Whether to add the beginning and end tokens that the tokenizer's files define. Default true.
+   */
   readonly addSpecialTokens?: boolean;
-  /** Whether special tokens that are written in the text are encoded as plain text. Default tokenizer_config.json's, else false. */
+  /**
+   * Whether special tokens that are written in the text are encoded as plain text. Default
+   * tokenizer_config.json's, else false.
+   */
   readonly splitSpecialTokens?: boolean;
 }
 
 /** Options of a tokenizer. */
 export interface TokenizerOptions {
   /**
-   * Whether special tokens that are written in messages, tools, choices and demonstrations are encoded as plain text; those that
-   * the chat template writes are special tokens always. Default true.
+   * Whether special tokens that are written in messages, tools, choices and demonstrations are
+   * encoded as plain text; those that the chat template writes are special tokens always. Default
+   * true.
    */
   readonly splitSpecialTokens?: boolean;
 }
@@ -69,7 +75,10 @@ export interface EncodedChat {
  * GGUF file.
  */
 export class Tokenizer {
-  /** Number of tokens including added ones. Ids may have gaps, and a model's embedding may have more rows. */
+  /**
+   * Number of tokens including added ones. Ids may have gaps, and a model's embedding may have more
+   * rows.
+   */
   readonly vocabSize: number;
   /** Chat templates by name, the main one under "default"; empty for most base models. */
   readonly chatTemplates: ReadonlyMap<string, string>;
@@ -79,7 +88,10 @@ export class Tokenizer {
   readonly specialTokenIds: readonly number[];
   /** End-of-sequence ids: the eos token and generation_config.json's. */
   readonly eosTokenIds: readonly number[];
-  /** Whether special tokens that are written in messages, tools, choices and demonstrations are encoded as plain text. */
+  /**
+   * Whether special tokens that are written in messages, tools, choices and demonstrations are
+   * encoded as plain text.
+   */
   readonly splitSpecialTokens: boolean;
   private readonly vocabulary: ReadonlyMap<string, number>;
   private readonly tokens: (string | undefined)[] = [];
@@ -99,7 +111,10 @@ export class Tokenizer {
   private maxTokenLength: number | undefined;
   private readonly specialContents: readonly string[];
   private readonly chatRenderer: ChatRenderer;
-  /** tokenizer_config.json's `split_special_tokens`, for texts; the text of a chat template is always read. */
+  /**
+   * tokenizer_config.json's `split_special_tokens`, for texts; the text of a chat template is
+   * always read.
+   */
   private readonly splitsTexts: boolean;
 
   /**
@@ -172,7 +187,10 @@ export class Tokenizer {
     return this.getRoleId("pad_token");
   }
 
-  /** Encodes a text; special tokens written in the text become special tokens, unless `splitSpecialTokens` is set. */
+  /**
+   * Encodes a text; special tokens written in the text become special tokens, unless
+   * `splitSpecialTokens` is set.
+   */
   encode(text: string, options?: EncodeOptions): number[] {
     return runSteps(this.encodeSteps(text, options));
   }
@@ -217,13 +235,14 @@ export class Tokenizer {
   }
 
   /**
-   * Returns a lower bound of a text's number of tokens without encoding it, from the longest token; 0 for a tokenizer that
-   * drops text.
+   * Returns a lower bound of a text's number of tokens without encoding it, from the longest token;
+   * 0 for a tokenizer that drops text.
    */
   minTokenCount(text: string): number {
     this.maxTokenLength ??= this.tokens.reduce((max, _, id) => Math.max(max, this.tokenBytes(id).length), 1);
     if (!Number.isFinite(this.shrinkFactor)) return 0;
-    // Added tokens may take in any amount of whitespace. UTF-8 has at least as many bytes as UTF-16 has units.
+    // Added tokens may take in any amount of whitespace. UTF-8 has at least as many bytes as UTF-16
+    // has units.
     const length = this.stripsWhitespace ? countVisible(text) : text.length;
     return Math.ceil(length / this.shrinkFactor / this.maxTokenLength);
   }
@@ -310,7 +329,10 @@ export class Tokenizer {
     return this.renderChat(messages, options).text;
   }
 
-  /** Renders a conversation as `applyChatTemplate`, for `encodeContinuation`. @throws as `applyChatTemplate`. */
+  /**
+   * Renders a conversation as `applyChatTemplate`, for `encodeContinuation`. @throws as
+   * `applyChatTemplate`.
+   */
   renderChat(messages: readonly ChatMessage[], options: RenderOptions = {}): RenderedText {
     return this.chatRenderer.render(messages, options);
   }
@@ -325,20 +347,27 @@ export class Tokenizer {
     return this.chatRenderer.marksGeneration(options);
   }
 
-  /** Renders what follows the content of a message; undefined if it is not printed once. @throws as `applyChatTemplate`. */
+  /**
+   * Renders what follows the content of a message; undefined if it is not printed once. @throws as
+   * `applyChatTemplate`.
+   */
   renderAfter(messages: readonly ChatMessage[], index: number, options: RenderOptions = {}): RenderedText | undefined {
     return this.chatRenderer.renderAfter(messages, index, options);
   }
 
   /**
-   * Returns messages whose tool calls have their arguments in the form that the chat template prints, mostly an object: OpenAI's API
-   * and many files have them as JSON text, which `applyChatTemplate` leaves as it is, as in Transformers.
+   * Returns messages whose tool calls have their arguments in the form that the chat template
+   * prints, mostly an object: OpenAI's API and many files have them as JSON text, which
+   * `applyChatTemplate` leaves as it is, as in Transformers.
    */
   prepareToolCalls(messages: readonly ChatMessage[], options: ChatOptions = {}): readonly ChatMessage[] {
     return this.chatRenderer.prepareToolCalls(messages, options);
   }
 
-  /** Renders and encodes a conversation and locates the assistant's tokens. @throws as `applyChatTemplate`. */
+  /**
+   * Renders and encodes a conversation and locates the assistant's tokens. @throws as
+   * `applyChatTemplate`.
+   */
   encodeChat(messages: readonly ChatMessage[], options: RenderOptions = {}): EncodedChat {
     const found = findAssistantRanges(this.chatRenderer, messages, options, this.specialContents);
     const { ids, offsets } = this.encodeWithOffsets(found.rendered);

@@ -10,8 +10,8 @@ const PROBE_ARGUMENTS = { [PROBE_ARGUMENT]: "x" };
 export type ArgumentsForm = "object" | "text";
 
 /**
- * Returns how a template prints the arguments of tool calls: as an object, or only as their JSON text, as DeepSeek's do. `render`
- * throws for messages that the template refuses.
+ * Returns how a template prints the arguments of tool calls: as an object, or only as their JSON
+ * text, as DeepSeek's do. `render` throws for messages that the template refuses.
  */
 export function probeArgumentsForm(render: (messages: readonly ChatMessage[]) => string): ArgumentsForm {
   const prints = (args: unknown) => {
@@ -29,8 +29,9 @@ export function probeArgumentsForm(render: (messages: readonly ChatMessage[]) =>
 }
 
 /**
- * Brings the arguments of tool calls into a form: OpenAI's API writes them as JSON text, which most templates would print as a string.
- * A text that is not a JSON object stays what it is. `getForm` is called only for messages with calls.
+ * Brings the arguments of tool calls into a form: OpenAI's API writes them as JSON text, which most
+ * templates would print as a string. A text that is not a JSON object stays what it is. `getForm`
+ * is called only for messages with calls.
  */
 export function prepareToolCalls(
   messages: readonly ChatMessage[],

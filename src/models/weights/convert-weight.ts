@@ -41,8 +41,8 @@ export function listParts(name: string, parameter: StoredParameter): PartLayout[
 }
 
 /**
- * Converts a parameter to the tensors that graphs use. Its values come in chunks of whole rows as they are stored:
- * [out, in], or [in, out] if `transposed`. Tensors with `sameAs` are not written.
+ * Converts a parameter to the tensors that graphs use. Its values come in chunks of whole rows as
+ * they are stored: [out, in], or [in, out] if `transposed`. Tensors with `sameAs` are not written.
  */
 export async function convertWeight(
   name: string,

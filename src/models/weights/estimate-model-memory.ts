@@ -10,7 +10,10 @@ export type WeightBits = 32 | 8 | 4;
 export interface MemoryUsage {
   /** Default 32. */
   readonly bits?: WeightBits;
-  /** Inference only, or adapter training by reinforcement learning, which includes inference. Default "inference". */
+  /**
+   * Inference only, or adapter training by reinforcement learning, which includes inference.
+   * Default "inference".
+   */
   readonly use?: "inference" | "train";
   /** Rank of the trained adapter. Default 16. */
   readonly r?: number;
@@ -27,16 +30,26 @@ export interface MemoryUsage {
 /** Bytes of the process without a model: Node.js, ONNX Runtime, a tokenizer. */
 const PROCESS_BYTES = 150e6;
 
-/** Bytes per weight that sampling reads: its code and, at 4 bits, its share of the block's scale. */
+/**
+ * Bytes per weight that sampling reads: its code and, at 4 bits, its share of the block's scale.
+ */
 const PACKED_BYTES = { 32: 4, 8: 1, 4: 0.5 + 4 / 32 } as const;
 
-/** Bytes per weight that a training session reads in addition to, or instead of, the packed weights, for its products forward. */
+/**
+ * Bytes per weight that a training session reads in addition to, or instead of, the packed weights,
+ * for its products forward.
+ */
 const FORWARD_BYTES = { 32: 4, 8: 1, 4: 0 } as const;
 
-/** Bytes per weight of a trained layer that gradients read: float32 weights are shared with the forward pass. */
+/**
+ * Bytes per weight of a trained layer that gradients read: float32 weights are shared with the
+ * forward pass.
+ */
 const BACKWARD_BYTES = { 32: 0, 8: 1, 4: 0.5 + 0.5 / 32 } as const;
 
-/** Measured float32 values kept per token, trained layer and hidden dimension for the backward pass. */
+/**
+ * Measured float32 values kept per token, trained layer and hidden dimension for the backward pass.
+ */
 const ACTIVATIONS_PER_TOKEN = 22;
 
 /** Most rows of logits in memory at once, and their copies. */
@@ -49,9 +62,10 @@ const BYTES_PER_TRAINABLE_VALUE = 16;
 const DEFAULT_CACHED_TOKENS = 1024;
 
 /**
- * Estimates peak memory in bytes by adding up what is allocated and mapped: the process, the weights that sampling
- * reads, the output matrix, keys and values, and for training the weights that a session reads forward and backward,
- * the adapter with its optimizer, the values kept for gradients and the logits. See docs/models.md.
+ * Estimates peak memory in bytes by adding up what is allocated and mapped: the process, the
+ * weights that sampling reads, the output matrix, keys and values, and for training the weights
+ * that a session reads forward and backward, the adapter with its optimizer, the values kept for
+ * gradients and the logits. See docs/models.md.
  */
 export function estimateModelMemory(network: DecoderConfig, usage: MemoryUsage = {}): number {
   const { bits = 32, use = "inference", cachedTokens = DEFAULT_CACHED_TOKENS } = usage;
@@ -60,7 +74,8 @@ export function estimateModelMemory(network: DecoderConfig, usage: MemoryUsage =
   const headBytes = (bits === 32 ? 4 : 1) * headWeights;
   const keyValueBytes = 4 * 2 * network.layers.length * network.keyValueHeads * network.headDim * cachedTokens;
   const resident = PROCESS_BYTES + PACKED_BYTES[bits] * layerWeights + headBytes + keyValueBytes;
-  // Packing needs the output matrix twice for a moment, mapped or transposed; training needs more later.
+  // Packing needs the output matrix twice for a moment, mapped or transposed; training needs more
+  // later.
   return resident + (use === "inference" ? headBytes : estimateTrainingMemory(network, usage));
 }
 
@@ -103,8 +118,9 @@ function sumWeights(modules: readonly { readonly inFeatures: number; readonly ou
 }
 
 /**
- * Whether training sessions keep packed weights: 10% faster for two more copies. True for float32 weights where the
- * model then takes at most half of the machine's memory; quantized ones gain little.
+ * Whether training sessions keep packed weights: 10% faster for two more copies. True for float32
+ * weights where the model then takes at most half of the machine's memory; quantized ones gain
+ * little.
  */
 export function usesPackedWeights(
   network: DecoderConfig,

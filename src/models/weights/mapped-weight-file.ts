@@ -5,12 +5,15 @@ import type { WeightLocation } from "../../engine/graph/index.js";
 import { WEIGHTS_FILE, type MappedWeights, type WriteWeights } from "./weight-cache.js";
 
 const FOLDER_PREFIX = "llamagym-weights-";
-/** Age of a folder of a process that cannot be seen from here, such as one of another container, above which it is removed. */
+/**
+ * Age of a folder of a process that cannot be seen from here, such as one of another container,
+ * above which it is removed.
+ */
 const MAX_AGE_DAYS = 14;
 
 /**
- * A temporary file of converted parameters, which sessions map: pageable memory shared by all sessions. Deleted by
- * `remove()` or when the process exits.
+ * A temporary file of converted parameters, which sessions map: pageable memory shared by all
+ * sessions. Deleted by `remove()` or when the process exits.
  */
 export class MappedWeightFile implements MappedWeights {
   private readonly removeExitHandler: () => void;

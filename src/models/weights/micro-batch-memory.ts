@@ -12,12 +12,16 @@ const ACTIVATIONS_PER_TOKEN = 30;
 /** What a pair of attention slots is reckoned to keep, for each layer and head. */
 const ACTIVATIONS_PER_PAIR = 4;
 const MIN_TOKENS = 256;
-/** A small model's longer passes leave the processor's cache: of the embedded model, an update takes an eighth longer. */
+/**
+ * A small model's longer passes leave the processor's cache: of the embedded model, an update takes
+ * an eighth longer.
+ */
 const MAX_TOKENS = 2048;
 
 /**
- * Returns how many tokens to put in one forward and backward pass: as many as fit in about 2 GB, in 1 GB with quantized
- * weights and in an eighth of the machine's memory, but no more than make a pass faster.
+ * Returns how many tokens to put in one forward and backward pass: as many as fit in about 2 GB, in
+ * 1 GB with quantized weights and in an eighth of the machine's memory, but no more than make a
+ * pass faster.
  */
 export function defaultMicroBatchTokens(
   network: DecoderConfig,
@@ -33,8 +37,8 @@ function tokensWithin({ hiddenSize, layers }: DecoderConfig, values: number): nu
 }
 
 /**
- * From so many tokens a pass for each of the model's width on, an adapter costs less when it is merged into the weights
- * once per pass than separately: measured at widths of 128 and 576.
+ * From so many tokens a pass for each of the model's width on, an adapter costs less when it is
+ * merged into the weights once per pass than separately: measured at widths of 128 and 576.
  */
 const MIN_TOKENS_TO_MERGE = 5;
 

@@ -10,7 +10,9 @@ import {
   type WeightFile,
 } from "../files/index.js";
 
-/** A model's configuration and its tensors under Hugging Face names, from a folder or a GGUF file. */
+/**
+ * A model's configuration and its tensors under Hugging Face names, from a folder or a GGUF file.
+ */
 export interface ModelSource {
   /** The folder or GGUF file. */
   readonly path: string;
@@ -20,7 +22,9 @@ export interface ModelSource {
   close(): Promise<void>;
 }
 
-/** Opens a model folder or a GGUF file. @throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED. */
+/**
+ * Opens a model folder or a GGUF file. @throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED.
+ */
 export async function openModelSource(path: string): Promise<ModelSource> {
   const info = await fs.stat(path).catch(() => undefined);
   if (info === undefined)

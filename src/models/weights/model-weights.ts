@@ -31,20 +31,25 @@ type WeightStorage =
 /** Which parameters to quantize. */
 export interface QuantizationConfig {
   readonly bits: 4 | 8;
-  /** Whether 8 bits have a scale per output and are multiplied as whole numbers, which CPUs do faster. */
+  /**
+   * Whether 8 bits have a scale per output and are multiplied as whole numbers, which CPUs do
+   * faster.
+   */
   readonly scalesPerOutput: boolean;
   /** Matrices to quantize; those whose rows do not fit into blocks are left as they are. */
   readonly names: ReadonlySet<string>;
-  /** The output matrix [vocabulary, width] if it is quantized, to 8 bits with a scale per output. */
+  /**
+   * The output matrix [vocabulary, width] if it is quantized, to 8 bits with a scale per output.
+   */
   readonly head: string | undefined;
   /** Whether matrices are stored [in, out] and must be transposed. */
   readonly transposed: boolean;
 }
 
 /**
- * A model's frozen parameters. Float32 files are mapped in place; other formats are widened, quantized parameters
- * rounded and merged ones computed into a temporary file that sessions map. Where it does not fit, sessions get all
- * weights in memory.
+ * A model's frozen parameters. Float32 files are mapped in place; other formats are widened,
+ * quantized parameters rounded and merged ones computed into a temporary file that sessions map.
+ * Where it does not fit, sessions get all weights in memory.
  */
 export class ModelWeights {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
@@ -96,13 +101,19 @@ export class ModelWeights {
     return new ModelWeights(this.file, this.folder, this.quantization, storageByName);
   }
 
-  /** Returns the shape in which `read` returns a parameter; matrices of some architectures are [in, out]. */
+  /**
+   * Returns the shape in which `read` returns a parameter; matrices of some architectures are [in,
+   * out].
+   */
   shape(name: string): readonly number[] {
     const storage = this.storageByName.get(name);
     return storage?.kind === "computed" ? storage.weight.shape : this.file.entries.get(name)!.shape;
   }
 
-  /** Reads a parameter as float32, into `target` if given; quantized ones at their original precision. */
+  /**
+   * Reads a parameter as float32, into `target` if given; quantized ones at their original
+   * precision.
+   */
   async read(name: string, target?: Float32Array): Promise<Float32Array> {
     const storage = this.storageByName.get(name);
     if (storage?.kind !== "computed") return this.file.readFloat32(name, target);
@@ -121,7 +132,10 @@ export class ModelWeights {
     return storage?.kind === "computed" ? storage.weight.readChunks() : this.file.readChunks(name);
   }
 
-  /** Returns what a session needs to load the weights of its graph. Release it once the session is created. */
+  /**
+   * Returns what a session needs to load the weights of its graph. Release it once the session is
+   * created.
+   */
   async getSessionOptions({ weights }: Pick<CompiledGraph, "weights">, runtime: Runtime): Promise<SessionOptions> {
     // A file in the memory of a page would be one more copy.
     if (system.opensFilesNatively && [...this.storageByName.values()].every(({ kind }) => kind !== "mapped")) {
@@ -148,7 +162,10 @@ export class ModelWeights {
     };
   }
 
-  /** Converts the weights into a file: one of the cache, which later processes map as well, or a temporary one. */
+  /**
+   * Converts the weights into a file: one of the cache, which later processes map as well, or a
+   * temporary one.
+   */
   private async convert(runtime: Runtime): Promise<MappedWeights | undefined> {
     const packs = packsWeights(runtime);
     const size = [...this.parameters]
@@ -177,7 +194,8 @@ export class ModelWeights {
     try {
       for (const [name, parameter] of this.parameters) {
         for (const { part, byteLength, sameAs } of listParts(name, parameter)) {
-          // The float32 values of a matrix, which ONNX Runtime would pack next to those that have packed forms.
+          // The float32 values of a matrix, which ONNX Runtime would pack next to those that have
+          // packed forms.
           const isVariable = part === name && parameter.shape.length > 1;
           const own = { file: WEIGHTS_FILE, offset: end, byteLength, ...(isVariable ? { isVariable } : {}) };
           locations.set(part, locations.get(sameAs ?? part) ?? own);

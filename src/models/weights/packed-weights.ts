@@ -13,7 +13,9 @@ const CHUNK_BYTES = 2 ** 22;
 /** Returns the next offset at which a tensor may begin. */
 export const alignOffset = (offset: number): number => Math.ceil(offset / ALIGNMENT) * ALIGNMENT;
 
-/** Whether packed forms of weights are stored: only ONNX Runtime's kernels for processors pack them. */
+/**
+ * Whether packed forms of weights are stored: only ONNX Runtime's kernels for processors pack them.
+ */
 export const packsWeights = ({ device }: Runtime): boolean => device === "cpu" && system.opensFilesNatively;
 
 interface PackingTarget {
@@ -28,8 +30,8 @@ interface PackingTarget {
 }
 
 /**
- * Appends the packed forms of 4-bit matrices, so that all sessions of all processes map the same ones instead of packing
- * their own.
+ * Appends the packed forms of 4-bit matrices, so that all sessions of all processes map the same
+ * ones instead of packing their own.
  */
 export async function appendPackedForms({
   runtime,

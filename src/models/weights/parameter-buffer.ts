@@ -4,8 +4,8 @@ import { countElements } from "../../core/count-elements.js";
 import { invalidArgument } from "../../core/errors.js";
 
 /**
- * Trainable parameters in one worker-owned buffer: graphs read each in place, and the optimizer updates all in one
- * pass. Gradients are in a second buffer of the same layout.
+ * Trainable parameters in one worker-owned buffer: graphs read each in place, and the optimizer
+ * updates all in one pass. Gradients are in a second buffer of the same layout.
  */
 export class ParameterBuffer {
   /** All values, [count]. */
@@ -58,8 +58,9 @@ export class ParameterBuffer {
   }
 
   /**
-   * Returns consecutive parameters as groups, with the learning-rate factor of each parameter, by default 1. With weight decay, only
-   * matrices decay, as in Transformers: neither biases nor weights of norms.
+   * Returns consecutive parameters as groups, with the learning-rate factor of each parameter, by
+   * default 1. With weight decay, only matrices decay, as in Transformers: neither biases nor
+   * weights of norms.
    */
   groupBy(weightDecay: number, learningRateFactor: (name: string) => number = () => 1): readonly ParameterGroup[] {
     const groups: ParameterGroup[] = [];

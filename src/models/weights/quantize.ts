@@ -11,8 +11,9 @@ export interface QuantizedTensor {
 }
 
 /**
- * Rounds weights to 4 or 8 bits in blocks of 32: (code - middle) * scale with the middle code 8 or 128. The weight of
- * largest magnitude is exact, so that weights quantized as Q4_0 or Q8_0 are reproduced.
+ * Rounds weights to 4 or 8 bits in blocks of 32: (code - middle) * scale with the middle code 8 or
+ * 128. The weight of largest magnitude is exact, so that weights quantized as Q4_0 or Q8_0 are
+ * reproduced.
  */
 export function quantize(weights: Float32Array, bits: 4 | 8): QuantizedTensor {
   const blocks = weights.length / BLOCK_SIZE;
@@ -81,7 +82,10 @@ export function roundRows(weights: Float32Array, columns: number): Int8Codes {
 /** Rows that are transposed at a time, as many as stay in the processor's cache. */
 const TRANSPOSED_ROWS = 64;
 
-/** Rounds some rows of a matrix [rows, columns], from `row` on, into codes [columns, rows] with a scale per row. */
+/**
+ * Rounds some rows of a matrix [rows, columns], from `row` on, into codes [columns, rows] with a
+ * scale per row.
+ */
 export function transposeCodes(
   weights: Float32Array,
   {

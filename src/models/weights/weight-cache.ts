@@ -84,8 +84,9 @@ const getRoot = () => fs.join(getCacheFolder(), "weights");
 const getUsesFolder = () => fs.join(getRoot(), ".uses");
 
 /**
- * Opens converted weights in the cache, which converts and stores them first if they are missing or damaged. One
- * process converts while others wait. Returns undefined, with a warning, where they cannot be stored.
+ * Opens converted weights in the cache, which converts and stores them first if they are missing or
+ * damaged. One process converts while others wait. Returns undefined, with a warning, where they
+ * cannot be stored.
  * @throws what reading the source throws.
  */
 export async function openCachedWeights(source: ConversionSource): Promise<MappedWeights | undefined> {
@@ -133,7 +134,10 @@ export async function listCachedWeights(): Promise<CachedWeightsInfo[]> {
   return entries.sort((one, other) => other.usedMs - one.usedMs);
 }
 
-/** Removes the entries that no running process uses, and what killed processes left; returns the removed ones. */
+/**
+ * Removes the entries that no running process uses, and what killed processes left; returns the
+ * removed ones.
+ */
 export async function clearCachedWeights(): Promise<CachedWeightsInfo[]> {
   await removeAbandonedFiles(getRoot());
   const removed: CachedWeightsInfo[] = [];
@@ -160,7 +164,10 @@ function warnOnce(message: string): void {
   printWarning(message);
 }
 
-/** Identifies the files by paths, sizes and times, and everything that the converted bytes depend on. */
+/**
+ * Identifies the files by paths, sizes and times, and everything that the converted bytes depend
+ * on.
+ */
 async function computeKey({ file, bits, conversion }: ConversionSource): Promise<string> {
   const entries = [...file.entries.values()];
   const files: unknown[] = [];
@@ -215,7 +222,10 @@ async function readEntry(key: string): Promise<Map<string, WeightLocation> | und
   return undefined;
 }
 
-/** Writes an entry under a temporary name and renames it; replaces a damaged one. @throws FILE_WRITE_FAILED */
+/**
+ * Writes an entry under a temporary name and renames it; replaces a damaged one. @throws
+ * FILE_WRITE_FAILED
+ */
 async function writeEntry(key: string, { file, bits, size, write }: ConversionSource): Promise<void> {
   const folder = getFolder(key);
   await removeAbandonedFiles(getRoot());
@@ -257,7 +267,10 @@ async function useEntry(key: string, locations: ReadonlyMap<string, WeightLocati
   return { folder: getFolder(key), locations, remove };
 }
 
-/** Returns the keys of entries that running processes use; removes the marks of processes that have ended. */
+/**
+ * Returns the keys of entries that running processes use; removes the marks of processes that have
+ * ended.
+ */
 async function listKeysInUse(): Promise<Set<string>> {
   const keys = new Set<string>();
   for (const name of await fs.list(getUsesFolder()).catch((): string[] => [])) {
@@ -281,7 +294,10 @@ async function removeUnused(key: string): Promise<boolean> {
   return isRemoved;
 }
 
-/** Removes entries, those used longest ago first, until another one fits. @throws FILE_WRITE_FAILED if none does. */
+/**
+ * Removes entries, those used longest ago first, until another one fits. @throws FILE_WRITE_FAILED
+ * if none does.
+ */
 async function makeRoom(bytes: number): Promise<void> {
   const root = getRoot();
   const maxBytes = getMaxCacheBytes();

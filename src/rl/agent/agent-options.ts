@@ -19,11 +19,15 @@ export interface AgentOptions<Observation = unknown, Action = unknown>
     AgentDemonstrationOptions {
   readonly generation?: AgentGenerationOptions;
   /**
-   * Actions as a zod schema or a JSON schema. Constrains completions to it (to its choices, for a `z.enum` of strings; otherwise to
-   * its JSON) and reads the typed action from them, in place of `getChoices`, `getSchema` and `extractAction`.
+   * Actions as a zod schema or a JSON schema. Constrains completions to it (to its choices, for a
+   * `z.enum` of strings; otherwise to its JSON) and reads the typed action from them, in place of
+   * `getChoices`, `getSchema` and `extractAction`.
    */
   readonly actionSchema?: ValueSchema<Action>;
-  /** A teacher whose log-probabilities of the agent's decisions are part of their advantages (on-policy distillation). */
+  /**
+   * A teacher whose log-probabilities of the agent's decisions are part of their advantages
+   * (on-policy distillation).
+   */
   readonly teacher?: TeacherOptions;
   /** Handling of completions without an action. By default an error. */
   readonly invalidAction?: Partial<InvalidActionPolicy<Observation, Action>>;
@@ -32,11 +36,14 @@ export interface AgentOptions<Observation = unknown, Action = unknown>
 /** Options of `terminateEpisode`. */
 export interface TerminateOptions<Observation> {
   /**
-   * False excludes the episode from training. True (the default) trains once a batch is full. Episodes
-   * started after `eval()` are never trained.
+   * False excludes the episode from training. True (the default) trains once a batch is full.
+   * Episodes started after `eval()` are never trained.
    */
   readonly train?: boolean;
-  /** Last observation of a truncated episode; its value replaces the rewards that would have followed. */
+  /**
+   * Last observation of a truncated episode; its value replaces the rewards that would have
+   * followed.
+   */
   readonly finalObservation?: Observation;
   readonly info?: Info;
 }

@@ -12,7 +12,10 @@ export const ownAgentSettings = defineSettings({
     default: 0,
     description: "Sampling temperature in evaluation. 0 is greedy.",
   }),
-  /** Token budget of a micro-batch; more need more memory. By default what fits into about 2 GB, at most 2,048. */
+  /**
+   * Token budget of a micro-batch; more need more memory. By default what fits into about 2 GB, at
+   * most 2,048.
+   */
   microBatchTokens,
   /** Seed of completions, minibatches and dropout. Default 0. */
   seed: integer({ default: 0, min: 0, description: "Random seed; the same seed gives the same run." }),
@@ -24,9 +27,9 @@ export const agentSettings = { ...rolloutSettings, ...ownAgentSettings };
 /** Options of a TextAgent that are plain values, in addition to those of an agent. */
 export const textAgentSettings = defineSettings({
   /**
-   * "choices" constrains completions to those that the environment lists, if it does; "scored" samples
-   * one of these by its score (by default its mean log-probability per token); "regex" constrains them
-   * to `actionRegex`; "schema" to the JSON schema of its actions. Default "free".
+   * "choices" constrains completions to those that the environment lists, if it does; "scored"
+   * samples one of these by its score (by default its mean log-probability per token); "regex"
+   * constrains them to `actionRegex`; "schema" to the JSON schema of its actions. Default "free".
    */
   actionMode: choice({
     default: "free",

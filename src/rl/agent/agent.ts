@@ -34,11 +34,13 @@ interface CurrentEpisode<Observation, Action> {
 }
 
 /**
- * A language model as an agent in a Gymnasium environment. Subclasses define the task (`getSystemPrompt`), the text of
- * an observation (`formatObservation`) and the action of a completion (`extractAction`); then write the usual loop of
- * `act`, `assignReward` and `terminateEpisode`. Override `formatPrompt` instead for prompts of one message.
+ * A language model as an agent in a Gymnasium environment. Subclasses define the task
+ * (`getSystemPrompt`), the text of an observation (`formatObservation`) and the action of a
+ * completion (`extractAction`); then write the usual loop of `act`, `assignReward` and
+ * `terminateEpisode`. Override `formatPrompt` instead for prompts of one message.
  *
- * With `Trainer`, one agent acts in many environments at once; its methods should then depend only on their arguments.
+ * With `Trainer`, one agent acts in many environments at once; its methods should then depend only
+ * on their arguments.
  */
 export abstract class Agent<Observation = unknown, Action = unknown> implements AgentInterface<Observation, Action> {
   readonly model: LanguageModel;
@@ -77,7 +79,9 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     this.demonstrationTrainer = new DemonstrationTrainer(context, options, { seed, microBatchTokens });
   }
 
-  /** Returns the system message of an episode; `seat` is the agent's in a game of several players. */
+  /**
+   * Returns the system message of an episode; `seat` is the agent's in a game of several players.
+   */
   getSystemPrompt(_seat?: number): string | undefined {
     return undefined;
   }
@@ -88,8 +92,9 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Returns the action of a completion, or undefined if there is none (see the option `invalidAction`); or a result of `extractAction`
-   * from `llamagym`, so that metrics count how actions were found. By default reads it by `actionSchema`.
+   * Returns the action of a completion, or undefined if there is none (see the option
+   * `invalidAction`); or a result of `extractAction` from `llamagym`, so that metrics count how
+   * actions were found. By default reads it by `actionSchema`.
    */
   extractAction(
     response: string,
@@ -103,18 +108,25 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   /** Returns the prompt of a turn as one message, without system prompt and earlier turns. */
   formatPrompt?(observation: Observation, info: Info): string;
 
-  /** Returns the allowed completions; the completion is then one of them. By default those of `actionSchema`. */
+  /**
+   * Returns the allowed completions; the completion is then one of them. By default those of
+   * `actionSchema`.
+   */
   getChoices(_observation: Observation, _info: Info): readonly string[] | undefined {
     return this.actionSpace?.choices;
   }
 
   /**
-   * Returns a regular expression that the whole completion must match; it is trained with its probabilities under that
-   * constraint (docs/constrained-decoding.md). `stop` and `ignoreEos` then have no effect.
+   * Returns a regular expression that the whole completion must match; it is trained with its
+   * probabilities under that constraint (docs/constrained-decoding.md). `stop` and `ignoreEos` then
+   * have no effect.
    */
   getPattern?(observation: Observation, info: Info): string | RegExp | undefined;
 
-  /** Returns a JSON schema that the completion must conform to. See getPattern. By default `actionSchema`. */
+  /**
+   * Returns a JSON schema that the completion must conform to. See getPattern. By default
+   * `actionSchema`.
+   */
   getSchema(_observation: Observation, _info: Info): JsonSchema | undefined {
     return this.actionSpace?.choices === undefined ? this.actionSpace?.jsonSchema : undefined;
   }
@@ -125,7 +137,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     return this;
   }
 
-  /** Stops training from the next episode on; completions are greedy unless `evalTemperature` is set. */
+  /**
+   * Stops training from the next episode on; completions are greedy unless `evalTemperature` is
+   * set.
+   */
   eval(): this {
     this.mode = "eval";
     return this;
@@ -142,10 +157,11 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Returns the action for an observation; the first call of an episode starts it. The first call of all trains on the
-   * demonstrations of `sftWarmStart`. May be called again after an error; the failed call is not part of the episode.
-   * @throws INVALID_STATE during another call, AGENT_NO_ACTION, AGENT_FAILED, CONTEXT_OVERFLOW, and ENV_FAILED for an
-   * observation with NaN.
+   * Returns the action for an observation; the first call of an episode starts it. The first call
+   * of all trains on the demonstrations of `sftWarmStart`. May be called again after an error; the
+   * failed call is not part of the episode.
+   * @throws INVALID_STATE during another call, AGENT_NO_ACTION, AGENT_FAILED, CONTEXT_OVERFLOW, and
+   * ENV_FAILED for an observation with NaN.
    */
   async act(observation: Observation, info: Info = {}): Promise<Action> {
     return this.calls.run("act", async () => {
@@ -161,7 +177,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     });
   }
 
-  /** Adds a reward to the last action; several calls add up. @throws INVALID_STATE before `act`, INVALID_ARGUMENT. */
+  /**
+   * Adds a reward to the last action; several calls add up. @throws INVALID_STATE before `act`,
+   * INVALID_ARGUMENT.
+   */
   assignReward(reward: number): void {
     if (!isReward(reward)) throw invalidArgument(`The reward ${String(reward)} must be ${REWARD_RULE}.`);
     this.calls.check("assignReward");
@@ -173,7 +192,8 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Ends the episode. Trains and returns the update's metrics once a batch is full (`batchSize` turns for PPO, episodes for groups).
+   * Ends the episode. Trains and returns the update's metrics once a batch is full (`batchSize`
+   * turns for PPO, episodes for groups).
    * @throws INVALID_STATE before `act`, and what `trainBatch` throws.
    */
   async terminateEpisode({ train = true, finalObservation, info = {} }: TerminateOptions<Observation> = {}): Promise<
@@ -195,7 +215,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     });
   }
 
-  /** Trains on the collected episodes, however few. @throws INVALID_STATE without episodes or trainable parameters. */
+  /**
+   * Trains on the collected episodes, however few. @throws INVALID_STATE without episodes or
+   * trainable parameters.
+   */
   async trainBatch(): Promise<Metrics> {
     return this.calls.run("trainBatch", () => this.update());
   }
@@ -210,7 +233,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     return this.demonstrationTrainer.onlineSft;
   }
 
-  /** Stores episodes and trains on the best of them from the next update on (see the option `onlineSft`). */
+  /**
+   * Stores episodes and trains on the best of them from the next update on (see the option
+   * `onlineSft`).
+   */
   enableOnlineSft(): this {
     this.demonstrationTrainer.onlineSft = true;
     return this;
@@ -223,8 +249,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Trains for `sftSteps` updates on demonstrations of a JSONL file, and stores them for replay. Returns the last update's metrics.
-   * @throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for an invalid demonstration (see `onInvalidLine`).
+   * Trains for `sftSteps` updates on demonstrations of a JSONL file, and stores them for replay.
+   * Returns the last update's metrics.
+   * @throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for an invalid demonstration
+   * (see `onInvalidLine`).
    */
   async sftFromJsonl(path: string, callbacks: WarmStartCallbacks = {}): Promise<SftMetrics | undefined> {
     return this.calls.run("sftFromJsonl", () => this.demonstrationTrainer.fromJsonl(path, callbacks));
@@ -235,17 +263,26 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     return this.demonstrationTrainer.load();
   }
 
-  /** Trains on the demonstrations of `sftWarmStart`, once; otherwise the first `act` or a Trainer does. */
+  /**
+   * Trains on the demonstrations of `sftWarmStart`, once; otherwise the first `act` or a Trainer
+   * does.
+   */
   async warmStart(callbacks: WarmStartCallbacks = {}): Promise<SftMetrics | undefined> {
     return this.calls.run("warmStart", () => this.demonstrationTrainer.warmStart(callbacks));
   }
 
-  /** Saves the adapter (with the value head) or the trained model, and the tokenizer, as `model.savePretrained` does. */
+  /**
+   * Saves the adapter (with the value head) or the trained model, and the tokenizer, as
+   * `model.savePretrained` does.
+   */
   async save(folder: string): Promise<void> {
     await this.model.savePretrained(folder);
   }
 
-  /** Loads trained values written by `save`; skips the warm start. @throws FILE_NOT_FOUND, WEIGHTS_MISMATCH. */
+  /**
+   * Loads trained values written by `save`; skips the warm start. @throws FILE_NOT_FOUND,
+   * WEIGHTS_MISMATCH.
+   */
   async load(folder: string): Promise<void> {
     await this.model.loadTrainedValues(folder);
     this.demonstrationTrainer.skipWarmStart();
@@ -282,7 +319,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     );
   }
 
-  /** Creates an episode with its own random stream, for parallel environments; `sampler` replaces that of the mode. */
+  /**
+   * Creates an episode with its own random stream, for parallel environments; `sampler` replaces
+   * that of the mode.
+   */
   newEpisode(
     random: RandomStream,
     mode: "train" | "eval" = "train",

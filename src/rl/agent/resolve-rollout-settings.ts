@@ -14,8 +14,8 @@ import { checkAgentOptions } from "./check-agent-options.js";
 import type { AgentOptions } from "./agent-options.js";
 
 /**
- * Defaults of an agent's completions. LlamaGym uses 32 tokens at temperature 0.9 with top-p 0.6; here
- * the trained policy is the sampled one, so sampling is not truncated by default.
+ * Defaults of an agent's completions. LlamaGym uses 32 tokens at temperature 0.9 with top-p 0.6;
+ * here the trained policy is the sampled one, so sampling is not truncated by default.
  */
 const GENERATION_DEFAULTS = { ...UNFILTERED_SAMPLING, maxNewTokens: 32, temperature: 1 };
 

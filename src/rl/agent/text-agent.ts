@@ -16,8 +16,9 @@ export type ActionMode = Settings<typeof textAgentSettings>["actionMode"];
 /** How actions are generated. */
 interface ActionFormat extends Partial<Pick<Settings<typeof textAgentSettings>, "actionMode">> {
   /**
-   * Regular expression that completions match as a whole, with actionMode "regex"; docs/constrained-decoding.md lists
-   * the supported syntax. The match of its group named `action` is the action's text, if present.
+   * Regular expression that completions match as a whole, with actionMode "regex";
+   * docs/constrained-decoding.md lists the supported syntax. The match of its group named `action`
+   * is the action's text, if present.
    */
   readonly actionRegex?: string | RegExp;
 }
@@ -32,8 +33,9 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
   private readonly regexExtractor: Extractor<string> | undefined;
 
   /**
-   * @throws INVALID_ARGUMENT as Agent, and for a pattern that is missing, unsupported, or can match nothing within
-   * maxNewTokens; TOKENIZER_UNSUPPORTED for a pattern with a tokenizer that inserts text between tokens.
+   * @throws INVALID_ARGUMENT as Agent, and for a pattern that is missing, unsupported, or can match
+   * nothing within maxNewTokens; TOKENIZER_UNSUPPORTED for a pattern with a tokenizer that inserts
+   * text between tokens.
    */
   constructor(
     model: LanguageModel,
@@ -67,8 +69,8 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
 
   /**
    * Returns the action that the environment's parser finds; otherwise the listed choice that the
-   * completion mentions, in any form of `actionExtractors` except numbers. With a pattern that has a
-   * group named `action`, only its match is parsed.
+   * completion mentions, in any form of `actionExtractors` except numbers. With a pattern that has
+   * a group named `action`, only its match is parsed.
    */
   override extractAction(
     response: string,
@@ -107,8 +109,8 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
 }
 
 /**
- * @throws INVALID_ARGUMENT for actionMode "regex" without actionRegex or vice versa, and for a pattern
- * that is unsupported or matches nothing. Needs no model.
+ * @throws INVALID_ARGUMENT for actionMode "regex" without actionRegex or vice versa, and for a
+ * pattern that is unsupported or matches nothing. Needs no model.
  */
 export function checkActionRegex({ actionMode, actionRegex }: ActionFormat): void {
   if (actionMode === "regex" && actionRegex === undefined)

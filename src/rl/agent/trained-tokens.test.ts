@@ -72,7 +72,10 @@ interface SampledEpisodes {
   readonly completions: readonly TurnCompletion[];
 }
 
-/** Plays episodes of four turns; gives the replies as they were sampled, and what the learner was given to train. */
+/**
+ * Plays episodes of four turns; gives the replies as they were sampled, and what the learner was
+ * given to train.
+ */
 async function sampleEpisodes(
   options: AgentOptions<number, string>,
   constraint: OutputConstraint | undefined,
@@ -171,7 +174,8 @@ describe.each(cases)("%s", (name, options, held) => {
     turns.forEach((turn, i) =>
       decisionIndices(turn).forEach((token, j) => {
         expect(Math.abs(logProbs[i][j] - turn.logProbs[token])).toBeLessThan(1e-4);
-        // The model is not asked for scored actions' states alone, nor where there is nothing to choose.
+        // The model is not asked for scored actions' states alone, nor where there is nothing to
+        // choose.
         const isKnown = turn.actionCandidates === undefined && turn.allowedTokens?.[token]?.length !== 1;
         const difference = Math.abs(values![i][j] - (turn.values?.[token] ?? NaN));
         expect(difference < 1e-4).toBe(isKnown);

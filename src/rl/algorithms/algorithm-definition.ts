@@ -44,7 +44,10 @@ export interface ScoredTurn {
   readonly oldLogProbs: Float64Array;
   /** Values of the states when it was sampled; undefined without a critic. */
   readonly oldValues: Float64Array | undefined;
-  /** Log-probabilities under the reference policy; undefined unless the algorithm's `klSetting` is above 0. */
+  /**
+   * Log-probabilities under the reference policy; undefined unless the algorithm's `klSetting` is
+   * above 0.
+   */
   readonly refLogProbs: Float64Array | undefined;
   /** Entropies when it was sampled; undefined unless the algorithm requests them. */
   readonly entropies: Float64Array | undefined;
@@ -62,7 +65,9 @@ export interface ScoredTrajectory {
   readonly bootstrapValue: number;
   /** The prompt after the last turn; undefined where the episode ended. */
   readonly bootstrapPrompt?: readonly number[];
-  /** Rewards of a single completion by several reward functions; NaN where a function returned none. */
+  /**
+   * Rewards of a single completion by several reward functions; NaN where a function returned none.
+   */
   readonly rewardsPerFunction: readonly number[] | undefined;
 }
 
@@ -116,7 +121,10 @@ export type RolloutRequest =
         Pick<GroupSpec, "minTurns" | "maxResamples">
       >);
 
-/** Decides which optimizer steps are taken; `statistics` are sums over the minibatch, `loss` among them. */
+/**
+ * Decides which optimizer steps are taken; `statistics` are sums over the minibatch, `loss` among
+ * them.
+ */
 export interface Stepping<Config, State> {
   /** Epochs over the turns of an update. Default `numIterations`. */
   readonly epochs?: (config: Config) => number;
@@ -135,24 +143,38 @@ export interface AlgorithmDefinition<Table extends SettingTable, Options extends
   /** Name in messages. Default `name`. */
   readonly title?: string;
   readonly settings: Table;
-  /** Validates options and resolves defaults that depend on each other. By default `resolveSettings` with the table. */
+  /**
+   * Validates options and resolves defaults that depend on each other. By default `resolveSettings`
+   * with the table.
+   */
   readonly resolve?: (options: Options) => Config;
-  /** Trains a value head: turns have `oldValues`, partial trajectories a bootstrap value. Default false. */
+  /**
+   * Trains a value head: turns have `oldValues`, partial trajectories a bootstrap value. Default
+   * false.
+   */
   readonly critic?: boolean;
-  /** Whether the loss reads one advantage per turn, which a teacher's scores of decisions cannot be part of. Default false. */
+  /**
+   * Whether the loss reads one advantage per turn, which a teacher's scores of decisions cannot be
+   * part of. Default false.
+   */
   readonly hasTurnAdvantages?: boolean;
   readonly rollout: (config: Config) => RolloutRequest;
   /** The setting that weighs the KL to the reference policy; above 0 it adds `refLogProbs`. */
   readonly klSetting?: NoInfer<keyof Table & string>;
-  /** Entropy in the loss. By default "gradient" where `entropyCoef` is above 0, and "value" otherwise. */
+  /**
+   * Entropy in the loss. By default "gradient" where `entropyCoef` is above 0, and "value"
+   * otherwise.
+   */
   readonly entropy?: (config: Config) => EntropyMode;
   /** Adds `entropies` to scored turns. Default false. */
   readonly scoresEntropy?: (config: Config) => boolean;
-  /** Whether the loss has a gradient at zero advantage. By default where `entropyCoef` is above 0. */
+  /**
+   * Whether the loss has a gradient at zero advantage. By default where `entropyCoef` is above 0.
+   */
   readonly hasRegularizer?: (config: Config) => boolean;
   /**
-   * Computes advantages, from turns with their texts, tokens and scores; may be asynchronous. Also called without scores, to find
-   * groups without signal; must not mutate `state`.
+   * Computes advantages, from turns with their texts, tokens and scores; may be asynchronous. Also
+   * called without scores, to find groups without signal; must not mutate `state`.
    */
   readonly advantages: (
     trajectories: readonly ScoredTrajectory[],

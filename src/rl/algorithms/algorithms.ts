@@ -15,7 +15,10 @@ export const algorithms = { ppo, grpo, rloo, reinforce } as const;
 export type AlgorithmName = keyof typeof algorithms;
 export const ALGORITHM_NAMES = Object.keys(algorithms) as readonly AlgorithmName[];
 
-/** The algorithm of an agent: a configured one, or the options of a built-in one by its name. Default PPO. */
+/**
+ * The algorithm of an agent: a configured one, or the options of a built-in one by its name.
+ * Default PPO.
+ */
 export interface AlgorithmOptions {
   /** `ppo({ ... })`, or one defined with `defineAlgorithm`. */
   readonly algorithm?: ConfiguredAlgorithm;

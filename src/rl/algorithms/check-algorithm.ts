@@ -13,7 +13,10 @@ import { LogProbScorer } from "./update/log-prob-scorer.js";
 export interface CheckAlgorithmOptions<Options extends object> {
   /** Options of the algorithm for the checks. */
   readonly options?: Options;
-  /** False for a loss with `stopGradient`, whose gradient is not the derivative of its value. Default true. */
+  /**
+   * False for a loss with `stopGradient`, whose gradient is not the derivative of its value.
+   * Default true.
+   */
   readonly finiteDifferences?: boolean;
 }
 
@@ -24,8 +27,9 @@ const SPLIT_TOLERANCE = 1e-3;
 const FINITE_DIFFERENCE_TOLERANCE = 0.05;
 
 /**
- * Checks an algorithm on the embedded model: settings are documented, the loss's gradient agrees with finite differences and with
- * any split into micro-batches, zero advantages have zero gradient, and a restored state continues exactly.
+ * Checks an algorithm on the embedded model: settings are documented, the loss's gradient agrees
+ * with finite differences and with any split into micro-batches, zero advantages have zero
+ * gradient, and a restored state continues exactly.
  *
  * @throws INVALID_STATE at the first violation.
  */

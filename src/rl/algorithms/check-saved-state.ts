@@ -2,7 +2,8 @@ import { LlamaGymError } from "../../core/errors.js";
 import { isJsonObject } from "../../core/json.js";
 
 /**
- * Checks that a saved state has finite numbers where a learner's initial state has numbers, and objects where that has objects.
+ * Checks that a saved state has finite numbers where a learner's initial state has numbers, and
+ * objects where that has objects.
  * @throws FILE_CORRUPT, naming the field.
  */
 export function checkSavedState(saved: unknown, initial: unknown, name = "The state of the algorithm"): void {

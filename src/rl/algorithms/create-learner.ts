@@ -10,7 +10,8 @@ export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "
 
 /**
  * Creates the learner of an agent's algorithm on its model.
- * @throws INVALID_ARGUMENT for options of several algorithms or out of range, and for a temperature of 0.
+ * @throws INVALID_ARGUMENT for options of several algorithms or out of range, and for a temperature
+ * of 0.
  * @throws INVALID_STATE for a model that the algorithm cannot train.
  */
 export async function createLearner(model: LanguageModel, options: LearnerOptions): Promise<Learner> {

@@ -13,7 +13,9 @@ export interface ConfiguredAlgorithm {
   readonly hasCritic: boolean;
   /** @throws INVALID_STATE for a model that the algorithm cannot train. */
   create(model: LanguageModel, context: LearnerContext): Promise<Learner>;
-  /** The loss, with which workers compute gradients; undefined for an algorithm with its own update. */
+  /**
+   * The loss, with which workers compute gradients; undefined for an algorithm with its own update.
+   */
   readonly microBatchLoss: MicroBatchLoss | undefined;
 }
 
@@ -37,7 +39,9 @@ export interface Algorithm<
   readonly resolve: (options?: Options) => Config;
 }
 
-/** An algorithm with its own update: implements `Learner` instead of being run by `PolicyLearner`. */
+/**
+ * An algorithm with its own update: implements `Learner` instead of being run by `PolicyLearner`.
+ */
 export interface CustomAlgorithm<Table extends SettingTable, Options extends object, Config> extends Pick<
   AlgorithmDefinition<Table, Options, Config, unknown>,
   "name" | "title" | "settings" | "resolve" | "critic"
@@ -46,8 +50,9 @@ export interface CustomAlgorithm<Table extends SettingTable, Options extends obj
 }
 
 /**
- * Defines an algorithm for `new Agent(model, tokenizer, { algorithm: myAlgorithm({ ... }) })` and
- * `llamagym train --algorithm ./my-algorithm.js`. docs/algorithms/writing-your-own.md walks through an example.
+ * Defines an algorithm for `new Agent(model, tokenizer, { algorithm: myAlgorithm({ ... })
+ * })` and `llamagym train --algorithm ./my-algorithm.js`. docs/algorithms/writing-your-own.md walks
+ * through an example.
  */
 export function defineAlgorithm<
   const Table extends SettingTable,

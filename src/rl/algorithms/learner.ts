@@ -53,7 +53,10 @@ export interface LearnerContext {
   readonly random: RandomStream;
   /** A teacher whose log-probabilities are part of the advantages. */
   readonly distillation?: Distillation | undefined;
-  /** The states of frozen layers that the model's sampler reads; undefined for a model without frozen layers. */
+  /**
+   * The states of frozen layers that the model's sampler reads; undefined for a model without
+   * frozen layers.
+   */
   readonly frozenStates?: FrozenStates | undefined;
 }
 
@@ -84,7 +87,10 @@ export interface TurnInsight {
   readonly returns: ArrayLike<number> | undefined;
   /** 1 for trained decisions; undefined for all. */
   readonly policyMask: ArrayLike<number> | undefined;
-  /** Probability at the last optimizer step divided by that when sampled; one entry for the turn, or per decision. */
+  /**
+   * Probability at the last optimizer step divided by that when sampled; one entry for the turn, or
+   * per decision.
+   */
   readonly ratios: ArrayLike<number> | undefined;
   /** Range outside of which ratios are clipped. */
   readonly clipRange: readonly [number, number] | undefined;
@@ -93,10 +99,16 @@ export interface TurnInsight {
   readonly hasSignal: boolean;
 }
 
-/** Updates the trained parameters of a model from trajectories; `Batch` is what an update needs of them. */
+/**
+ * Updates the trained parameters of a model from trajectories; `Batch` is what an update needs of
+ * them.
+ */
 export interface Learner<Batch = unknown> {
   readonly rolloutSpec: RolloutSpec;
-  /** Scores trajectories and computes their advantages. @throws INVALID_ARGUMENT for trajectories that cannot be trained. */
+  /**
+   * Scores trajectories and computes their advantages. @throws INVALID_ARGUMENT for trajectories
+   * that cannot be trained.
+   */
   prepare(trajectories: readonly Trajectory[]): Promise<Batch>;
   /** Takes the optimizer steps of an update. @throws TRAINING_DIVERGED. */
   update(batch: Batch, options?: UpdateOptions): Promise<Metrics>;

@@ -38,7 +38,10 @@ class BanditAgent extends Agent<string, number> {
   }
 }
 
-/** Plays one-turn episodes; gives the share of arm 1 among the last 100 pulls, and what each update told. */
+/**
+ * Plays one-turn episodes; gives the share of arm 1 among the last 100 pulls, and what each update
+ * told.
+ */
 async function pull(algorithm: AlgorithmOptions, episodes: number, pays: (arm: number, episode: number) => number) {
   const agent = new BanditAgent(await openModel(), undefined, { ...algorithm, seed: 3 });
   const arms: number[] = [];
@@ -103,7 +106,10 @@ async function makeSegments(model: LanguageModel, rewards: readonly number[]): P
 const REWARDS = [1, 0, 0.5, 3, 2, 2];
 const THREE = { numGenerations: 3, batchSize: 6, learningRate: 0.01, lrSchedulerType: "constant" } as const;
 
-/** Updates on the segments that `change` makes of the six; gives the trained values and what the last update told. */
+/**
+ * Updates on the segments that `change` makes of the six; gives the trained values and what the
+ * last update told.
+ */
 async function update(
   algorithm: AlgorithmOptions,
   {

@@ -95,8 +95,8 @@ interface PolicyLearnerState<State> {
 }
 
 /**
- * Runs an `AlgorithmDefinition` on a model: scores trajectories, computes advantages, and takes optimizer steps on minibatches.
- * The decisions of a turn are always in the same micro-batch.
+ * Runs an `AlgorithmDefinition` on a model: scores trajectories, computes advantages, and takes
+ * optimizer steps on minibatches. The decisions of a turn are always in the same micro-batch.
  */
 export class PolicyLearner<Options extends object, Config extends UpdateConfig, State> implements Learner<
   PreparedUpdate<State>
@@ -189,7 +189,10 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     return inspectUpdate({ ...prepared, outcomes: this.outcomes.get(prepared) ?? [] }, turns, this.config);
   }
 
-  /** Computes the loss of turns as one minibatch and leaves its gradients in the model's gradient buffer; takes no step. */
+  /**
+   * Computes the loss of turns as one minibatch and leaves its gradients in the model's gradient
+   * buffer; takes no step.
+   */
   async computeGradients(turns: readonly TurnSample[]): Promise<Readonly<Record<string, number>>> {
     const { statistics } = await this.updater.computeGradients(
       turns.map(({ turn }) => turn),
@@ -245,7 +248,10 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     };
   }
 
-  /** Indices of trajectories that are trained: those with a reward, whose group has a signal or a regularizer acts on. */
+  /**
+   * Indices of trajectories that are trained: those with a reward, whose group has a signal or a
+   * regularizer acts on.
+   */
   private trainedTrajectories(scored: readonly ScoredTrajectory[], hasSignal: readonly boolean[]): number[] {
     const { filterGroups = false, entropyCoef = 0 } = this.config;
     const hasRegularizer = this.algorithm.hasRegularizer?.(this.config) ?? entropyCoef > 0;
@@ -254,8 +260,9 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   }
 
   /**
-   * Returns a function of the optimizer's steps so far: the learning rate rises in the warm-up, and follows the schedule over the rest
-   * of the run, as in Transformers. The run's steps are estimated from its progress.
+   * Returns a function of the optimizer's steps so far: the learning rate rises in the warm-up, and
+   * follows the schedule over the rest of the run, as in Transformers. The run's steps are
+   * estimated from its progress.
    */
   private learningRateFactor(progress: number): (step: number) => number {
     const { lrSchedulerType = "constant", warmupSteps = 0 } = this.config;

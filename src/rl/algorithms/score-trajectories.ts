@@ -20,14 +20,18 @@ interface PolicyScores {
   readonly scores: TurnScores;
   readonly indices: ReadonlyMap<Turn, number>;
   readonly bootstrapValues: ReadonlyMap<Trajectory, number>;
-  /** Turns whose recorded log-probabilities are not those of the trained distribution: truncated sampling, older weights. */
+  /**
+   * Turns whose recorded log-probabilities are not those of the trained distribution: truncated
+   * sampling, older weights.
+   */
   readonly replaced: ReadonlySet<Turn>;
 }
 
 /**
- * Adds what the policy and the reference policy assign to trajectories before an update. Turns are scored again only where
- * sampling did not record what is needed: values, entropies, log-probabilities before truncation (top-p and the like), or those of
- * the weights before the update, if older ones sampled.
+ * Adds what the policy and the reference policy assign to trajectories before an update. Turns are
+ * scored again only where sampling did not record what is needed: values, entropies,
+ * log-probabilities before truncation (top-p and the like), or those of the weights before the
+ * update, if older ones sampled.
  */
 export async function scoreTrajectories(
   trajectories: readonly Trajectory[],

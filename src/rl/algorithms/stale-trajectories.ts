@@ -3,16 +3,20 @@ import type { AdvantageResult, ScoredTrajectory } from "./algorithm-definition.j
 import { mean } from "./shared/statistics.js";
 import { decisionIndices } from "./update/turn-batch.js";
 
-/** Maximum ratio between the policy before the update and the older one that sampled, as in AReaL and prime-rl. */
+/**
+ * Maximum ratio between the policy before the update and the older one that sampled, as in AReaL
+ * and prime-rl.
+ */
 const MAX_BEHAVIOR_RATIO = 2;
 
 /** Whether weights other than the trained ones sampled the trajectory. */
 export const isStale = ({ staleness = 0 }: Trajectory): boolean => staleness > 0;
 
 /**
- * Applies the decoupled objective (Hilton et al. 2021; AReaL, Fu et al. 2025) to trajectories of older weights: the loss compares
- * with the policy before the update (`oldLogProbs`), and the ratio of that policy to the one that sampled, truncated at
- * MAX_BEHAVIOR_RATIO, weighs each decision. As a positive factor of the loss it is a factor of the advantage.
+ * Applies the decoupled objective (Hilton et al. 2021; AReaL, Fu et al. 2025) to trajectories of
+ * older weights: the loss compares with the policy before the update (`oldLogProbs`), and the ratio
+ * of that policy to the one that sampled, truncated at MAX_BEHAVIOR_RATIO, weighs each decision. As
+ * a positive factor of the loss it is a factor of the advantage.
  */
 export function weighStaleAdvantages<State>(
   trajectories: readonly Trajectory[],

@@ -7,11 +7,19 @@ import type { AdvantageResult, ScoredTrajectory } from "./algorithm-definition.j
 import type { Distillation, Teacher } from "./learner.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
 
-/** On-policy distillation: the student is rewarded for decisions that a teacher finds more probable than it does. */
+/**
+ * On-policy distillation: the student is rewarded for decisions that a teacher finds more probable
+ * than it does.
+ */
 export interface TeacherOptions {
-  /** A model with the student's tokenizer, "self" for the student itself with `hint` in its prompt, or another source of scores. */
+  /**
+   * A model with the student's tokenizer, "self" for the student itself with `hint` in its prompt,
+   * or another source of scores.
+   */
   readonly model: LanguageModel | Teacher | "self";
-  /** Text that the teacher's system prompt has in addition, such as rules, a plan or demonstrations. */
+  /**
+   * Text that the teacher's system prompt has in addition, such as rules, a plan or demonstrations.
+   */
   readonly hint?: string;
   /** Weight of the reverse KL divergence per decision. Default 1. */
   readonly coef?: number;
@@ -20,8 +28,8 @@ export interface TeacherOptions {
 }
 
 /**
- * Adds -coef * (log π(a) - log π_teacher(a)) to the advantage of each decision, the one-sample estimate of the reverse KL divergence on
- * what the student sampled.
+ * Adds -coef * (log π(a) - log π_teacher(a)) to the advantage of each decision, the one-sample
+ * estimate of the reverse KL divergence on what the student sampled.
  */
 export async function distill<State>(
   scored: readonly ScoredTrajectory[],
@@ -93,8 +101,9 @@ function checkSameTokenizer(student: LanguageModel, teacher: LanguageModel): voi
 }
 
 /**
- * Returns a function that inserts a hint into the system prompt of rendered prompts. `render` gives the tokens of a first prompt with
- * a system prompt. @throws INVALID_ARGUMENT if a prompt does not begin as that does.
+ * Returns a function that inserts a hint into the system prompt of rendered prompts. `render` gives
+ * the tokens of a first prompt with a system prompt. @throws INVALID_ARGUMENT if a prompt does not
+ * begin as that does.
  */
 export function insertHint(
   render: (systemPrompt: string | undefined) => readonly number[],
@@ -128,7 +137,10 @@ interface TeacherContext {
   readonly render: (systemPrompt: string | undefined) => readonly number[];
 }
 
-/** @throws INVALID_ARGUMENT for weights below 0, "self" without a hint, and a model with another tokenizer. */
+/**
+ * @throws INVALID_ARGUMENT for weights below 0, "self" without a hint, and a model with another
+ * tokenizer.
+ */
 export function createDistillation(
   { model, hint, coef = 1, rewardCoef = 1 }: TeacherOptions,
   { student, microBatchTokens, systemPrompt, render }: TeacherContext,

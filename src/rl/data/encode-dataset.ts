@@ -32,7 +32,8 @@ export interface EncodingOptions extends ExampleOptions {
 /**
  * Tokenizes examples. `getTokenizer` is called only for examples that contain text.
  *
- * @throws INVALID_ARGUMENT for an invalid example, for one longer than `maxLength` if `overlong` is "error", and if none is left.
+ * @throws INVALID_ARGUMENT for an invalid example, for one longer than `maxLength` if `overlong` is
+ * "error", and if none is left.
  */
 export function encodeDataset(
   examples: readonly SftExample[],

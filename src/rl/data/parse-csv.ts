@@ -6,7 +6,8 @@ export interface CsvRecord {
 }
 
 /**
- * Reads CSV as RFC 4180 describes it: cells in quotes may have separators, line breaks and doubled quotes. Empty lines are left out.
+ * Reads CSV as RFC 4180 describes it: cells in quotes may have separators, line breaks and doubled
+ * quotes. Empty lines are left out.
  * @throws SyntaxError with the line of a quote in the wrong place.
  */
 export function parseCsv(text: string, separator: string): CsvRecord[] {

@@ -42,8 +42,8 @@ export interface PromptDatasetOptions {
 
 /**
  * Loads a dataset of rows or from a JSONL, JSON or CSV file, and tokenizes its prompts.
- * @throws FILE_NOT_FOUND, FILE_CORRUPT (file) or INVALID_ARGUMENT (rows) for a row without a prompt, and
- * CONTEXT_OVERFLOW for prompts that leave no room for `maxCompletionLength` tokens.
+ * @throws FILE_NOT_FOUND, FILE_CORRUPT (file) or INVALID_ARGUMENT (rows) for a row without a
+ * prompt, and CONTEXT_OVERFLOW for prompts that leave no room for `maxCompletionLength` tokens.
  */
 export async function loadPromptDataset(
   dataset: string | readonly PromptRow[],

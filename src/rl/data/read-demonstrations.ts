@@ -32,9 +32,11 @@ export interface DemonstrationFile {
 }
 
 /**
- * Reads demonstrations from a JSONL file: { messages } for an episode, or a prompt and a completion under the keys of
- * `readExamples` for a single turn. `return` ranks the episode, `infos` has the environment's info of each turn.
- * @throws FILE_NOT_FOUND, FILE_READ_FAILED, and, unless invalid lines are skipped, FILE_CORRUPT with the line number.
+ * Reads demonstrations from a JSONL file: { messages } for an episode, or a prompt and a completion
+ * under the keys of `readExamples` for a single turn. `return` ranks the episode, `infos` has the
+ * environment's info of each turn.
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, and, unless invalid lines are skipped, FILE_CORRUPT
+ * with the line number.
  */
 export async function readDemonstrations(
   path: string,

@@ -10,7 +10,10 @@ export type { InvalidLine } from "./read-rows.js";
 
 /** Options of `readExamples`. */
 export interface ReadExamplesOptions extends ReadRowsOptions {
-  /** How text prompts and completions are read: as one text (the default), or as a user and an assistant message. */
+  /**
+   * How text prompts and completions are read: as one text (the default), or as a user and an
+   * assistant message.
+   */
   readonly prompts?: "text" | "chat";
 }
 
@@ -40,11 +43,13 @@ interface ReadExample {
 }
 
 /**
- * Reads examples from a JSONL, JSON or CSV file of objects with `messages` (or ShareGPT's `conversations`), a prompt (`prompt`,
- * `instruction`, `question`, `input`) and a completion (`completion`, `output`, `response`, `answer`), `text`, or tokens
- * (`input_ids` and `labels`, or `tokens` and `mask`). A `system` text precedes messages and prompts, `history` has earlier
+ * Reads examples from a JSONL, JSON or CSV file of objects with `messages` (or ShareGPT's
+ * `conversations`), a prompt (`prompt`, `instruction`, `question`, `input`) and a completion
+ * (`completion`, `output`, `response`, `answer`), `text`, or tokens (`input_ids` and `labels`, or
+ * `tokens` and `mask`). A `system` text precedes messages and prompts, `history` has earlier
  * questions and answers; `tools` and `chat_template_kwargs` are for the chat template.
- * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED, and FILE_CORRUPT with the line number.
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED, and FILE_CORRUPT with the line
+ * number.
  */
 export async function readExamples(
   path: string,
@@ -60,7 +65,10 @@ export async function readExamples(
   return { examples: read.values, invalidLines: read.invalidLines, unusedColumns: [...unused] };
 }
 
-/** Reads the example of a row, in which null means nothing. @throws Error with the reason, for an object that is not an example. */
+/**
+ * Reads the example of a row, in which null means nothing. @throws Error with the reason, for an
+ * object that is not an example.
+ */
 export function readExample(row: RowFields, prompts: "text" | "chat"): ReadExample {
   const fields = withoutNulls(row);
   rejectMedia(fields);
@@ -88,7 +96,10 @@ export function rejectMedia(fields: RowFields): void {
   if (media !== undefined) throw new Error(`"${media}" is not supported; only text is trained.`);
 }
 
-/** Returns the columns that have a value: in rows of several forms, those of the other forms are null. */
+/**
+ * Returns the columns that have a value: in rows of several forms, those of the other forms are
+ * null.
+ */
 export const withoutNulls = (fields: RowFields): RowFields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 
@@ -110,7 +121,10 @@ export function prependSystem({ system }: RowFields, messages: readonly ChatMess
   throw new Error('it has "system" and a system message with another text. Remove one of them.');
 }
 
-/** Reads what a row gives the chat template. Functions without a type are wrapped where the form of the row has no other ones. */
+/**
+ * Reads what a row gives the chat template. Functions without a type are wrapped where the form of
+ * the row has no other ones.
+ */
 export function readTemplateInputs(fields: RowFields, isWrapped: boolean): TemplateInputs {
   const given = ["tools", "functions"].filter((key) => isFilled(fields[key]));
   if (given.length > 1) throw new Error('it has both "tools" and "functions". Remove one of them.');
@@ -167,7 +181,9 @@ function readCompletionExample(
   return { example, usedColumns };
 }
 
-/** @throws Error if a row has several prompts or completions, of which all but one would be lost. */
+/**
+ * @throws Error if a row has several prompts or completions, of which all but one would be lost.
+ */
 export function checkSingle(fields: RowFields, keys: readonly string[], used: readonly string[]): void {
   const other = keys.find((key) => isFilled(fields[key]) && !used.includes(key));
   if (other === undefined) return;

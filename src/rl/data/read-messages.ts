@@ -28,8 +28,9 @@ const SHAREGPT_ROLES = new Set([...Object.keys(ROLES), ...Object.values(ROLES), 
 const MEDIA_PART = /image|audio|video|file|document/;
 
 /**
- * Reads messages, or ShareGPT's turns with `from` and `value`. Whether an answer is trained, axolotl's `train` and `training`, becomes
- * OpenAI's `weight`; calls of a function become `tool_calls`. @throws Error with the reason.
+ * Reads messages, or ShareGPT's turns with `from` and `value`. Whether an answer is trained,
+ * axolotl's `train` and `training`, becomes OpenAI's `weight`; calls of a function become
+ * `tool_calls`. @throws Error with the reason.
  */
 export function readMessages(value: unknown): ChatMessage[] {
   const list = readJsonField("messages", value);
@@ -81,7 +82,9 @@ function checkContent(content: unknown): void {
   if (media !== undefined) throw new Error(`has a part of type ${JSON.stringify(media)}; only text is supported`);
 }
 
-/** Returns 0 for an answer that is not trained, 1 for one that is, undefined where nothing says so. */
+/**
+ * Returns 0 for an answer that is not trained, 1 for one that is, undefined where nothing says so.
+ */
 function readWeight(role: string, flags: RowFields): 0 | 1 | undefined {
   const given = Object.entries(flags).filter(([, flag]) => isPresent(flag));
   if (given.length === 0) return undefined;

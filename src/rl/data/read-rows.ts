@@ -42,10 +42,12 @@ const CONVERSION =
   "python -c \"import datasets; datasets.load_dataset('parquet', data_files='FILE.parquet')['train'].to_json('FILE.jsonl')\"";
 
 /**
- * Reads rows from a JSONL file, a JSON array of objects, or a CSV or TSV file with a header, by calling `read` with each row's columns
- * and name, such as "data.jsonl, line 3"; a row for which it throws is invalid. Empty lines are ignored.
+ * Reads rows from a JSONL file, a JSON array of objects, or a CSV or TSV file with a header, by
+ * calling `read` with each row's columns and name, such as "data.jsonl, line 3"; a row for which it
+ * throws is invalid. Empty lines are ignored.
  *
- * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED for another format, and FILE_CORRUPT with the row.
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED for another format, and FILE_CORRUPT
+ * with the row.
  */
 export async function readRows<Value>(
   path: string,

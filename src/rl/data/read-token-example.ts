@@ -12,8 +12,9 @@ export const TOKEN_KEYS = ["tokens", "input_ids", "labels", "attention_mask", ..
 const IGNORED_LABEL = -100;
 
 /**
- * Reads tokens with `mask`, or `input_ids` as Transformers and TRL write them: with `labels`, which are -100 for tokens that are not
- * trained, with masks, or alone, in which case all tokens are trained. @throws Error with the reason.
+ * Reads tokens with `mask`, or `input_ids` as Transformers and TRL write them: with `labels`, which
+ * are -100 for tokens that are not trained, with masks, or alone, in which case all tokens are
+ * trained. @throws Error with the reason.
  */
 export function readTokenExample(fields: RowFields): TokenExample {
   const key = fields.input_ids === undefined ? "tokens" : "input_ids";

@@ -12,7 +12,9 @@ export interface ExampleSource {
 export interface TemplateInputs {
   /** Functions that the chat template lists. */
   readonly tools?: readonly ToolDefinition[];
-  /** Further template variables, such as { enable_thinking: false }: TRL's `chat_template_kwargs`. */
+  /**
+   * Further template variables, such as { enable_thinking: false }: TRL's `chat_template_kwargs`.
+   */
   readonly variables?: Readonly<Record<string, unknown>>;
 }
 
@@ -21,7 +23,10 @@ export interface ChatExample extends ExampleSource, TemplateInputs {
   readonly messages: readonly ChatMessage[];
 }
 
-/** A prompt and its completion, each as text or messages; the loss is on the completion and its end token. */
+/**
+ * A prompt and its completion, each as text or messages; the loss is on the completion and its end
+ * token.
+ */
 export interface CompletionExample extends ExampleSource, TemplateInputs {
   readonly prompt: string | readonly ChatMessage[];
   readonly completion: string | readonly ChatMessage[];
@@ -45,10 +50,12 @@ export interface ExampleOptions {
 }
 
 /**
- * Tokenizes an example. The assistant's messages with their end tokens, or the completion, have the loss tokens; without
- * `assistantOnlyLoss` all tokens but those of messages whose weight is 0. `getTokenizer` is called only for text.
- * @throws INVALID_ARGUMENT for a mask of the wrong length, for a token that the model does not have and for an answer that the chat
- * template's text does not show, and the errors of the chat template.
+ * Tokenizes an example. The assistant's messages with their end tokens, or the completion, have the
+ * loss tokens; without `assistantOnlyLoss` all tokens but those of messages whose weight is 0.
+ * `getTokenizer` is called only for text.
+ * @throws INVALID_ARGUMENT for a mask of the wrong length, for a token that the model does not have
+ * and for an answer that the chat template's text does not show, and the errors of the chat
+ * template.
  */
 export function encodeExample(
   example: SftExample,
@@ -107,7 +114,10 @@ function encodeMessages(
   return { tokens: ids, lossMask };
 }
 
-/** Returns where the tokens of a completion begin: after those of the prompt with the header of an answer, as in TRL. */
+/**
+ * Returns where the tokens of a completion begin: after those of the prompt with the header of an
+ * answer, as in TRL.
+ */
 function findCompletion(
   prompt: readonly ChatMessage[],
   ids: readonly number[],
@@ -120,8 +130,8 @@ function findCompletion(
 }
 
 /**
- * Tokenizes a prompt with its completion, of which every token is in the loss, up to the end of the text that the chat template
- * writes: the sequences of TRL's preference trainers.
+ * Tokenizes a prompt with its completion, of which every token is in the loss, up to the end of the
+ * text that the chat template writes: the sequences of TRL's preference trainers.
  * @throws as `encodeExample`, and INVALID_ARGUMENT for messages with a weight.
  */
 export function encodeCompletion(
@@ -145,7 +155,10 @@ export function encodeCompletion(
   return { tokens: ids, lossMask: new Uint8Array(ids.length).fill(1, start) };
 }
 
-/** Removes the weight of a message, which is not for the model. @throws INVALID_ARGUMENT for one that is not 0 or 1. */
+/**
+ * Removes the weight of a message, which is not for the model. @throws INVALID_ARGUMENT for one
+ * that is not 0 or 1.
+ */
 function withoutWeight(weighted: ChatMessage): ChatMessage {
   const { weight, ...message } = weighted;
   if (weight === undefined || weight === null) return weighted;
@@ -199,7 +212,9 @@ export function countAnswers({ lossMask }: TokenExample): number {
   return count;
 }
 
-/** Counts the loss tokens of an example. The first token is never one, because nothing predicts it. */
+/**
+ * Counts the loss tokens of an example. The first token is never one, because nothing predicts it.
+ */
 export function countLossTokens({ lossMask }: TokenExample): number {
   let count = 0;
   for (let i = 1; i < lossMask.length; i++) if (lossMask[i] !== 0) count++;

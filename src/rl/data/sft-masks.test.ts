@@ -7,7 +7,10 @@ import { encodeExample, type ChatExample } from "./sft-example.js";
 
 type Spans = readonly (readonly [start: number, end: number])[];
 
-/** What TRL's trainer makes of a row: its number of tokens and the trained ones, or an error of the template. */
+/**
+ * What TRL's trainer makes of a row: its number of tokens and the trained ones, or an error of the
+ * template.
+ */
 interface TrlCase {
   readonly length?: number;
   /** With assistant_only_loss, and completion_only_loss for prompts with completions. */
@@ -99,7 +102,8 @@ describe.each(Object.entries(templates))("the template of %s", (_, { template, c
       const [first, last] = expected.trained[i];
       expect([first <= start, end <= last]).toEqual([true, true]);
       const textOf = (from: number, to: number) => unmarked.decodeContinuation(found.tokens.slice(from, to));
-      // Blocks may begin in the header, which is part of the prompt, and have a line break or another end token after the end token.
+      // Blocks may begin in the header, which is part of the prompt, and have a line break or
+      // another end token after the end token.
       expect(headers[i]).toContain(textOf(first, start));
       expect(textOf(end, last)).toMatch(/^(\n?(<\|im_end\|>)?)$/);
     });

@@ -12,7 +12,10 @@ import { dpoLoss, pairLosses, pairs } from "./dpo-loss.js";
 import type { DpoConfig } from "./dpo-settings.js";
 import { ReferencePolicy, sumLogProbs } from "./reference-policy.js";
 
-/** Loss and rewards of pairs, named as in TRL's DPOTrainer. Rewards are `beta` times the log-ratio to the reference policy. */
+/**
+ * Loss and rewards of pairs, named as in TRL's DPOTrainer. Rewards are `beta` times the log-ratio
+ * to the reference policy.
+ */
 export interface PairMetrics {
   readonly loss: number;
   readonly "rewards/chosen": number;
@@ -41,7 +44,10 @@ interface PairScores {
   readonly refRejected: number;
 }
 
-/** Optimizes the DPO loss of pairs of completions, one batch at a time. The completions of a pair are in the same micro-batch. */
+/**
+ * Optimizes the DPO loss of pairs of completions, one batch at a time. The completions of a pair
+ * are in the same micro-batch.
+ */
 export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvaluation> {
   private readonly graphs: LossGraphs;
   /** The loss as a function of log-probabilities, for evaluations. */
@@ -62,7 +68,9 @@ export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvalua
     this.graphs = new LossGraphs(model.policy, (policy) => dpoLoss(policy, config));
   }
 
-  /** @throws INVALID_STATE for a model without trainable parameters, and as `ReferencePolicy.create` */
+  /**
+   * @throws INVALID_STATE for a model without trainable parameters, and as `ReferencePolicy.create`
+   */
   static async create(
     model: LanguageModel,
     config: DpoConfig,
@@ -147,7 +155,10 @@ export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvalua
     return scores.map(([refChosen, refRejected]) => ({ refChosen, refRejected }));
   }
 
-  /** Returns 1 for tokens up to the length of the shorter completion, and `ldAlpha` for the others; undefined without it. */
+  /**
+   * Returns 1 for tokens up to the length of the shorter completion, and `ldAlpha` for the others;
+   * undefined without it.
+   */
   private tokenWeights({ indices, items, sequences }: SequenceBatch, examples: readonly TokenPair[]) {
     const { ldAlpha } = this.config;
     if (ldAlpha === undefined) return undefined;

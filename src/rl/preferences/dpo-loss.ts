@@ -38,7 +38,10 @@ const perPair = (name: string) => input(name, "float32", [pairs]);
 /** Largest exponent of the alpha divergence, as in TRL. */
 const MAX_EXPONENT = 80;
 
-/** Returns f'(t) of the divergence's function f at the ratio t of the policies, given log t: the score of a completion. */
+/**
+ * Returns f'(t) of the divergence's function f at the ratio t of the policies, given log t: the
+ * score of a completion.
+ */
 function divergenceScore(logRatio: Node, { fDivergenceType, fAlphaDivergenceCoef }: DpoConfig): Node {
   if (fDivergenceType === "forward_kl") return sub(1, exp(neg(logRatio)));
   if (fDivergenceType === "js_divergence") return add(logSigmoid(logRatio), Math.log(2));
@@ -49,8 +52,9 @@ function divergenceScore(logRatio: Node, { fDivergenceType, fAlphaDivergenceCoef
 }
 
 /**
- * Returns the loss of each pair [pairs], as TRL's DPOTrainer computes it. Inputs are "refChosen" and "refRejected", log-probabilities
- * under the reference policy, "chosenLengths" and "rejectedLengths", and "sftScale", pairs per chosen token of the update.
+ * Returns the loss of each pair [pairs], as TRL's DPOTrainer computes it. Inputs are "refChosen"
+ * and "refRejected", log-probabilities under the reference policy, "chosenLengths" and
+ * "rejectedLengths", and "sftScale", pairs per chosen token of the update.
  */
 export function pairLosses({ chosen, rejected, chosenSum }: PairNodes, config: DpoConfig): Node {
   const { beta, labelSmoothing, lossType, discopopTau } = config;
@@ -104,9 +108,9 @@ export function pairLosses({ chosen, rejected, chosenSum }: PairNodes, config: D
 }
 
 /**
- * Returns the weighted sum of the pairs' losses, so that the losses of micro-batches add up. Per selected token, "pairIndex" is its
- * pair, "chosenMask" 1 for those of chosen completions, and "tokenWeights" the weight of `ldAlpha`; "pairWeights" are 1 / pairs of
- * the update.
+ * Returns the weighted sum of the pairs' losses, so that the losses of micro-batches add up. Per
+ * selected token, "pairIndex" is its pair, "chosenMask" 1 for those of chosen completions, and
+ * "tokenWeights" the weight of `ldAlpha`; "pairWeights" are 1 / pairs of the update.
  */
 export function dpoLoss(policy: PolicyNodes, config: DpoConfig): LossResult {
   const { logProbs, maxLogProbs, selected } = policy;

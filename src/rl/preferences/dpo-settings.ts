@@ -21,7 +21,10 @@ const DPO_LOSS_TYPES = [
   "sigmoid_norm",
 ] as const;
 
-/** Losses that are functions of the difference between the scores of a pair, in which a divergence's constant cancels. */
+/**
+ * Losses that are functions of the difference between the scores of a pair, in which a divergence's
+ * constant cancels.
+ */
 const DIFFERENCE_LOSSES = ["sigmoid", "sigmoid_norm", "hinge", "ipo", "exo_pair", "robust", "discopop", "sft"];
 
 /** Settings of direct preference optimization, with the source of each default. */
@@ -78,7 +81,10 @@ export type DpoConfig = Settings<typeof dpoSettings>;
 /** Settings of direct preference optimization; defaults fill in the rest. */
 export type DpoOptions = Partial<DpoConfig>;
 
-/** Resolves the settings. @throws INVALID_ARGUMENT for unknown settings, values out of range, and settings that exclude each other. */
+/**
+ * Resolves the settings. @throws INVALID_ARGUMENT for unknown settings, values out of range, and
+ * settings that exclude each other.
+ */
 export function resolveDpoConfig(options: DpoOptions = {}): DpoConfig {
   const config = resolveSettings("DPO", dpoSettings, options);
   const { lossType, labelSmoothing, fDivergenceType } = config;

@@ -12,7 +12,10 @@ export interface DpoTrainerOptions extends DpoOptions {
   readonly train?: readonly PreferenceExample[];
   /** Examples for `evaluate`. */
   readonly evaluation?: readonly PreferenceExample[];
-  /** The reference policy. Default: a copy of the trained parameters as they are when the trainer is created. */
+  /**
+   * The reference policy. Default: a copy of the trained parameters as they are when the trainer is
+   * created.
+   */
   readonly refModel?: LanguageModel;
 }
 
@@ -20,13 +23,14 @@ export interface DpoTrainerOptions extends DpoOptions {
 export interface DpoTrainOptions extends ExampleTrainOptions<DpoMetrics, DpoEvaluation> {}
 
 /**
- * Direct preference optimization (Rafailov et al. 2023): raises the likelihood of chosen completions over rejected ones, close to a
- * reference policy. The model needs trainable parameters: an adapter (`getPeftModel`) or all weights.
+ * Direct preference optimization (Rafailov et al. 2023): raises the likelihood of chosen
+ * completions over rejected ones, close to a reference policy. The model needs trainable
+ * parameters: an adapter (`getPeftModel`) or all weights.
  */
 export class DpoTrainer extends PreferenceTrainer<PreferenceExample, TokenPair, PairMetrics, DpoEvaluation> {
   /**
-   * @throws INVALID_STATE for a model without trainable parameters; INVALID_ARGUMENT for invalid settings and examples;
-   * TEMPLATE_FAILED.
+   * @throws INVALID_STATE for a model without trainable parameters; INVALID_ARGUMENT for invalid
+   * settings and examples; TEMPLATE_FAILED.
    */
   static async create(
     model: LanguageModel,

@@ -12,10 +12,15 @@ import { completionLosses, completions, ktoLoss } from "./kto-loss.js";
 import type { KtoConfig } from "./kto-settings.js";
 import { ReferencePolicy, sumLogProbs } from "./reference-policy.js";
 
-/** Loss and rewards of completions, named as in TRL's KTOTrainer. Those of chosen or rejected ones are absent where there are none. */
+/**
+ * Loss and rewards of completions, named as in TRL's KTOTrainer. Those of chosen or rejected ones
+ * are absent where there are none.
+ */
 export interface CompletionMetrics {
   readonly loss: number;
-  /** Estimate of the KL divergence from the reference policy, on mismatched prompts and completions. */
+  /**
+   * Estimate of the KL divergence from the reference policy, on mismatched prompts and completions.
+   */
   readonly kl: number;
   readonly "rewards/chosen"?: number;
   readonly "rewards/rejected"?: number;
@@ -63,7 +68,9 @@ export class KtoLearner extends ExampleLearner<LabeledTokens, CompletionMetrics,
     this.graphs = new LossGraphs(model.policy, (policy) => ktoLoss(policy, config));
   }
 
-  /** @throws INVALID_STATE for a model without trainable parameters, and as `ReferencePolicy.create` */
+  /**
+   * @throws INVALID_STATE for a model without trainable parameters, and as `ReferencePolicy.create`
+   */
   static async create(model: LanguageModel, config: KtoConfig, options: KtoLearnerOptions): Promise<KtoLearner> {
     return new KtoLearner(model, config, await ReferencePolicy.create(model, options.refModel), options);
   }
@@ -130,8 +137,8 @@ export class KtoLearner extends ExampleLearner<LabeledTokens, CompletionMetrics,
   }
 
   /**
-   * Estimates the KL divergence from the reference policy: the mean log-ratio of each prompt with the completion of the example before
-   * it, but at least 0, as TRL does. 0 for losses without it.
+   * Estimates the KL divergence from the reference policy: the mean log-ratio of each prompt with
+   * the completion of the example before it, but at least 0, as TRL does. 0 for losses without it.
    */
   private async estimateKl(examples: readonly LabeledTokens[]): Promise<number> {
     if (this.config.lossType !== "kto") return 0;

@@ -39,7 +39,10 @@ export type KtoConfig = Settings<typeof ktoSettings>;
 /** Settings of Kahneman-Tversky optimization; defaults fill in the rest. */
 export type KtoOptions = Partial<KtoConfig>;
 
-/** Resolves the settings. @throws INVALID_ARGUMENT for unknown settings, values out of range, and batches of one completion. */
+/**
+ * Resolves the settings. @throws INVALID_ARGUMENT for unknown settings, values out of range, and
+ * batches of one completion.
+ */
 export function resolveKtoConfig(options: KtoOptions = {}): KtoConfig {
   const config = resolveSettings("KTO", ktoSettings, options);
   if (config.lossType === "kto" && config.maxBatchTokens === undefined && config.batchSize < 2)

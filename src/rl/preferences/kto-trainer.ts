@@ -12,7 +12,10 @@ export interface KtoTrainerOptions extends KtoOptions {
   readonly train?: readonly UnpairedPreferenceExample[];
   /** Examples for `evaluate`. */
   readonly evaluation?: readonly UnpairedPreferenceExample[];
-  /** The reference policy. Default: a copy of the trained parameters as they are when the trainer is created. */
+  /**
+   * The reference policy. Default: a copy of the trained parameters as they are when the trainer is
+   * created.
+   */
   readonly refModel?: LanguageModel;
 }
 
@@ -20,8 +23,9 @@ export interface KtoTrainerOptions extends KtoOptions {
 export interface KtoTrainOptions extends ExampleTrainOptions<KtoMetrics, KtoEvaluation> {}
 
 /**
- * Kahneman-Tversky optimization (Ethayarajh et al. 2024): raises the likelihood of desirable completions and lowers that of others,
- * close to a reference policy. The model needs trainable parameters: an adapter (`getPeftModel`) or all weights.
+ * Kahneman-Tversky optimization (Ethayarajh et al. 2024): raises the likelihood of desirable
+ * completions and lowers that of others, close to a reference policy. The model needs trainable
+ * parameters: an adapter (`getPeftModel`) or all weights.
  */
 export class KtoTrainer extends PreferenceTrainer<
   UnpairedPreferenceExample,
@@ -30,8 +34,8 @@ export class KtoTrainer extends PreferenceTrainer<
   KtoEvaluation
 > {
   /**
-   * @throws INVALID_STATE for a model without trainable parameters; INVALID_ARGUMENT for invalid settings and examples;
-   * TEMPLATE_FAILED.
+   * @throws INVALID_STATE for a model without trainable parameters; INVALID_ARGUMENT for invalid
+   * settings and examples; TEMPLATE_FAILED.
    */
   static async create(
     model: LanguageModel,

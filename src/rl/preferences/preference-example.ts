@@ -52,8 +52,10 @@ export interface EncodedPreferences<Encoded> {
 type EncodeOptions = Pick<EncodingOptions, "maxLength" | "overlong">;
 
 /**
- * Tokenizes pairs. Sequences longer than `maxLength` keep their start; a pair without a token of either completion is skipped.
- * @throws INVALID_ARGUMENT for an invalid example, for a long one if `overlong` is "error", and if none is left.
+ * Tokenizes pairs. Sequences longer than `maxLength` keep their start; a pair without a token of
+ * either completion is skipped.
+ * @throws INVALID_ARGUMENT for an invalid example, for a long one if `overlong` is "error", and if
+ * none is left.
  */
 export function encodePairs(
   examples: readonly PreferenceExample[],

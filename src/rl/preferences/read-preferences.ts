@@ -38,8 +38,9 @@ interface ReadRow<Example> {
 const PAIR_KEYS = ["chosen", "rejected"];
 
 /**
- * Reads pairs from a JSONL, JSON or CSV file: `chosen` and `rejected`, as texts or messages, with a prompt as in `readExamples` or
- * with one that both begin with. `messages` or `conversations` with `chosen` and `rejected` are the prompt.
+ * Reads pairs from a JSONL, JSON or CSV file: `chosen` and `rejected`, as texts or messages, with a
+ * prompt as in `readExamples` or with one that both begin with. `messages` or `conversations` with
+ * `chosen` and `rejected` are the prompt.
  * @throws as `readExamples`
  */
 export async function readPreferences(
@@ -50,8 +51,9 @@ export async function readPreferences(
 }
 
 /**
- * Reads labeled completions: a prompt and a completion as in `readExamples` and a `label` of true or false. Rows with `chosen` and
- * `rejected` are read as one desirable and one undesirable completion.
+ * Reads labeled completions: a prompt and a completion as in `readExamples` and a `label` of true
+ * or false. Rows with `chosen` and `rejected` are read as one desirable and one undesirable
+ * completion.
  * @throws as `readExamples`
  */
 export async function readUnpairedPreferences(
@@ -183,13 +185,19 @@ function parseMessages(name: string, value: string): unknown {
   }
 }
 
-/** Whether messages have the text prompt themselves: chosen and rejected of UltraFeedback are whole conversations. */
+/**
+ * Whether messages have the text prompt themselves: chosen and rejected of UltraFeedback are whole
+ * conversations.
+ */
 function holdsPrompt(side: TextOrMessages, prompt: TextOrMessages): boolean {
   if (typeof side === "string" || typeof prompt !== "string") return false;
   return side.length > 1 && side.some(({ role, content }) => role === "user" && content === prompt);
 }
 
-/** Splits off what both completions begin with, as TRL's `extract_prompt`. @throws Error for completions that do not differ. */
+/**
+ * Splits off what both completions begin with, as TRL's `extract_prompt`. @throws Error for
+ * completions that do not differ.
+ */
 function extractPrompt(chosen: TextOrMessages, rejected: TextOrMessages) {
   if (typeof chosen === "string" && typeof rejected === "string") {
     const length = Math.min(chosen.length, rejected.length);

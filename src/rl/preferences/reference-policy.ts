@@ -3,7 +3,9 @@ import type { LanguageModel } from "../../generation/index.js";
 import type { TokenScores } from "../../models/graphs/index.js";
 import { SequenceGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 
-/** Sums the log-probabilities of each sequence of a batch's items, with weights per selected token. */
+/**
+ * Sums the log-probabilities of each sequence of a batch's items, with weights per selected token.
+ */
 export function sumLogProbs(
   { indices, items, sequences }: SequenceBatch,
   { logProbs }: Pick<TokenScores, "logProbs">,
@@ -17,7 +19,10 @@ export function sumLogProbs(
   return sums;
 }
 
-/** The policy that preference training stays close to: a given model, or the trained model as it is when training starts. */
+/**
+ * The policy that preference training stays close to: a given model, or the trained model as it is
+ * when training starts.
+ */
 export class ReferencePolicy {
   private constructor(
     private readonly graphs: SequenceGraphs,
@@ -26,13 +31,17 @@ export class ReferencePolicy {
     private readonly options: { readonly adapter?: boolean } = {},
   ) {}
 
-  /** @throws INVALID_ARGUMENT for a reference model with another vocabulary, INVALID_STATE for a model without trainable parameters. */
+  /**
+   * @throws INVALID_ARGUMENT for a reference model with another vocabulary, INVALID_STATE for a
+   * model without trainable parameters.
+   */
   static async create(model: LanguageModel, refModel?: LanguageModel): Promise<ReferencePolicy> {
     if (refModel !== undefined) {
       checkVocabulary(model, refModel);
       return new ReferencePolicy(new SequenceGraphs(refModel.policy));
     }
-    // Where a service has the weights, the adapter is new, and the model without it is the reference policy.
+    // Where a service has the weights, the adapter is new, and the model without it is the
+    // reference policy.
     if (model.policy.causalLM === undefined)
       return new ReferencePolicy(new SequenceGraphs(model.policy), undefined, { adapter: false });
     const { causalLM } = model;

@@ -3,9 +3,15 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { JsonSchema } from "../../generation/index.js";
 import type { Extraction } from "./extraction.js";
 
-/** The methods that connect an environment to a language model. Users implement them by extending `Agent`. */
+/**
+ * The methods that connect an environment to a language model. Users implement them by extending
+ * `Agent`.
+ */
 export interface AgentInterface<Observation = unknown, Action = unknown> {
-  /** Returns the description of the task, which starts each conversation, in a game that of the seat; undefined for none. */
+  /**
+   * Returns the description of the task, which starts each conversation, in a game that of the
+   * seat; undefined for none.
+   */
   getSystemPrompt(seat?: number): string | undefined;
   /** Formats an observation as text. */
   formatObservation(observation: Observation, info: Info): string;
@@ -15,7 +21,10 @@ export interface AgentInterface<Observation = unknown, Action = unknown> {
     observation: Observation,
     info: Info,
   ): MaybePromise<Action | Extraction<Action> | undefined>;
-  /** Formats the whole prompt of a turn as one message, in place of system prompt, history and observation. */
+  /**
+   * Formats the whole prompt of a turn as one message, in place of system prompt, history and
+   * observation.
+   */
   formatPrompt?(observation: Observation, info: Info): string;
   /** Returns the choices that a completion is constrained to; undefined for none. */
   getChoices?(observation: Observation, info: Info): readonly string[] | undefined;

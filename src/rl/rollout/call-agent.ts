@@ -23,7 +23,10 @@ const METHOD_CONTRACTS = {
   },
 } as const;
 
-/** Calls an agent's method and checks the result. @throws AGENT_FAILED if the method throws or returns something else. */
+/**
+ * Calls an agent's method and checks the result. @throws AGENT_FAILED if the method throws or
+ * returns something else.
+ */
 export function callAgent<Result>(
   method: string,
   call: () => Result,
@@ -44,7 +47,10 @@ export function callAgent<Result>(
   );
 }
 
-/** Returns the constraint on the completion for an observation, if any. @throws AGENT_FAILED as `callAgent` does. */
+/**
+ * Returns the constraint on the completion for an observation, if any. @throws AGENT_FAILED as
+ * `callAgent` does.
+ */
 export function constraintFor<Observation>(
   agent: Pick<AgentInterface<Observation>, "getChoices" | "getPattern" | "getSchema">,
   observation: Observation,
@@ -67,7 +73,10 @@ export function constraintFor<Observation>(
   return jsonSchema === undefined ? undefined : { jsonSchema };
 }
 
-/** Calls an agent's method that may return a promise. @throws AGENT_FAILED if it throws or does not settle in time. */
+/**
+ * Calls an agent's method that may return a promise. @throws AGENT_FAILED if it throws or does not
+ * settle in time.
+ */
 export async function awaitAgent<Result>(
   method: string,
   call: () => MaybePromise<Result>,

@@ -33,7 +33,8 @@ describe("CompletionSampler", () => {
     const fourth = await sampleAll(sampler);
     expect(run.mock.calls.length).toBe(count);
     expect(count).toBeGreaterThan(0);
-    // Log-probabilities of prompts whose beginning is in the key-value cache may differ in the last bits.
+    // Log-probabilities of prompts whose beginning is in the key-value cache may differ in the last
+    // bits.
     for (const completions of [second, third, fourth])
       completions.forEach(({ tokens, logProbs }, i) => {
         expect(tokens).toEqual(first[i].tokens);

@@ -18,7 +18,10 @@ export interface TurnCompletion extends Pick<
   Completion,
   "tokens" | "logProbs" | "finishReason" | "text" | "allowedTokens"
 > {
-  /** Value of the state before each token, NaN where unknown; undefined for an action sampled by its score. */
+  /**
+   * Value of the state before each token, NaN where unknown; undefined for an action sampled by its
+   * score.
+   */
   readonly values?: readonly number[];
   /** Whether `allowedTokens` are those that top-k, top-p and min-p kept. */
   readonly hasKeptTokens?: boolean;
@@ -35,8 +38,9 @@ export interface TurnRequest extends Pick<SampleRequest, "onDistribution"> {
 }
 
 /**
- * Samples the policy's completions for many episodes at once: requests made in the same turn of the event loop run as one batch.
- * Results for prompts that recur are cached until the parameters change.
+ * Samples the policy's completions for many episodes at once: requests made in the same turn of the
+ * event loop run as one batch. Results for prompts that recur are cached until the parameters
+ * change.
  */
 export class CompletionSampler {
   private readonly endTokens: ReadonlySet<number>;
@@ -55,8 +59,8 @@ export class CompletionSampler {
   }
 
   /**
-   * Tokenizes a text as it would be sampled, with the token or string that ends it; `undefined` if the text violates the
-   * constraint.
+   * Tokenizes a text as it would be sampled, with the token or string that ends it; `undefined` if
+   * the text violates the constraint.
    */
   encode(
     text: string,
@@ -88,7 +92,10 @@ export class CompletionSampler {
     return this.cache.getOrCompute(key, () => this.sampleTokens(request), isComplete);
   }
 
-  /** Returns a given text as an unconstrained completion, with the log-probabilities of its tokens at temperature 1. */
+  /**
+   * Returns a given text as an unconstrained completion, with the log-probabilities of its tokens
+   * at temperature 1.
+   */
   async score(prompt: readonly number[], text: string): Promise<TurnCompletion> {
     const tokens = this.encode(text, { prompt }) ?? [];
     const completer = await this.model.completer();
@@ -96,7 +103,10 @@ export class CompletionSampler {
     return { tokens, logProbs, text, finishReason: "stop", allowedTokens: undefined };
   }
 
-  /** Returns the end token that the chat template appends to a completion; undefined if a stop string ends completions. */
+  /**
+   * Returns the end token that the chat template appends to a completion; undefined if a stop
+   * string ends completions.
+   */
   private endOfTurnToken(): number | undefined {
     const { tokenizer } = this.model;
     if (this.settings.ignoreEos || tokenizer.chatTemplates.size === 0) return undefined;
@@ -144,7 +154,10 @@ export class CompletionSampler {
     return hasKeptTokens ? { ...completion, hasKeptTokens } : completion;
   }
 
-  /** Returns the probabilities with which choices are sampled after a prompt, at temperature 0 those at temperature 1. */
+  /**
+   * Returns the probabilities with which choices are sampled after a prompt, at temperature 0 those
+   * at temperature 1.
+   */
   async choiceProbabilities(prompt: readonly number[], choices: readonly string[]): Promise<readonly number[]> {
     this.cache.keepVersion(this.model.policy.cacheVersion);
     const temperature = this.settings.sampling.temperature || 1;

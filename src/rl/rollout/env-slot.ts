@@ -110,7 +110,8 @@ export class EnvSlot<Observation = unknown, Action = unknown> implements Rollout
   }
 
   /**
-   * With `dropEpisode`, a new episode follows; the environment, which may have failed, is not called.
+   * With `dropEpisode`, a new episode follows; the environment, which may have failed, is not
+   * called.
    * @throws ENV_INVALID for a state, an observation or an info with numbers that are not finite.
    */
   getState({ dropEpisode = false } = {}): EnvSlotState {

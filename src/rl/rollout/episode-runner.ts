@@ -20,8 +20,8 @@ export interface EpisodeProgress<Observation> {
 }
 
 /**
- * Runs the episodes of an environment, whatever acts in them: calls have a time limit, results are checked, and errors of the
- * environment's code become ENV_FAILED.
+ * Runs the episodes of an environment, whatever acts in them: calls have a time limit, results are
+ * checked, and errors of the environment's code become ENV_FAILED.
  */
 export class EpisodeRunner<Observation = unknown, Action = unknown> {
   /** How the episode ended; undefined while it runs. */
@@ -71,7 +71,10 @@ export class EpisodeRunner<Observation = unknown, Action = unknown> {
     this.restore({ observation, info, episodeReturn: 0, steps: 0 });
   }
 
-  /** Takes a step. @throws ENV_FAILED, and errors with a code that the environment throws, such as ENV_ACTION_INVALID. */
+  /**
+   * Takes a step. @throws ENV_FAILED, and errors with a code that the environment throws, such as
+   * ENV_ACTION_INVALID.
+   */
   async step(action: Action): Promise<StepResult<Observation>> {
     const { env, episodeReturn, steps } = this;
     const result = await this.call("step", () => env.step(action));

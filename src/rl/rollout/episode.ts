@@ -40,7 +40,10 @@ export interface ActOptions {
   readonly allowsNoAction?: boolean;
 }
 
-/** An agent in one episode: builds prompts from observations, samples completions and extracts actions. */
+/**
+ * An agent in one episode: builds prompts from observations, samples completions and extracts
+ * actions.
+ */
 export class Episode<Observation = unknown, Action = unknown> {
   private readonly promptBuilder: PromptBuilder;
   private pending: PendingObservation<Observation> | undefined;
@@ -107,8 +110,9 @@ export class Episode<Observation = unknown, Action = unknown> {
 
   /**
    * Samples a completion for the last observation and extracts the action.
-   * @throws AGENT_NO_ACTION for a completion without an action, unless there is a fallback; AGENT_FAILED if the agent's code throws
-   * or does not return in time; the signal's reason if it is aborted.
+   * @throws AGENT_NO_ACTION for a completion without an action, unless there is a fallback;
+   * AGENT_FAILED if the agent's code throws or does not return in time; the signal's reason if it
+   * is aborted.
    */
   async act({
     signal,

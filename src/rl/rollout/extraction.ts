@@ -1,4 +1,7 @@
-/** How an action was extracted: by the environment's parser, a built-in extractor or the agent's own function. */
+/**
+ * How an action was extracted: by the environment's parser, a built-in extractor or the agent's own
+ * function.
+ */
 export const EXTRACTION_KINDS = [
   "parser",
   "json",
@@ -42,7 +45,10 @@ export function fromWholeCompletion<Value>(extraction: Extraction<Value>): Extra
   return Object.defineProperty({ ...extraction }, WHOLE_COMPLETION, { value: true });
 }
 
-/** Converts the result of an agent's extractAction to an extraction; a bare action has the kind "function". */
+/**
+ * Converts the result of an agent's extractAction to an extraction; a bare action has the kind
+ * "function".
+ */
 export function toExtraction<Action>(result: Action | Extraction<Action> | undefined): Extraction<Action> {
   if (result === undefined) return extractionFailure("");
   const isWhole = typeof result === "object" && result !== null && WHOLE_COMPLETION in result;

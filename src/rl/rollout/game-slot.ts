@@ -42,8 +42,9 @@ export function requireGame(env: Env): Game {
 }
 
 /**
- * A game in which a policy moves for one seat or for all of them, each with its own prompt and history. Games are always played to
- * their end: a reward that comes while another seat moves belongs to the seat's last turn.
+ * A game in which a policy moves for one seat or for all of them, each with its own prompt and
+ * history. Games are always played to their end: a reward that comes while another seat moves
+ * belongs to the seat's last turn.
  */
 export class GameSlot implements RolloutSlot {
   private readonly game: Game;
@@ -184,7 +185,10 @@ export class GameSlot implements RolloutSlot {
     return { trajectories: trained.flatMap(([seat, { turns }]) => this.toTrajectory(seat, turns)), summary };
   }
 
-  /** Returns the trajectory of a seat; none of one that had no turn. A game without an end has no further rewards. */
+  /**
+   * Returns the trajectory of a seat; none of one that had no turn. A game without an end has no
+   * further rewards.
+   */
   private toTrajectory(seat: number, turns: readonly Turn[]): Trajectory[] {
     if (turns.length === 0) return [];
     if (this.options.settings.spreadSparseRewards) spreadSparseReward(turns);

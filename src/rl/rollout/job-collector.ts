@@ -3,8 +3,9 @@ import type { JobSlot, RolloutJob, RolloutTransport, TrainedWeights } from "./ro
 import { settleAll, type CollectOptions, type Rollout, type RolloutSource } from "./rollout-collector.js";
 
 /**
- * Collects trajectories through a transport, in jobs of `slotsPerJob` slots. With one job for all slots, the rollouts equal those
- * of a `RolloutCollector`; with several, they do not depend on the number of workers.
+ * Collects trajectories through a transport, in jobs of `slotsPerJob` slots. With one job for all
+ * slots, the rollouts equal those of a `RolloutCollector`; with several, they do not depend on the
+ * number of workers.
  */
 export class JobCollector implements RolloutSource {
   private pastVersion: number | undefined;

@@ -3,12 +3,16 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/index.js";
 import { describeTimeout, limitCall, withTimeout, type CallLimit } from "./with-timeout.js";
 
-/** Limit of `close`: an environment that does not answer any more must not delay the end of a run for long. */
+/**
+ * Limit of `close`: an environment that does not answer any more must not delay the end of a run
+ * for long.
+ */
 const CLOSE_TIMEOUT_SECONDS = 10;
 
 /**
  * Creates environments one after another; if one fails, those created before are closed.
- * @throws ENV_FAILED for a factory that returns no environment or does not return in time, and what it throws.
+ * @throws ENV_FAILED for a factory that returns no environment or does not return in time, and what
+ * it throws.
  */
 export async function openEnvs(createEnv: () => MaybePromise<Env>, count: number, settings: CallLimit): Promise<Env[]> {
   const envs: Env[] = [];
@@ -28,7 +32,10 @@ export async function openEnvs(createEnv: () => MaybePromise<Env>, count: number
   return envs;
 }
 
-/** Closes environments and empties the list. Failures are warnings, because the work with them is done. */
+/**
+ * Closes environments and empties the list. Failures are warnings, because the work with them is
+ * done.
+ */
 export async function closeEnvs(envs: Env[], onWarning: (message: string) => void): Promise<void> {
   const closing = envs.splice(0).map(async (env) => {
     const close = async () => env.close();

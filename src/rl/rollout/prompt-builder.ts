@@ -11,8 +11,8 @@ export interface PromptBuilderState {
 }
 
 /**
- * Builds the prompts of an episode from its system prompt, observations and completions, with as many of the earlier turns as the
- * settings and the context allow.
+ * Builds the prompts of an episode from its system prompt, observations and completions, with as
+ * many of the earlier turns as the settings and the context allow.
  */
 export class PromptBuilder {
   /** The history; null if prompts contain no earlier turns. */
@@ -52,7 +52,8 @@ export class PromptBuilder {
   }
 
   /**
-   * Builds the next prompt such that the reserved tokens fit into the context after it. If they do not fit, drops the oldest turns.
+   * Builds the next prompt such that the reserved tokens fit into the context after it. If they do
+   * not fit, drops the oldest turns.
    * @throws CONTEXT_OVERFLOW with "error", or if even the last turn alone does not fit.
    */
   build(
@@ -88,7 +89,10 @@ export class PromptBuilder {
     if (conversation !== null) this.conversation?.setState(conversation);
   }
 
-  /** Refuses an observation that certainly exceeds the context before it is tokenized, which takes seconds for megabytes. */
+  /**
+   * Refuses an observation that certainly exceeds the context before it is tokenized, which takes
+   * seconds for megabytes.
+   */
   private checkObservationLength(): void {
     const minTokens = this.renderer.tokenizer.minTokenCount(this.observationText ?? "");
     if (minTokens > this.settings.maxContextLength) throw this.overflowError(`at least ${minTokens}`, 0);
@@ -103,7 +107,9 @@ export class PromptBuilder {
     return this.conversation?.promptIds() ?? this.renderer.renderSingleTurn(this.systemPrompt, this.observationText);
   }
 
-  /** Drops the oldest turn but not the system prompt; returns false if only the last turn is left. */
+  /**
+   * Drops the oldest turn but not the system prompt; returns false if only the last turn is left.
+   */
   private dropOldestTurn(): boolean {
     const { conversation } = this;
     if (conversation === null || conversation.dropOldestTurns() === 0) return false;

@@ -43,7 +43,10 @@ export class PromptRenderer {
     return this.hasTemplate ? { variables } : { variables, chatTemplate: FALLBACK_CHAT_TEMPLATE };
   }
 
-  /** Returns the messages of a system prompt and the first observation; one message if the template has no system role. */
+  /**
+   * Returns the messages of a system prompt and the first observation; one message if the template
+   * has no system role.
+   */
   firstMessages(systemPrompt: string | undefined, observationText: string): ChatMessage[] {
     const user: ChatMessage = { role: "user", content: observationText };
     if (systemPrompt === undefined || systemPrompt === "") return [user];

@@ -10,19 +10,28 @@ export interface Rollout {
 
 export interface CollectOptions {
   readonly signal?: AbortSignal;
-  /** Called after each round with the number of turns so far and the episodes that ended in the round. */
+  /**
+   * Called after each round with the number of turns so far and the episodes that ended in the
+   * round.
+   */
   readonly onProgress?: (numTurns: number, ended: readonly EpisodeSummary[]) => void;
 }
 
 /** Options of `RolloutCollector.collectTurns`. */
 interface CollectTurnsOptions extends Omit<CollectOptions, "signal"> {
-  /** Whether episodes in environments that cannot be saved are completed. Default false: they continue in the next call. */
+  /**
+   * Whether episodes in environments that cannot be saved are completed. Default false: they
+   * continue in the next call.
+   */
   readonly completesUnsaved?: boolean;
 }
 
 /** Collects the rollouts of a run. */
 export interface RolloutSource {
-  /** Collects at least `minTurns` turns. Unfinished episodes yield partial trajectories and continue in the next call. */
+  /**
+   * Collects at least `minTurns` turns. Unfinished episodes yield partial trajectories and continue
+   * in the next call.
+   */
   collectTurns(minTurns: number, options?: Omit<CollectOptions, "signal">): Promise<Rollout>;
   /** Collects one whole episode per spec, in their order. */
   collectEpisodes(specs: readonly EpisodeSpec[], options?: CollectOptions): Promise<Rollout>;
@@ -32,8 +41,9 @@ export interface RolloutSource {
 }
 
 /**
- * Collects trajectories from many environments at once. In each round every active slot takes one turn, and all completions are
- * sampled in one batch. Results depend on the slots and their order, not on timing.
+ * Collects trajectories from many environments at once. In each round every active slot takes one
+ * turn, and all completions are sampled in one batch. Results depend on the slots and their order,
+ * not on timing.
  */
 export class RolloutCollector implements RolloutSource {
   constructor(private readonly envSlots: readonly RolloutSlot[]) {}

@@ -18,8 +18,9 @@ export interface JobSlot {
 }
 
 /**
- * A part of a rollout: turns, or whole episodes, in some of the environment slots. It is plain data. Its result depends on it and
- * on the weights alone: a job has its own batches and caches, because rounding depends on what is computed together.
+ * A part of a rollout: turns, or whole episodes, in some of the environment slots. It is plain
+ * data. Its result depends on it and on the weights alone: a job has its own batches and caches,
+ * because rounding depends on what is computed together.
  */
 export interface RolloutJob {
   /** Version of the published weights that sample. */
@@ -79,14 +80,20 @@ export interface GamePolicies {
   release(): Promise<void>;
 }
 
-/** Runs jobs in this process, one after another. Environments are reused: a job's state or a reset replaces theirs. */
+/**
+ * Runs jobs in this process, one after another. Environments are reused: a job's state or a reset
+ * replaces theirs.
+ */
 export class JobRunner {
   private idleEnvs: Env[] = [];
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: JobRunnerOptions) {}
 
-  /** Runs a job after those before it; `prepare` is called first. @throws what the agent and the environment throw. */
+  /**
+   * Runs a job after those before it; `prepare` is called first. @throws what the agent and the
+   * environment throw.
+   */
   async run(job: RolloutJob, prepare: () => MaybePromise<void> = () => {}): Promise<RolloutJobResult> {
     const result = this.last.then(async () => {
       await prepare();
@@ -133,7 +140,10 @@ export class JobRunner {
     }
   }
 
-  /** A slot's first job gets a new environment, because others may have statistics that a reset keeps. */
+  /**
+   * A slot's first job gets a new environment, because others may have statistics that a reset
+   * keeps.
+   */
   private async takeEnvs(slots: readonly JobSlot[]): Promise<Env[]> {
     const { createEnv, settings } = this.options;
     const reused = slots.map(({ state }) => (state.hasStarted ? this.idleEnvs.pop() : undefined));

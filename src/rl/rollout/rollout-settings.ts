@@ -8,8 +8,9 @@ import type { RandomStream } from "../../core/random/random-stream.js";
 /** Settings of sampling, in addition to those of generation. */
 export const completionSettings = defineSettings({
   /**
-   * Distribution that is trained if a filter of `generation` excludes tokens: "sampled" renormalizes over the tokens that were kept, "full"
-   * takes completions as if all tokens had been sampled from. With a repetition penalty always "full". Default "sampled".
+   * Distribution that is trained if a filter of `generation` excludes tokens: "sampled"
+   * renormalizes over the tokens that were kept, "full" takes completions as if all tokens had been
+   * sampled from. With a repetition penalty always "full". Default "sampled".
    */
   trainedDistribution: choice({
     default: "sampled",
@@ -18,8 +19,9 @@ export const completionSettings = defineSettings({
       "Distribution that is trained where filters such as topP truncate sampling: the one sampled from, or the model's full one, which is biased.",
   }),
   /**
-   * Samples one of `getChoices` by its score: the softmax of summed log-probabilities ("sum", as GLAM), divided by the
-   * number of tokens or words ("token", "word", as TWOSOME). By default the choice is sampled token by token.
+   * Samples one of `getChoices` by its score: the softmax of summed log-probabilities ("sum", as
+   * GLAM), divided by the number of tokens or words ("token", "word", as TWOSOME). By default the
+   * choice is sampled token by token.
    */
   actionScoring: choice({
     choices: ["sum", "token", "word"],
@@ -31,8 +33,8 @@ export const completionSettings = defineSettings({
 /** Settings of prompts. */
 export const promptSettings = defineSettings({
   /**
-   * Number of earlier turns in a prompt, Infinity for as many as the context allows. Default 0; for a TextAgent the number that its
-   * environment declares.
+   * Number of earlier turns in a prompt, Infinity for as many as the context allows. Default 0; for
+   * a TextAgent the number that its environment declares.
    */
   historyTurns: integer({
     default: 0,
@@ -42,7 +44,9 @@ export const promptSettings = defineSettings({
       "Number of earlier turns in a prompt. Default: what the environment declares (text.historyTurns), else 0.",
     source: "ORLLLaM: one message a step",
   }),
-  /** Whether to drop the oldest turns (default) or throw CONTEXT_OVERFLOW when the context is full. */
+  /**
+   * Whether to drop the oldest turns (default) or throw CONTEXT_OVERFLOW when the context is full.
+   */
   contextOverflow: choice({
     ...generationSettings.contextOverflow,
     default: "drop-oldest",
@@ -53,7 +57,10 @@ export const promptSettings = defineSettings({
     min: 1,
     description: "Maximum number of tokens of a prompt and its completion. Default: the model's context.",
   }),
-  /** Prefix of every completion, such as "Action:"; part of the prompt, not sampled, not passed to extractAction. */
+  /**
+   * Prefix of every completion, such as "Action:"; part of the prompt, not sampled, not passed to
+   * extractAction.
+   */
   completionPrefix: text({
     default: "",
     allowsEmpty: true,
@@ -64,8 +71,9 @@ export const promptSettings = defineSettings({
 /** Settings of the rewards that turns are trained with. */
 export const rewardSettings = defineSettings({
   /**
-   * Spreads the reward evenly over the turns of an episode whose rewards are 0 except for the last. Default false. With
-   * a Trainer, an episode that continues after an update is spread over its turns since then.
+   * Spreads the reward evenly over the turns of an episode whose rewards are 0 except for the last.
+   * Default false. With a Trainer, an episode that continues after an update is spread over its
+   * turns since then.
    */
   spreadSparseRewards: boolean({
     description: "Spread a reward that comes only at the end evenly over the turns.",
@@ -76,8 +84,9 @@ export const rewardSettings = defineSettings({
 /** Settings of calls of the user's code. */
 export const callSettings = defineSettings({
   /**
-   * Seconds after which a pending promise of `extractAction`, of `invalidAction.fallback` or, with a Trainer, of an environment is
-   * an error. Default 300; 0 waits forever, and nothing expires while a debugger is attached.
+   * Seconds after which a pending promise of `extractAction`, of `invalidAction.fallback` or, with
+   * a Trainer, of an environment is an error. Default 300; 0 waits forever, and nothing expires
+   * while a debugger is attached.
    */
   callTimeoutSeconds: number({
     // Far above a slow environment's step, and short enough to notice.
@@ -93,7 +102,10 @@ export const rolloutSettings = { ...completionSettings, ...promptSettings, ...re
 
 /** Handling of completions without an action. */
 export const invalidActionSettings = defineSettings({
-  /** Number of times a completion is resampled; rejected ones enter neither prompts nor training. Default 0. */
+  /**
+   * Number of times a completion is resampled; rejected ones enter neither prompts nor training.
+   * Default 0.
+   */
   retries: integer({
     default: 0,
     min: 0,
@@ -121,13 +133,19 @@ export interface InvalidActionPolicy<Observation = unknown, Action = unknown> ex
   readonly fallback: "error" | FallbackMethod<Observation, Action>["fallback"];
 }
 
-/** Whether completions come with the tokens that filters kept. A repetition penalty also changes probabilities. */
+/**
+ * Whether completions come with the tokens that filters kept. A repetition penalty also changes
+ * probabilities.
+ */
 export function recordsKeptTokens({ sampling, trainedDistribution: trained }: SampledDistribution): boolean {
   const isTruncated = sampling.temperature > 0 && filtersTokens(sampling);
   return isTruncated && sampling.repetitionPenalty === 1 && trained === "sampled";
 }
 
-/** Whether log-probabilities of sampled tokens are not those of the trained distribution, and are computed again. */
+/**
+ * Whether log-probabilities of sampled tokens are not those of the trained distribution, and are
+ * computed again.
+ */
 export function isTruncatedSampling(settings: SampledDistribution): boolean {
   const { sampling } = settings;
   return (filtersTokens(sampling) || sampling.repetitionPenalty !== 1) && !recordsKeptTokens(settings);

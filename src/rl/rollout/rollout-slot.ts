@@ -38,7 +38,10 @@ export interface RolloutSlot {
   start(spec?: EpisodeSpec): Promise<void>;
   /** Samples one completion; returns the episode if it ends with it. */
   step(signal?: AbortSignal): Promise<EndedEpisode | undefined>;
-  /** Number of turns since the last trajectory was taken; absent in slots whose episodes are collected whole. */
+  /**
+   * Number of turns since the last trajectory was taken; absent in slots whose episodes are
+   * collected whole.
+   */
   readonly pendingTurns?: number;
   takeTrajectory?(): Trajectory;
   getState(options?: { readonly dropEpisode?: boolean }): EnvSlotState;

@@ -1,6 +1,9 @@
 import type { Turn } from "./trajectory.js";
 
-/** Spreads the environment's reward evenly over the turns if only the last one is not 0. Penalties stay with their turns. */
+/**
+ * Spreads the environment's reward evenly over the turns if only the last one is not 0. Penalties
+ * stay with their turns.
+ */
 export function spreadSparseReward(turns: readonly Turn[]): void {
   const envRewards = turns.map(({ reward, penalty }) => reward + penalty);
   const last = envRewards.pop();

@@ -2,7 +2,10 @@ import type { TokenDistribution } from "../../engine/runtime/index.js";
 import type { FinishReason } from "../../generation/index.js";
 import type { Extraction } from "./extraction.js";
 
-/** The actions among which one was sampled by its score, the softmax of weight * (sum of its text's log-probabilities). */
+/**
+ * The actions among which one was sampled by its score, the softmax of weight * (sum of its text's
+ * log-probabilities).
+ */
 export interface ActionCandidates {
   /** Token ids of each action's text. */
   readonly sequences: readonly (readonly number[])[];
@@ -31,13 +34,24 @@ export interface Turn {
   readonly prompt: readonly number[];
   /** Token ids of the completion, including a sampled end token. */
   readonly tokens: readonly number[];
-  /** Log-probability of each token under the distribution it was sampled from; one value for an action sampled by its score. */
+  /**
+   * Log-probability of each token under the distribution it was sampled from; one value for an
+   * action sampled by its score.
+   */
   readonly logProbs: readonly number[];
-  /** Value of the state before each token when it was sampled, NaN where unknown; undefined if all are. */
+  /**
+   * Value of the state before each token when it was sampled, NaN where unknown; undefined if all
+   * are.
+   */
   readonly values?: readonly number[];
-  /** The tokens among which each token was sampled and is trained; undefined for the whole vocabulary. */
+  /**
+   * The tokens among which each token was sampled and is trained; undefined for the whole
+   * vocabulary.
+   */
   readonly allowedTokens: readonly (Int32Array | undefined)[] | undefined;
-  /** Whether `allowedTokens` are those that top-k, top-p and min-p kept, which turns do not share. */
+  /**
+   * Whether `allowedTokens` are those that top-k, top-p and min-p kept, which turns do not share.
+   */
   readonly hasKeptTokens?: boolean;
   /** Only for an action sampled by its score. */
   readonly actionCandidates?: ActionCandidates;
@@ -57,14 +71,19 @@ export interface Turn {
   reward: number;
 }
 
-/** Why a trajectory ends: the episode terminated, was truncated, or continues in the next trajectory. */
+/**
+ * Why a trajectory ends: the episode terminated, was truncated, or continues in the next
+ * trajectory.
+ */
 export type TrajectoryEnd = "terminated" | "truncated" | "partial";
 
 /** Consecutive turns of one episode. */
 export interface Trajectory {
   readonly turns: readonly Turn[];
   readonly end: TrajectoryEnd;
-  /** The next prompt, whose value replaces the missing rewards; undefined for a terminated episode. */
+  /**
+   * The next prompt, whose value replaces the missing rewards; undefined for a terminated episode.
+   */
   readonly bootstrapPrompt: readonly number[] | undefined;
   /** Trajectories of one group start in the same state (GRPO). */
   readonly group?: number;
@@ -80,13 +99,18 @@ export interface Trajectory {
   readonly staleness?: number;
   /** Rewards of several reward functions for a single completion; NaN where one returned none. */
   readonly rewardsPerFunction?: readonly number[];
-  /** Of a game, the seat whose turns these are. Trajectories of different seats are never compared. */
+  /**
+   * Of a game, the seat whose turns these are. Trajectories of different seats are never compared.
+   */
   readonly seat?: number;
   /** Of a game, who moved for the other seats. */
   readonly opponent?: GameOpponent;
 }
 
-/** Who moves for the other seats of a game: the trained policy too, an earlier version of it, or a player without a model. */
+/**
+ * Who moves for the other seats of a game: the trained policy too, an earlier version of it, or a
+ * player without a model.
+ */
 export const GAME_OPPONENTS = ["self", "past", "random", "minimax"] as const;
 export type GameOpponent = (typeof GAME_OPPONENTS)[number];
 

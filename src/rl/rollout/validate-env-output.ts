@@ -8,7 +8,10 @@ export function checkObservation(observation: unknown, source: string): void {
     throw new LlamaGymError("ENV_FAILED", `${source} returned an observation with NaN: ${formatExcerpt(observation)}.`);
 }
 
-/** @throws ENV_FAILED unless a reset returned an object with an observation; `source` is the environment's name. */
+/**
+ * @throws ENV_FAILED unless a reset returned an object with an observation; `source` is the
+ * environment's name.
+ */
 export function checkResetResult(result: ResetResult<unknown>, source: string): void {
   if (typeof result === "object" && result !== null && "observation" in result) return;
   const found = typeof result === "object" && result !== null ? "an object without an observation" : String(result);

@@ -18,9 +18,10 @@ let timer: NodeJS.Timeout | undefined;
 let timerDeadline = Infinity;
 
 /**
- * Calls the user's code and rejects with `createError()` if its promise does not settle within `seconds`; 0 waits forever, and
- * nothing expires while a debugger is attached. The process stays alive as long as the promise is pending. All pending calls
- * share one timer, and a call that returns a plain value needs none.
+ * Calls the user's code and rejects with `createError()` if its promise does not settle within
+ * `seconds`; 0 waits forever, and nothing expires while a debugger is attached. The process stays
+ * alive as long as the promise is pending. All pending calls share one timer, and a call that
+ * returns a plain value needs none.
  */
 export async function withTimeout<Result>(
   call: () => MaybePromise<Result>,
@@ -54,7 +55,10 @@ interface UserCall {
   readonly code: "AGENT_FAILED" | "ENV_FAILED";
 }
 
-/** Calls the user's code within the time limit of the settings. @throws `code` if its promise does not settle in time. */
+/**
+ * Calls the user's code within the time limit of the settings. @throws `code` if its promise does
+ * not settle in time.
+ */
 export async function limitCall<Result>(
   { callTimeoutSeconds: seconds }: CallLimit,
   call: () => MaybePromise<Result>,

@@ -4,8 +4,8 @@ import type { OpenAppendFile } from "../../core/platform/ports.js";
 import { getSystemErrorCode, toWriteError } from "../../models/files/index.js";
 
 /**
- * An append-only file. A call returns after the operating system has accepted the data, so it survives a killed process.
- * Every method throws FILE_WRITE_FAILED.
+ * An append-only file. A call returns after the operating system has accepted the data, so it
+ * survives a killed process. Every method throws FILE_WRITE_FAILED.
  */
 export class AppendFile {
   private constructor(

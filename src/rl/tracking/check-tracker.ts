@@ -22,8 +22,9 @@ const COMPLETIONS = [
 ];
 
 /**
- * Checks a tracker: records whole runs with unusual metrics and texts, resumes them from several steps, and closes trackers twice.
- * Each call of `openRun` must return a factory for a new run, in a new folder for example.
+ * Checks a tracker: records whole runs with unusual metrics and texts, resumes them from several
+ * steps, and closes trackers twice. Each call of `openRun` must return a factory for a new run, in
+ * a new folder for example.
  * @throws INVALID_STATE at the first violation.
  */
 export async function checkTracker(openRun: () => TrackerFactory | Promise<TrackerFactory>): Promise<void> {

@@ -11,8 +11,8 @@ export interface CombineTrackersOptions {
 }
 
 /**
- * Combines trackers into one that never throws: a tracker that fails to open or in a call is reported once and dropped. Calls
- * run in order, whether or not they are awaited.
+ * Combines trackers into one that never throws: a tracker that fails to open or in a call is
+ * reported once and dropped. Calls run in order, whether or not they are awaited.
  */
 export function combineTrackers(
   sources: readonly TrackerSource[],

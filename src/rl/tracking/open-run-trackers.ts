@@ -17,8 +17,9 @@ export interface RunTrackersOptions extends ResumePoint {
 }
 
 /**
- * Opens the trackers of a run folder and combines them: metrics.jsonl, recorded episodes, TensorBoard event files, and
- * additional ones. Never throws; a tracker that fails is reported once and dropped.
+ * Opens the trackers of a run folder and combines them: metrics.jsonl, recorded episodes,
+ * TensorBoard event files, and additional ones. Never throws; a tracker that fails is reported once
+ * and dropped.
  */
 export function openRunTrackers(folder: string, options: RunTrackersOptions): Required<Tracker> {
   const { tensorboard = true, trackers = [], maxRolloutBytes, onWarning, resumeFromStep } = options;

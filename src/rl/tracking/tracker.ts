@@ -16,8 +16,9 @@ export interface CompletionRow {
 export type RunOutcome = "finished" | "failed";
 
 /**
- * Records a run. Only `log` is required. Steps are integers that do not decrease; several records may share a step. A call that
- * throws or rejects ends tracking by this tracker, not the run (`combineTrackers`).
+ * Records a run. Only `log` is required. Steps are integers that do not decrease; several records
+ * may share a step. A call that throws or rejects ends tracking by this tracker, not the run
+ * (`combineTrackers`).
  */
 export interface Tracker {
   /** Records the metrics of a step. Values may be NaN or infinite. */
@@ -34,6 +35,9 @@ export interface Tracker {
 
 /** Step after which a resumed run continues its files. */
 export interface ResumePoint {
-  /** Last step of the checkpoint that the run resumes from; later records are removed. Omitted for a new run. */
+  /**
+   * Last step of the checkpoint that the run resumes from; later records are removed. Omitted for a
+   * new run.
+   */
   readonly resumeFromStep?: number;
 }

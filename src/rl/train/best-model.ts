@@ -22,14 +22,19 @@ export interface BestEvaluation {
   readonly meanReturn: number;
 }
 
-/** The trained parameters with the best evaluation of a run, in a folder next to its checkpoints. */
+/**
+ * The trained parameters with the best evaluation of a run, in a folder next to its checkpoints.
+ */
 export class BestModel {
   constructor(
     private readonly agent: Agent,
     private readonly dir: string,
   ) {}
 
-  /** Saves the trained parameters unless an earlier evaluation was as good. @throws FILE_WRITE_FAILED */
+  /**
+   * Saves the trained parameters unless an earlier evaluation was as good. @throws
+   * FILE_WRITE_FAILED
+   */
   async saveIfBetter(evaluation: BestEvaluation): Promise<void> {
     const best = await this.find();
     if (best !== undefined && best.meanReturn >= evaluation.meanReturn) return;
@@ -42,7 +47,10 @@ export class BestModel {
     if (best !== undefined) await removeFolder(best.folder);
   }
 
-  /** Loads the saved parameters and returns their evaluation; undefined if there is none. @throws FILE_CORRUPT */
+  /**
+   * Loads the saved parameters and returns their evaluation; undefined if there is none. @throws
+   * FILE_CORRUPT
+   */
   async load(): Promise<BestEvaluation | undefined> {
     const best = await this.find();
     if (best === undefined) return undefined;

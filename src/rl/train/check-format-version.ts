@@ -1,7 +1,10 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { JsonObject } from "../../models/files/index.js";
 
-/** Checks the format version of a saved file and returns its other keys. @throws RUN_INCOMPATIBLE for another version. */
+/**
+ * Checks the format version of a saved file and returns its other keys. @throws RUN_INCOMPATIBLE
+ * for another version.
+ */
 export function checkFormatVersion(
   { version, ...rest }: JsonObject,
   expected: number,

@@ -63,10 +63,11 @@ interface SaveCheckpointOptions {
 }
 
 /**
- * Writes a checkpoint into its own folder, which gets its final name when it is complete, and deletes all but the last two and
- * those that the run did not resume from because they are damaged. The trained parameters in it open in PEFT.
- * @throws FILE_WRITE_FAILED, TRAINING_DIVERGED for parameters or moments that are not finite, INVALID_STATE for other numbers that
- * are not; earlier checkpoints remain.
+ * Writes a checkpoint into its own folder, which gets its final name when it is complete, and
+ * deletes all but the last two and those that the run did not resume from because they are damaged.
+ * The trained parameters in it open in PEFT.
+ * @throws FILE_WRITE_FAILED, TRAINING_DIVERGED for parameters or moments that are not finite,
+ * INVALID_STATE for other numbers that are not; earlier checkpoints remain.
  */
 export async function saveCheckpoint(
   dir: string,
@@ -106,9 +107,10 @@ export async function saveCheckpoint(
 }
 
 /**
- * Restores a task from the newest checkpoint whose files are as they were written and whose state can be restored; a warning
- * names each damaged one. Returns undefined if there are no checkpoints.
- * @throws FILE_CORRUPT if all checkpoints are damaged, WEIGHTS_MISMATCH, RUN_INCOMPATIBLE for another format version.
+ * Restores a task from the newest checkpoint whose files are as they were written and whose state
+ * can be restored; a warning names each damaged one. Returns undefined if there are no checkpoints.
+ * @throws FILE_CORRUPT if all checkpoints are damaged, WEIGHTS_MISMATCH, RUN_INCOMPATIBLE for
+ * another format version.
  */
 export async function restoreLatestCheckpoint(
   dir: string | undefined,
@@ -158,7 +160,9 @@ const isDamage = (error: unknown): boolean =>
 const isInvalidState = (error: unknown): boolean =>
   error instanceof LlamaGymError && ["FILE_CORRUPT", "INVALID_ARGUMENT"].includes(error.code);
 
-/** Reads and checks a checkpoint, except for its trained parameters, whose numbers the task checks. */
+/**
+ * Reads and checks a checkpoint, except for its trained parameters, whose numbers the task checks.
+ */
 async function readCheckpoint(folder: string): Promise<ReadCheckpoint> {
   const path = fs.join(folder, STATE_FILE);
   const hasChecksums = await fs.exists(fs.join(folder, CHECKSUMS_NAME));
@@ -186,7 +190,10 @@ export async function findLatestCheckpoint(dir: string): Promise<string | undefi
   return latest === undefined ? undefined : fs.join(dir, latest);
 }
 
-/** Prevents a new run from mixing its checkpoints with those of another one. @throws INVALID_STATE if there are any. */
+/**
+ * Prevents a new run from mixing its checkpoints with those of another one. @throws INVALID_STATE
+ * if there are any.
+ */
 export async function checkNoCheckpoints(dir: string | undefined, advice: string): Promise<void> {
   if (dir === undefined || (await findLatestCheckpoint(dir)) === undefined) return;
   throw new LlamaGymError("INVALID_STATE", `${dir} contains the checkpoints of a run. ${advice}`);

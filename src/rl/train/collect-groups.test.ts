@@ -5,7 +5,10 @@ import type { GroupSpec } from "../algorithms/learner.js";
 import type { Rollout } from "../rollout/rollout-collector.js";
 import { collectGroups } from "./collect-groups.js";
 
-/** Plays each episode at once: its reward is what `rewardOf` says of its seed and its place in the group. */
+/**
+ * Plays each episode at once: its reward is what `rewardOf` says of its seed and its place in the
+ * group.
+ */
 function collectorOf(rewardOf: (seed: number, index: number) => number, turns = 1) {
   const played: EpisodeSpec[] = [];
   return {

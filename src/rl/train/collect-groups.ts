@@ -17,8 +17,9 @@ export interface CollectGroupsOptions {
 }
 
 /**
- * Collects groups of episodes with equal starts until there are at least `minTurns` turns. Resamples groups without a learning
- * signal up to `maxResamples` times (dynamic sampling, DAPO). The result includes all episodes.
+ * Collects groups of episodes with equal starts until there are at least `minTurns` turns.
+ * Resamples groups without a learning signal up to `maxResamples` times (dynamic sampling, DAPO).
+ * The result includes all episodes.
  */
 export async function collectGroups(
   collector: Pick<RolloutCollector, "collectEpisodes">,

@@ -4,7 +4,10 @@ import { describeFirstRollout } from "./describe-first-rollout.js";
 
 const CHOICES = Int32Array.of(5, 6, 7);
 
-/** A turn whose prompt, action and reward are given; its log-probability is by default the one of a uniform draw. */
+/**
+ * A turn whose prompt, action and reward are given; its log-probability is by default the one of a
+ * uniform draw.
+ */
 function turn(prompt: number, token: number, reward: number, { logProb = -Math.log(3), isValid = true } = {}): Turn {
   return {
     prompt: [1, prompt],

@@ -6,7 +6,10 @@ import type { Turn } from "../rollout/trajectory.js";
 const INVALID_RATIO = 0.5;
 /** Fraction of the maximum entropy below which a policy counts as deterministic. */
 const MIN_ENTROPY_FRACTION = 0.05;
-/** Distinct prompts that are compared, and the difference of log-probabilities below which they count as equal to the model. */
+/**
+ * Distinct prompts that are compared, and the difference of log-probabilities below which they
+ * count as equal to the model.
+ */
 const MIN_PROMPTS = 4;
 const MAX_LOG_PROB_SPREAD = 0.05;
 /** Turns that suffice for a judgment. */
@@ -14,7 +17,9 @@ const MIN_TURNS = 64;
 
 const ADVICE = "docs/training.md#when-it-does-not-learn";
 
-/** Describes what will keep a run from learning, as its first rollout shows, each with its remedy. */
+/**
+ * Describes what will keep a run from learning, as its first rollout shows, each with its remedy.
+ */
 export function describeFirstRollout({ trajectories }: Pick<Rollout, "trajectories">): readonly string[] {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   if (turns.length < MIN_TURNS) return [];
@@ -40,7 +45,10 @@ function describeRewards(turns: readonly Turn[]): string | undefined {
   return `All ${turns.length} rewards of the first update are ${reward}, so there is nothing to learn from yet. If the return does not rise, reward progress, shorten episodes (--max-episode-steps), collect more (--batch-size), or start from demonstrations (--sft-warm-start).`;
 }
 
-/** Describes a policy that explores too little to find better actions; only for constrained completions. */
+/**
+ * Describes a policy that explores too little to find better actions; only for constrained
+ * completions.
+ */
 function describeEntropy(turns: readonly Turn[]): string | undefined {
   let [surprise, maxEntropy] = [0, 0];
   let decisions = 0;
@@ -78,7 +86,9 @@ function describeObservations(turns: readonly Turn[]): string | undefined {
   return `The model gives ${count} different observations nearly the same action probabilities, so it tells them apart slowly. State what matters in few and different words, or train all weights (--tuning full) or a larger model (--model).`;
 }
 
-/** Describes turns whose outcomes depend on an earlier observation that the prompt does not contain. */
+/**
+ * Describes turns whose outcomes depend on an earlier observation that the prompt does not contain.
+ */
 function describeHiddenState(trajectories: Rollout["trajectories"]): string | undefined {
   const episodes = trajectories.map(({ turns, bootstrapPrompt }) =>
     turns.map(({ prompt, tokens, reward, isValid }, i) => {

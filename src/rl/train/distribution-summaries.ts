@@ -4,7 +4,10 @@ import type { RecordedAlternative } from "../tracking/rollouts/rollout-record.js
 /** Allowed tokens of which the most probable are recorded. */
 const MAX_ALTERNATIVES = 10;
 
-/** Less probable tokens are left out of the entropy: a vocabulary of 4,096 of them adds less than 1e-4 nats. */
+/**
+ * Less probable tokens are left out of the entropy: a vocabulary of 4,096 of them adds less than
+ * 1e-4 nats.
+ */
 const MIN_PROBABILITY = 1e-9;
 
 /** What a recording has of a distribution. */
@@ -15,7 +18,10 @@ export interface DistributionSummary {
   readonly alternatives: readonly RecordedAlternative[];
 }
 
-/** Summaries of the distributions of a recording, each computed once: turns with equal prompts share theirs. */
+/**
+ * Summaries of the distributions of a recording, each computed once: turns with equal prompts share
+ * theirs.
+ */
 export class DistributionSummaries {
   private readonly known = new Map<TokenDistribution, DistributionSummary>();
 
@@ -57,7 +63,9 @@ function summarize(distribution: TokenDistribution): DistributionSummary {
   return { entropy: round(Math.log(mass) - sum / mass), alternatives };
 }
 
-/** Rounds to five significant digits, which a third of the bytes hold; null for what is not finite. */
+/**
+ * Rounds to five significant digits, which a third of the bytes hold; null for what is not finite.
+ */
 export function round(value: number): number | null {
   if (!Number.isFinite(value)) return null;
   const digits = 4 - Math.floor(Math.log10(Math.abs(value)));

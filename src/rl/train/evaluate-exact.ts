@@ -29,22 +29,30 @@ export interface ExactOutcome extends Outcomes {
 export interface ExactEvaluation {
   /** Situations of a player that can be told apart. */
   readonly informationSets: number;
-  /** What best responses win against the policy in both seats together: 0 for perfect play, the value of the game aside. */
+  /**
+   * What best responses win against the policy in both seats together: 0 for perfect play, the
+   * value of the game aside.
+   */
   readonly nashConv: number;
   readonly outcomes: readonly ExactOutcome[];
 }
 
-/** Exact values of a policy as it samples, and of the one that always takes the most probable action. */
+/**
+ * Exact values of a policy as it samples, and of the one that always takes the most probable
+ * action.
+ */
 export interface ExactEvaluations {
   readonly sampled: ExactEvaluation;
   readonly greedy: ExactEvaluation;
 }
 
 /**
- * Computes exact values of an agent in a small game: its probabilities in all situations, then the expected results against itself,
- * random play and minimax, and what best responses win (NashConv). Nothing is sampled.
- * @throws ENV_INVALID for an environment that is not a game; INVALID_ARGUMENT for a game that is too large or has chance during
- * play, for completions that are not constrained to choices, and for prompts with earlier turns.
+ * Computes exact values of an agent in a small game: its probabilities in all situations, then the
+ * expected results against itself, random play and minimax, and what best responses win (NashConv).
+ * Nothing is sampled.
+ * @throws ENV_INVALID for an environment that is not a game; INVALID_ARGUMENT for a game that is
+ * too large or has chance during play, for completions that are not constrained to choices, and for
+ * prompts with earlier turns.
  */
 export async function evaluateExact(agent: Agent, env: Env): Promise<ExactEvaluations> {
   const game = requireExactGame(agent, env);
@@ -58,7 +66,9 @@ export async function evaluateExact(agent: Agent, env: Env): Promise<ExactEvalua
   return { sampled: evaluatePolicy(game, sampled, known.size), greedy: evaluatePolicy(game, greedy, known.size) };
 }
 
-/** Returns the game of an environment in which an agent has exact values. Throws as `evaluateExact`. */
+/**
+ * Returns the game of an environment in which an agent has exact values. Throws as `evaluateExact`.
+ */
 export function requireExactGame(agent: Agent, env: Env): RulesGame<JsonValue> {
   const game = requireGame(env);
   if (!(game instanceof RulesGame) || game.listStarts() === undefined)

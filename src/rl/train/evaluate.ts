@@ -38,7 +38,8 @@ export interface EvalResult {
 }
 
 /**
- * Evaluates an agent over complete episodes. An aborted evaluation returns the episodes completed so far.
+ * Evaluates an agent over complete episodes. An aborted evaluation returns the episodes completed
+ * so far.
  * @throws INVALID_ARGUMENT for numbers out of range, and what the agent and the environment throw.
  */
 export async function evaluate(

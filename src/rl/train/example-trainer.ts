@@ -34,12 +34,18 @@ interface ExampleTrainerParts<Example, Loss extends AnyLoss, Evaluation> {
   /** Group of the metrics in a log, such as "sft". */
   readonly metricPrefix: string;
   readonly learner: ExampleLearner<Example, Loss, Evaluation>;
-  /** Returns the examples of an update, counted from 0; undefined where there is nothing to train on. */
+  /**
+   * Returns the examples of an update, counted from 0; undefined where there is nothing to train
+   * on.
+   */
   readonly getBatch: ((step: number) => ExampleBatch<Example>) | undefined;
   readonly evalExamples: readonly Example[];
 }
 
-/** Trains on lists of examples: the loop, checkpoints and evaluation that supervised and preference training share. */
+/**
+ * Trains on lists of examples: the loop, checkpoints and evaluation that supervised and preference
+ * training share.
+ */
 export abstract class ExampleTrainer<Example, Loss extends AnyLoss, Evaluation extends object> {
   private resumed: ResumedRun | undefined;
   private readonly task: ExampleTask<Example, Loss, Evaluation> | undefined;
@@ -63,8 +69,8 @@ export abstract class ExampleTrainer<Example, Loss extends AnyLoss, Evaluation e
   }
 
   /**
-   * Restores the newest undamaged checkpoint in a folder, if there is one, and returns the number of updates made so far.
-   * `onWarning` receives the damaged ones.
+   * Restores the newest undamaged checkpoint in a folder, if there is one, and returns the number
+   * of updates made so far. `onWarning` receives the damaged ones.
    * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, RUN_INCOMPATIBLE
    */
   async resume(checkpointDir: string, onWarning: (message: string) => void = printWarning): Promise<number> {
@@ -72,7 +78,10 @@ export abstract class ExampleTrainer<Example, Loss extends AnyLoss, Evaluation e
     return this.step;
   }
 
-  /** Makes the remaining updates. @throws INVALID_STATE without training examples, FOLDER_IN_USE, TRAINING_DIVERGED. */
+  /**
+   * Makes the remaining updates. @throws INVALID_STATE without training examples, FOLDER_IN_USE,
+   * TRAINING_DIVERGED.
+   */
   async train(options: ExampleTrainOptions<StepMetrics & Loss, Evaluation> = {}): Promise<TrainResult> {
     const { lock, checkpointDir } = options;
     if (lock !== undefined) return this.trainLocked(options);

@@ -7,7 +7,10 @@ import { Trainer } from "./trainer.js";
 
 const SECRET = [4, 0, 7, 1];
 
-/** A secret of four digits, guessed digit by digit. Only after the last it is said how many were right. */
+/**
+ * A secret of four digits, guessed digit by digit. Only after the last it is said how many were
+ * right.
+ */
 class SecretEnv extends Env<number, number> {
   override readonly observationSpace = new Discrete(SECRET.length + 1);
   override readonly actionSpace = new Discrete(10);

@@ -53,7 +53,10 @@ export class League {
     return this.list;
   }
 
-  /** Takes a snapshot if one is due after this many updates: the first one stays, the others make room for later ones. */
+  /**
+   * Takes a snapshot if one is due after this many updates: the first one stays, the others make
+   * room for later ones.
+   */
   async addIfDue(model: CausalLM, updates: number): Promise<void> {
     const { snapshotSteps, leagueSize } = this.settings;
     const isTaken = this.list.some((other) => other.updates === updates);
@@ -108,7 +111,10 @@ export class League {
     await writeSafetensors(fs.join(folder, LEAGUE_FILE), tensors);
   }
 
-  /** Restores the state of a checkpoint. @throws FILE_CORRUPT for snapshots that the checkpoint's file does not have */
+  /**
+   * Restores the state of a checkpoint. @throws FILE_CORRUPT for snapshots that the checkpoint's
+   * file does not have
+   */
   async load(folder: string, { snapshots }: LeagueState): Promise<void> {
     const values = await readSnapshots(folder);
     this.list = snapshots.map(({ updates, winRate }) => {

@@ -7,8 +7,8 @@ import { recordRollout, type RolloutMode } from "./record-rollout.js";
 import type { RolloutCounts, TrainerState, TrainTask } from "./train-task.js";
 
 /**
- * Training of a model by a learner, whatever collects the trajectories: updates, recordings and checkpoints. `State` is what a
- * checkpoint stores of the collection, as JSON.
+ * Training of a model by a learner, whatever collects the trajectories: updates, recordings and
+ * checkpoints. `State` is what a checkpoint stores of the collection, as JSON.
  */
 export abstract class LearnerTask<
   Rollout extends { readonly trajectories: readonly Trajectory[] },
@@ -29,7 +29,10 @@ export abstract class LearnerTask<
   /** Returns the state of the collection; with `dropRollout`, that before the last rollout. */
   protected abstract getRolloutState(dropRollout: boolean): State;
 
-  /** Checks a saved state of the collection, before anything is restored. `folder` is its checkpoint, for messages. */
+  /**
+   * Checks a saved state of the collection, before anything is restored. `folder` is its
+   * checkpoint, for messages.
+   */
   protected abstract checkRolloutState(state: State, folder: string): void;
 
   protected abstract setRolloutState(state: State): void;

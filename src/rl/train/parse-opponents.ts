@@ -4,7 +4,10 @@ import { GAME_OPPONENTS, type GameOpponent } from "../rollout/trajectory.js";
 /** Weights of the opponents, which add up to 1. */
 export type OpponentWeights = ReadonlyMap<GameOpponent, number>;
 
-/** Parses `NAME:WEIGHT,...`. @throws INVALID_ARGUMENT for unknown names, weights below 0 and a sum of 0 */
+/**
+ * Parses `NAME:WEIGHT,...`. @throws INVALID_ARGUMENT for unknown names, weights below 0 and a sum
+ * of 0
+ */
 export function parseOpponents(given: string): OpponentWeights {
   const weights = new Map<GameOpponent, number>();
   for (const part of given.split(",")) {

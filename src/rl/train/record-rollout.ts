@@ -12,7 +12,10 @@ export type RolloutMode = (typeof ROLLOUT_MODES)[number];
 
 /** Environments whose turns are recorded by "samples". */
 export const SAMPLED_ENV_SLOTS = 2;
-/** Tokens of prompts and completions after which "samples" records no further episode of an update: a bound on its cost. */
+/**
+ * Tokens of prompts and completions after which "samples" records no further episode of an update:
+ * a bound on its cost.
+ */
 const MAX_SAMPLED_TOKENS = 2_500;
 /** The same for groups, of which all members are compared; their updates take longer. */
 const MAX_SAMPLED_GROUP_TOKENS = 20_000;
@@ -31,7 +34,10 @@ export function recordedGroups(mode: RolloutMode): number {
   return { none: 0, samples: 1, all: Infinity }[mode];
 }
 
-/** Builds the recording of an update from its recorded trajectories; undefined where none is recorded. */
+/**
+ * Builds the recording of an update from its recorded trajectories; undefined where none is
+ * recorded.
+ */
 export function recordRollout(
   trajectories: readonly Trajectory[],
   { step, mode, tokenizer, learner, batch }: RecordRolloutOptions,
@@ -72,7 +78,10 @@ function selectTrajectories(trajectories: readonly Trajectory[], isAll: boolean)
   });
 }
 
-/** Returns what a recording without an environment has as observation: a prompt's text or its last message. */
+/**
+ * Returns what a recording without an environment has as observation: a prompt's text or its last
+ * message.
+ */
 export function describePrompt(prompt: string | ArrayLike<number> | readonly ChatMessage[]): string {
   if (typeof prompt === "string") return prompt;
   const last = prompt[prompt.length - 1];

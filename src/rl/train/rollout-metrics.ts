@@ -27,7 +27,8 @@ export function describeRollout(
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   const returns = finishedEpisodes.map((episode) => episode.return);
   return {
-    // The window holds the whole last update, even where that has more episodes than the moving mean.
+    // The window holds the whole last update, even where that has more episodes than the moving
+    // mean.
     "rollout/ep_rew_mean": mean(returns.length > state.recentReturns.length ? returns : state.recentReturns),
     "rollout/ep_len_mean": mean(finishedEpisodes.map((episode) => episode.turns)),
     "rollout/truncated_ratio": mean(finishedEpisodes.map(({ end }) => (end === "truncated" ? 1 : 0))),
@@ -58,7 +59,10 @@ export function sampleCompletionRows(
   }));
 }
 
-/** Decodes a prompt without special tokens, which separate its messages, with a line break in their place. */
+/**
+ * Decodes a prompt without special tokens, which separate its messages, with a line break in their
+ * place.
+ */
 function decodeMessages(tokenizer: Tokenizer, prompt: readonly number[]): string {
   const messages: number[][] = [[]];
   for (const token of prompt) {

@@ -30,7 +30,10 @@ export interface RolloutPipelineOptions {
     onProgress: (current: TrainerState) => void,
     snapshots: readonly Snapshot[],
   ) => Promise<Rollout>;
-  /** Returns the past opponents of a rollout that starts now; timing must not decide which ones it has. */
+  /**
+   * Returns the past opponents of a rollout that starts now; timing must not decide which ones it
+   * has.
+   */
   readonly snapshots?: () => readonly Snapshot[];
   /** Returns the totals after a rollout. */
   readonly advance: (state: TrainerState, rollout: Rollout) => TrainerState;
@@ -49,8 +52,9 @@ interface CollectedRollout {
 }
 
 /**
- * Collects rollouts on workers, up to `maxStaleness` of them while earlier ones are trained. Rollout n is sampled with the
- * weights after update n - maxStaleness, whichever worker is fast, so that a seed reproduces a run.
+ * Collects rollouts on workers, up to `maxStaleness` of them while earlier ones are trained.
+ * Rollout n is sampled with the weights after update n - maxStaleness, whichever worker is fast, so
+ * that a seed reproduces a run.
  */
 export class RolloutPipeline {
   private readonly ahead: Promise<CollectedRollout>[] = [];

@@ -210,7 +210,8 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
   async evaluate({ updates }: TrainerState): Promise<Metrics | undefined> {
     const { agent, createEnv, evalEpisodes: episodes, bestModel, onWarning, evalExact } = this.options;
     if (episodes === 0) return undefined;
-    // Not the episodes of evaluations outside training, on which the best model would look better than it is.
+    // Not the episodes of evaluations outside training, on which the best model would look better
+    // than it is.
     const seed = stream(this.options.seed, "trainingEvaluation").integers(0, 2 ** 31);
     const result = await evaluate(agent, createEnv, { episodes, seed, onWarning });
     const { meanReturn, standardError, meanLength } = result;
@@ -277,7 +278,10 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
   }
 }
 
-/** Checks that exact values can be computed, before training. @throws ENV_INVALID or INVALID_ARGUMENT */
+/**
+ * Checks that exact values can be computed, before training. @throws ENV_INVALID or
+ * INVALID_ARGUMENT
+ */
 async function checkExact(createEnv: () => MaybePromise<Env>, { agent, onWarning }: RolloutTaskOptions): Promise<void> {
   const envs = await openEnvs(createEnv, 1, agent.settings);
   try {

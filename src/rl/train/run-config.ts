@@ -24,14 +24,20 @@ export async function readRunConfig<Config extends object>(folder: string): Prom
   return checkFormatVersion(saved, RUN_FORMAT_VERSION, `The run in ${folder}`, advice) as unknown as Config;
 }
 
-/** Reads the settings of a run to resume. @throws FILE_NOT_FOUND for a folder without a run, and as `readRunConfig`. */
+/**
+ * Reads the settings of a run to resume. @throws FILE_NOT_FOUND for a folder without a run, and as
+ * `readRunConfig`.
+ */
 export async function requireRunConfig<Config extends object>(folder: string): Promise<Config> {
   const config = await readRunConfig<Config>(folder);
   if (config !== undefined) return config;
   throw new LlamaGymError("FILE_NOT_FOUND", `There is no run in ${folder}: it has no ${CONFIG_FILE}.`);
 }
 
-/** Writes a run's settings into its folder, which is created, and returns what was written. @throws FILE_WRITE_FAILED */
+/**
+ * Writes a run's settings into its folder, which is created, and returns what was written. @throws
+ * FILE_WRITE_FAILED
+ */
 export async function writeRunConfig(folder: string, config: object): Promise<JsonObject> {
   const path = fs.join(folder, CONFIG_FILE);
   await writeJson(path, { version: RUN_FORMAT_VERSION, ...config });

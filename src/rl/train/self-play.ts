@@ -25,7 +25,10 @@ export class GamePlayers {
     this.past?.clearCaches();
   }
 
-  /** Creates a slot whose games these policies play. @throws ENV_INVALID for an environment that is not a game */
+  /**
+   * Creates a slot whose games these policies play. @throws ENV_INVALID for an environment that is
+   * not a game
+   */
   createSlot(env: Env, random: RandomStream, options: Pick<GameSlotOptions, "index">): GameSlot {
     const { agent } = this;
     return new GameSlot(env, {
@@ -44,8 +47,8 @@ export class GamePlayers {
 
 /**
  * Creates the league of a run in an environment.
- * @throws ENV_INVALID for an environment that is not a game; INVALID_ARGUMENT for weights that are not valid, and for minimax in a
- * game that cannot be enumerated.
+ * @throws ENV_INVALID for an environment that is not a game; INVALID_ARGUMENT for weights that are
+ * not valid, and for minimax in a game that cannot be enumerated.
  */
 export function createLeague(env: Env, settings: Settings<typeof selfPlaySettings>): League {
   const game = requireGame(env);

@@ -149,7 +149,8 @@ describe("SftTrainer", () => {
       expect(stats.loss).toBeCloseTo(first.stats.loss, 4);
       expect(stats.grad_norm / first.stats.grad_norm).toBeCloseTo(1, 3);
       const differences = values.map((value, i) => Math.abs(value - first.values[i]));
-      // Adam moves each value by about the rate, whatever its gradient: nearly all must have moved alike.
+      // Adam moves each value by about the rate, whatever its gradient: nearly all must have moved
+      // alike.
       expect(differences.filter((difference) => difference > 1e-4).length).toBeLessThan(0.01 * values.length);
     }
   });

@@ -9,7 +9,10 @@ import { ExampleTrainer, type ExampleTrainOptions } from "./example-trainer.js";
 
 /** Options of `SftTrainer`, named as TRL's. */
 export interface SftTrainerOptions extends SftOptions {
-  /** Training examples: a list, or a function of the update's index (from 0), which needs `maxSteps`. */
+  /**
+   * Training examples: a list, or a function of the update's index (from 0), which needs
+   * `maxSteps`.
+   */
   readonly train?: readonly SftExample[] | ((step: number) => readonly SftExample[]);
   /** Examples for `evaluate`. */
   readonly evaluation?: readonly SftExample[];
@@ -19,8 +22,8 @@ export interface SftTrainerOptions extends SftOptions {
 export interface SftTrainOptions extends ExampleTrainOptions<SftMetrics, SftEvaluation> {}
 
 /**
- * Supervised fine-tuning: maximizes the likelihood of the completions in examples. The model needs trainable parameters: an
- * adapter (`getPeftModel`) or all weights.
+ * Supervised fine-tuning: maximizes the likelihood of the completions in examples. The model needs
+ * trainable parameters: an adapter (`getPeftModel`) or all weights.
  */
 export class SftTrainer extends ExampleTrainer<TokenExample, SftLossMetrics, SftEvaluation> {
   private constructor(
@@ -35,8 +38,8 @@ export class SftTrainer extends ExampleTrainer<TokenExample, SftLossMetrics, Sft
   }
 
   /**
-   * @throws INVALID_STATE for a model without trainable parameters; INVALID_ARGUMENT for invalid settings and examples;
-   * TEMPLATE_FAILED.
+   * @throws INVALID_STATE for a model without trainable parameters; INVALID_ARGUMENT for invalid
+   * settings and examples; TEMPLATE_FAILED.
    */
   static async create(
     model: LanguageModel,

@@ -61,8 +61,10 @@ export interface TrainResult {
 }
 
 /**
- * Runs a task to its end: collect, prepare, update, describe, evaluate, log, checkpoint. Closes the task, also on failure.
- * @throws what the task throws. If collecting or evaluating failed, there is a checkpoint of the last update.
+ * Runs a task to its end: collect, prepare, update, describe, evaluate, log, checkpoint. Closes the
+ * task, also on failure.
+ * @throws what the task throws. If collecting or evaluating failed, there is a checkpoint of the
+ * last update.
  */
 export async function runTrainLoop<Rollout, Batch>(
   task: TrainTask<Rollout, Batch>,
@@ -115,7 +117,10 @@ class TrainLoop<Rollout, Batch> {
     return { state, metrics, isInterrupted: this.progress < 1, latestCheckpoint };
   }
 
-  /** Says what training waits for, in a process that ends because nothing is left that could complete it. */
+  /**
+   * Says what training waits for, in a process that ends because nothing is left that could
+   * complete it.
+   */
   describeWait(): string {
     const { stage, state, latestCheckpoint } = this;
     const update = state.updates + (stage === "rollout" || stage === "update" ? 1 : 0);
@@ -222,7 +227,10 @@ class TrainLoop<Rollout, Batch> {
     onEvaluation?.(metrics, state);
   }
 
-  /** Saves the last update after user code has thrown. Returns the original error even if saving fails. */
+  /**
+   * Saves the last update after user code has thrown. Returns the original error even if saving
+   * fails.
+   */
   private async saveAfterFailure(error: unknown): Promise<unknown> {
     await this.save({ dropRollout: true }).catch(() => {});
     return error;

@@ -52,7 +52,10 @@ export function addCounts(
   };
 }
 
-/** The stages of training that differ between online RL, training on prompts and supervised fine-tuning. */
+/**
+ * The stages of training that differ between online RL, training on prompts and supervised
+ * fine-tuning.
+ */
 export interface TrainTask<Rollout, Batch> {
   /** Fraction of the run that is complete; 1 ends it. */
   progress(state: TrainerState): number;
@@ -63,19 +66,25 @@ export interface TrainTask<Rollout, Batch> {
   /** Takes the optimizer steps of one update. */
   update(batch: Batch, progress: number): Promise<Metrics>;
   count(rollout: Rollout): RolloutCounts;
-  /** Computes the metrics of a rollout, given totals that include it and the seconds that the update took. */
+  /**
+   * Computes the metrics of a rollout, given totals that include it and the seconds that the update
+   * took.
+   */
   describe(rollout: Rollout, state: TrainerState, seconds: number): Metrics;
   /** Selects at most `count` completions to log. */
   sampleCompletions?(rollout: Rollout, count: number): readonly CompletionRow[];
-  /** Records episodes of a rollout, after the update on its batch; undefined where nothing is recorded. */
+  /**
+   * Records episodes of a rollout, after the update on its batch; undefined where nothing is
+   * recorded.
+   */
   recordRollout?(rollout: Rollout, batch: Batch, step: number): Promise<RolloutRecord | undefined>;
   /** Computes evaluation metrics after an update; undefined where nothing is evaluated. */
   evaluate?(state: TrainerState): Promise<Metrics | undefined>;
   /** Whether the last update completed an epoch. */
   isEpochEnd?(): boolean;
   /**
-   * Returns what the rest of the run depends on, apart from the trained parameters. With `dropRollout`, what a failed `collect`
-   * left behind is replaced by a new start.
+   * Returns what the rest of the run depends on, apart from the trained parameters. With
+   * `dropRollout`, what a failed `collect` left behind is replaced by a new start.
    */
   getState(options?: { readonly dropRollout?: boolean }): Promise<LearnerState>;
   /** Writes the trained parameters into a checkpoint. */

@@ -9,7 +9,10 @@ afterAll(() => runs.close());
 
 let isPenalized = false;
 
-/** A high learning rate, so that the policy changes from update to update, and rewards that are negative in the end. */
+/**
+ * A high learning rate, so that the policy changes from update to update, and rewards that are
+ * negative in the end.
+ */
 const variant = {
   env: { reward: (_step: number, action: number) => (isPenalized ? -1 : 1) * (1 + action) },
   agent: { historyTurns: 0, ppo: { ...agentOptions.ppo, learningRate: 0.05 } },

@@ -3,13 +3,19 @@ import { boolean, choice, defineSettings, integer, number, text, type Settings }
 import { ROLLOUT_MODES } from "./record-rollout.js";
 import { ENTROPY_FLOOR } from "./training-monitor.js";
 
-/** More evaluation episodes would fill the memory with their turns; the standard error of a million is small enough. */
+/**
+ * More evaluation episodes would fill the memory with their turns; the standard error of a million
+ * is small enough.
+ */
 export const MAX_EVAL_EPISODES = 1_000_000;
 
 /** Settings of self-play in games; docs/self-play.md. */
 export const selfPlaySettings = defineSettings(
   {
-    /** Trains on the games of the policy against itself and a league. Default false: against the environment's opponent. */
+    /**
+     * Trains on the games of the policy against itself and a league. Default false: against the
+     * environment's opponent.
+     */
     selfPlay: boolean({
       common: true,
       description: "Train on games of the policy against itself and a league of opponents (docs/self-play.md).",
@@ -33,7 +39,10 @@ export const selfPlaySettings = defineSettings(
       max: 100,
       description: "Number of snapshots in the league: the first one and the latest ones.",
     }),
-    /** "hardest" prefers snapshots that the policy seldom beats, by (1 - win rate)^2. Default "uniform". */
+    /**
+     * "hardest" prefers snapshots that the policy seldom beats, by (1 - win rate)^2. Default
+     * "uniform".
+     */
     pastSelection: choice({
       default: "uniform",
       choices: ["uniform", "hardest"],
@@ -87,7 +96,10 @@ export const evaluationSettings = defineSettings(
     }),
     /** Updates between greedy evaluations, which also follow the last update. Default: none. */
     evalSteps: integer({ min: 1, description: "Number of updates between greedy evaluations. Default: none." }),
-    /** Whether the agent ends with the parameters of the best evaluation; needs `evalSteps` and `checkpointDir`. Default false. */
+    /**
+     * Whether the agent ends with the parameters of the best evaluation; needs `evalSteps` and
+     * `checkpointDir`. Default false.
+     */
     loadBestModelAtEnd: boolean({
       description: "End with the parameters of the best evaluation (evalSteps) instead of the last ones.",
       source: "Transformers",
@@ -101,8 +113,9 @@ export const trainerSettings = defineSettings({
   ...defineSettings(
     {
       /**
-       * Training ends with the update in which this many episodes have ended. Algorithms that compare groups shorten the last batch,
-       * so that less than a group exceeds the number; PPO completes its batch of turns.
+       * Training ends with the update in which this many episodes have ended. Algorithms that
+       * compare groups shorten the last batch, so that less than a group exceeds the number; PPO
+       * completes its batch of turns.
        */
       episodes: integer({ min: 1, changeable: "live", description: "Number of training episodes." }),
       /** Training ends after this many turns; 0 trains on the agent's demonstrations only. */
@@ -130,7 +143,10 @@ export const trainerSettings = defineSettings({
   }),
   ...defineSettings(
     {
-      /** Rollouts that workers collect while earlier ones are trained, 0 to 4. Default 1; 0 waits for each update. */
+      /**
+       * Rollouts that workers collect while earlier ones are trained, 0 to 4. Default 1; 0 waits
+       * for each update.
+       */
       maxStaleness: integer({
         default: 1,
         min: 0,
@@ -150,7 +166,10 @@ export const trainerSettings = defineSettings({
   ),
   ...defineSettings(
     {
-      /** Warns when the policy's entropy falls below this many nats; 0 disables the warning. Default 0.01. */
+      /**
+       * Warns when the policy's entropy falls below this many nats; 0 disables the warning. Default
+       * 0.01.
+       */
       entropyFloor: number({
         default: ENTROPY_FLOOR,
         min: 0,
@@ -162,7 +181,10 @@ export const trainerSettings = defineSettings({
   ...loopSettings,
 });
 
-/** @throws INVALID_ARGUMENT for evaluations without episodes, and for a best model without evaluations. */
+/**
+ * @throws INVALID_ARGUMENT for evaluations without episodes, and for a best model without
+ * evaluations.
+ */
 export function checkEvaluationSettings({
   evalSteps,
   evalEpisodes,

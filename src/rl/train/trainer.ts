@@ -56,8 +56,8 @@ export function progressFraction(
 }
 
 /**
- * Trains an agent by online reinforcement learning in parallel environments. A run resumed from a checkpoint produces the same
- * numbers as an uninterrupted one.
+ * Trains an agent by online reinforcement learning in parallel environments. A run resumed from a
+ * checkpoint produces the same numbers as an uninterrupted one.
  */
 export class Trainer {
   private task: RolloutTask | undefined;
@@ -87,8 +87,10 @@ export class Trainer {
   }
 
   /**
-   * Restores the newest undamaged checkpoint, if there is one, and returns the number of updates made so far.
-   * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, and RUN_INCOMPATIBLE for a checkpoint of another version or number of environments.
+   * Restores the newest undamaged checkpoint, if there is one, and returns the number of updates
+   * made so far.
+   * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, and RUN_INCOMPATIBLE for a checkpoint of another
+   * version or number of environments.
    */
   async resume(): Promise<number> {
     const { checkpointDir } = this.options;
@@ -102,9 +104,11 @@ export class Trainer {
   }
 
   /**
-   * Trains until the episodes or turns are complete or `signal` aborts, then closes the environments. Can be called once.
-   * @throws what the agent, the environments and the algorithm throw (the last checkpoint remains), INVALID_STATE if
-   * `checkpointDir` contains another run, and FOLDER_IN_USE while another process writes to it.
+   * Trains until the episodes or turns are complete or `signal` aborts, then closes the
+   * environments. Can be called once.
+   * @throws what the agent, the environments and the algorithm throw (the last checkpoint remains),
+   * INVALID_STATE if `checkpointDir` contains another run, and FOLDER_IN_USE while another process
+   * writes to it.
    */
   async train(callbacks: TrainCallbacks = {}): Promise<TrainResult> {
     const { lock, checkpointDir } = this.options;
@@ -132,7 +136,10 @@ export class Trainer {
     return { ...result, bestEvaluation, isInterrupted: result.isInterrupted || !isWarmedUp };
   }
 
-  /** Whether each update is followed by one on the best episodes so far (the agent's onlineSft). Can be changed at any time. */
+  /**
+   * Whether each update is followed by one on the best episodes so far (the agent's onlineSft). Can
+   * be changed at any time.
+   */
   get onlineSft(): boolean {
     return this.options.agent.onlineSft;
   }
@@ -142,7 +149,10 @@ export class Trainer {
     else this.options.agent.disableOnlineSft();
   }
 
-  /** Changes where training ends; also while it runs. @throws INVALID_ARGUMENT for values out of range. */
+  /**
+   * Changes where training ends; also while it runs. @throws INVALID_ARGUMENT for values out of
+   * range.
+   */
   setLength({ episodes = this.settings.episodes, turns = this.settings.turns }: TrainLength): void {
     this.settings = resolveSettings("A Trainer", trainerSettings, { ...this.settings, episodes, turns });
   }
@@ -159,8 +169,8 @@ export class Trainer {
   }
 
   /**
-   * Trains on the agent's demonstrations, if it has any, logs the last update as step 0 and saves a checkpoint. Returns false if
-   * `signal` interrupted it.
+   * Trains on the agent's demonstrations, if it has any, logs the last update as step 0 and saves a
+   * checkpoint. Returns false if `signal` interrupted it.
    */
   private async warmStart(
     { tracker, signal }: TrainCallbacks,

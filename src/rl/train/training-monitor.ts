@@ -7,7 +7,10 @@ export interface TrainingMonitorOptions {
   readonly onWarning: (message: string) => void;
 }
 
-/** Default entropy floor in nats; at 0.01, about one token in several hundred differs from the most probable one. */
+/**
+ * Default entropy floor in nats; at 0.01, about one token in several hundred differs from the most
+ * probable one.
+ */
 export const ENTROPY_FLOOR = 0.01;
 
 /** Consecutive updates without a learning signal before a warning. */
@@ -29,7 +32,10 @@ const KL_METRICS = [
   },
 ];
 
-/** Self-play in which one seat wins nearly all games for some updates, or many games end by an illegal move. */
+/**
+ * Self-play in which one seat wins nearly all games for some updates, or many games end by an
+ * illegal move.
+ */
 const ONE_SIDED = { minReturn: 0.9, updates: 5 };
 const ILLEGAL_WARNING = 0.2;
 

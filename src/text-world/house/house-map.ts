@@ -18,7 +18,10 @@ const OFFSETS: Readonly<Record<Direction, readonly [x: number, y: number]>> = {
 /** Probability of connecting two adjacent rooms that need no connection. */
 const EXTRA_CONNECTION_PROBABILITY = 0.2;
 
-/** A connection between two rooms. Only bridges, without which some rooms are unreachable, get doors. */
+/**
+ * A connection between two rooms. Only bridges, without which some rooms are unreachable, get
+ * doors.
+ */
 export interface Connection {
   readonly from: number;
   readonly to: number;

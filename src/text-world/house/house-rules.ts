@@ -1,9 +1,10 @@
 import { KnowledgeBase } from "../logic/knowledge-base.js";
 
 /**
- * Rules of the generated houses: each type with its parent, and each rule with its command, the rule that reverses it, and its
- * logic in the language of TextWorld's game files. An action without effect (look, examine) removes and re-adds the player's
- * location. The types: player, inventory, room, thing, door, container, supporter, portable object, key, food.
+ * Rules of the generated houses: each type with its parent, and each rule with its command, the
+ * rule that reverses it, and its logic in the language of TextWorld's game files. An action without
+ * effect (look, examine) removes and re-adds the player's location. The types: player, inventory,
+ * room, thing, door, container, supporter, portable object, key, food.
  */
 const RULES = `
 P

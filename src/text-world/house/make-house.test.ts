@@ -69,7 +69,8 @@ describe("generated houses", () => {
         "x",
       ]) {
         const state = player.send(command);
-        // Understood in other words: "take cup" as "take cup from table", "put cup on box" as "insert cup into box".
+        // Understood in other words: "take cup" as "take cup from table", "put cup on box" as
+        // "insert cup into box".
         if (state.moves > 0) {
           understood.push(command);
           player.start();

@@ -95,7 +95,10 @@ function runCommand(game: Game, progress: GameProgress, command: string): Action
   return action;
 }
 
-/** Returns whether each command of the walkthrough, and nothing less, brings the end one command nearer. */
+/**
+ * Returns whether each command of the walkthrough, and nothing less, brings the end one command
+ * nearer.
+ */
 function isShortestWalkthrough(game: Game, walkthrough: readonly string[]): boolean {
   const progress = game.createProgress();
   const isShortest = walkthrough.every((command, i) => {

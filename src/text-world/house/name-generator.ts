@@ -44,7 +44,9 @@ export class NameGenerator {
 
   constructor(private readonly random: RandomStream) {}
 
-  /** Draws a name for an object of a type; `material` is the word that a lock shares with its key. */
+  /**
+   * Draws a name for an object of a type; `material` is the word that a lock shares with its key.
+   */
   draw(type: keyof typeof NAMES | keyof typeof NOUNS, material?: string): string {
     if (type in NAMES) return this.drawNoun(...NAMES[type as keyof typeof NAMES]);
     const materials = material === undefined ? MATERIALS.filter((word) => !this.used.has(word)) : [material];

@@ -75,8 +75,8 @@ export class PlayerView {
   }
 
   /**
-   * Finds the object of this name among those that the player can see or holds, or else the objects whose names have all these
-   * words.
+   * Finds the object of this name among those that the player can see or holds, or else the objects
+   * whose names have all these words.
    */
   findByWords(words: string): Variable[] {
     const furniture = this.listInRoom(() => true);

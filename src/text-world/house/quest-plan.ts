@@ -55,7 +55,10 @@ interface QuestWorld {
 /** A quest of a given length. */
 export interface QuestPlan extends QuestWorld {
   readonly start: number;
-  /** Where each portable object is: in the player's hands, or in a room, perhaps in or on something there. */
+  /**
+   * Where each portable object is: in the player's hands, or in a room, perhaps in or on something
+   * there.
+   */
   readonly locations: ReadonlyMap<GameObject, GameObject | number | "hands">;
 }
 
@@ -78,8 +81,8 @@ const MAX_ATTEMPTS = 20_000;
 const FOOD_PROBABILITY = 0.25;
 
 /**
- * Generates a quest of exactly `length` commands, each of which is needed: from its last command backwards, by commands that make
- * a later one possible. Undefined if there is none on this map.
+ * Generates a quest of exactly `length` commands, each of which is needed: from its last command
+ * backwards, by commands that make a later one possible. Undefined if there is none on this map.
  */
 export function generateQuestPlan(
   rooms: number,

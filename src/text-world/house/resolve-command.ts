@@ -14,7 +14,10 @@ export type ResolvedCommand =
 const ARTICLES = /\b(?:the|a|an|some|my)\s+/g;
 const SHORT_DIRECTIONS: Readonly<Record<string, Direction>> = { n: "north", s: "south", e: "east", w: "west" };
 
-/** Command patterns, most specific first, with their verb, or a question about what is missing. Their groups are the objects. */
+/**
+ * Command patterns, most specific first, with their verb, or a question about what is missing.
+ * Their groups are the objects.
+ */
 const COMMAND_FORMS: readonly (readonly [RegExp, Verb | ((object: string) => string)])[] = [
   [/^(?:look|l|look around)$/, "look"],
   [/^(?:inventory|inv|i)$/, "inventory"],

@@ -56,8 +56,8 @@ export class Facts {
   }
 
   /**
-   * Lists the actions that the rules allow, by rule name, then in order of the matched facts. Different placeholders
-   * of a rule are different objects.
+   * Lists the actions that the rules allow, by rule name, then in order of the matched facts.
+   * Different placeholders of a rule are different objects.
    * @throws ENV_FAILED for rules with too many matches
    */
   applicableActions({ rules, types }: KnowledgeBase): Action[] {
@@ -123,7 +123,10 @@ class RuleMatcher {
     }
   }
 
-  /** Calls `proceed` with the placeholders bound to the fact's objects, unless that contradicts another binding. */
+  /**
+   * Calls `proceed` with the placeholders bound to the fact's objects, unless that contradicts
+   * another binding.
+   */
   private bind(
     rule: Rule,
     placeholders: readonly string[],

@@ -1,7 +1,9 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { Proposition, type Variable } from "./proposition.js";
 
-/** The rules of a game as its `KB.logic` text states them, without constraints and Inform 7 source. */
+/**
+ * The rules of a game as its `KB.logic` text states them, without constraints and Inform 7 source.
+ */
 export interface LogicText {
   readonly types: { readonly name: string; readonly parents: readonly string[] }[];
   /** Shorthands: `south_of(r, r') = north_of(r', r)`. */

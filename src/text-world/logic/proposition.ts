@@ -1,4 +1,7 @@
-/** An object of the world with its declared type, or a rule's placeholder for one, such as `r'` of type `r`. */
+/**
+ * An object of the world with its declared type, or a rule's placeholder for one, such as `r'` of
+ * type `r`.
+ */
 export interface Variable {
   readonly name: string;
   readonly type: string;

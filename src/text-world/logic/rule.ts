@@ -47,7 +47,10 @@ export class Rule {
     return action;
   }
 
-  /** Finds the first mapping, in order of the action's objects, that makes this rule the action; undefined if none. */
+  /**
+   * Finds the first mapping, in order of the action's objects, that makes this rule the action;
+   * undefined if none.
+   */
   match(action: Action): Mapping | undefined {
     let mapping = this.mappings.get(action);
     if (mapping === undefined) {
@@ -79,7 +82,9 @@ export class Rule {
     return extend() ? mapping : undefined;
   }
 
-  /** Returns whether all preconditions without free placeholders are preconditions of the action. */
+  /**
+   * Returns whether all preconditions without free placeholders are preconditions of the action.
+   */
   private fits(action: Action, mapping: Mapping): boolean {
     return this.preconditions.every(
       (pattern) =>

@@ -1,7 +1,10 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { compareStrings } from "./proposition.js";
 
-/** Limit for untrusted game files on the subtypes of a predicate's arguments; TextWorld's have some dozens. */
+/**
+ * Limit for untrusted game files on the subtypes of a predicate's arguments; TextWorld's have some
+ * dozens.
+ */
 const MAX_TUPLES = 10_000;
 
 /** The types of a game's objects, each with the types it extends. */
@@ -14,14 +17,17 @@ export class TypeHierarchy {
     return this.parents.has(name);
   }
 
-  /** Types that are objects themselves (the player, the inventory): those with an upper-case first letter. */
+  /**
+   * Types that are objects themselves (the player, the inventory): those with an upper-case first
+   * letter.
+   */
   get constants(): readonly string[] {
     return [...this.parents.keys()].filter((name) => name[0] === name[0].toUpperCase()).sort(compareStrings);
   }
 
   /**
-   * Lists the tuples of types that fit where `types` is expected: `types` itself, then by distance. The order decides between
-   * actions with the same command.
+   * Lists the tuples of types that fit where `types` is expected: `types` itself, then by distance.
+   * The order decides between actions with the same command.
    */
   subtypeTuples(types: readonly string[]): readonly (readonly string[])[] {
     const key = types.join(",");
@@ -43,7 +49,10 @@ export class TypeHierarchy {
     return found;
   }
 
-  /** Lists descendants depth first, counting only each type's first parent: the order of TextWorld's command templates. */
+  /**
+   * Lists descendants depth first, counting only each type's first parent: the order of TextWorld's
+   * command templates.
+   */
   descendants(type: string): readonly string[] {
     const own = [...this.parents].filter(([, parents]) => parents[0] === type).map(([name]) => name);
     return own.sort(compareStrings).flatMap((child) => [child, ...this.descendants(child)]);

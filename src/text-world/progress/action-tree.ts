@@ -23,7 +23,10 @@ class TreeElement {
     return this.action.added.some((fact) => !known.has(fact.key));
   }
 
-  /** Returns whether it should come first: the other would undo more of its preconditions than vice versa. */
+  /**
+   * Returns whether it should come first: the other would undo more of its preconditions than vice
+   * versa.
+   */
   isBefore(other: TreeElement): boolean {
     const countConflicts = (by: TreeElement, of: TreeElement) => {
       const needed = of.neededFacts();
@@ -81,7 +84,9 @@ class TreeNode {
   }
 }
 
-/** Tree of the actions that lead to a goal, each above its dependencies. Leaves are applicable now. */
+/**
+ * Tree of the actions that lead to a goal, each above its dependencies. Leaves are applicable now.
+ */
 export class ActionTree {
   private roots: TreeNode[] = [];
 
@@ -99,7 +104,8 @@ export class ActionTree {
   }
 
   /**
-   * Adds an action below all that depend on it, or as the root of an empty tree. Returns whether it was added.
+   * Adds an action below all that depend on it, or as the root of an empty tree. Returns whether it
+   * was added.
    * @throws FILE_CORRUPT when a quest's dependencies exceed any real quest's
    */
   push(action: Action): boolean {

@@ -47,7 +47,9 @@ export class GameProgress {
     return this.quests.reduce((sum, { quest, completions }) => sum + quest.reward * completions, 0);
   }
 
-  /** Returns the actions that win the game from here; undefined when it is over or none are known. */
+  /**
+   * Returns the actions that win the game from here; undefined when it is over or none are known.
+   */
   winningPolicy(): readonly Action[] | undefined {
     if (this.quests.length === 0 || this.completed || this.failed) return undefined;
     const open = this.quests.filter((progress) => progress.completable && !progress.done && !progress.quest.optional);

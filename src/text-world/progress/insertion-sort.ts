@@ -1,7 +1,7 @@
 /**
- * Sorts like Python's list.sort for fewer than 64 items: an initial run, then binary insertion.
- * For an inconsistent order (a before b, b before a) the result depends on which pairs are compared,
- * so only the same algorithm gives the same list.
+ * Sorts like Python's list.sort for fewer than 64 items: an initial run, then binary insertion. For
+ * an inconsistent order (a before b, b before a) the result depends on which pairs are compared, so
+ * only the same algorithm gives the same list.
  */
 export function insertionSort<T>(items: readonly T[], isLess: (a: T, b: T) => boolean): T[] {
   const sorted = [...items];

@@ -22,7 +22,10 @@ export interface Quest {
 /** Name of the action that represents an event in a policy; it is not a command. */
 export const TRIGGER = "trigger";
 
-/** Limit for untrusted game files on the search for a shorter policy; a policy of 100 actions takes 350,000. */
+/**
+ * Limit for untrusted game files on the search for a shorter policy; a policy of 100 actions takes
+ * 350,000.
+ */
 const MAX_CHECKED_ACTIONS = 2_000_000;
 
 /** Tracks whether an event happened or became impossible, and its remaining actions. */

@@ -3,7 +3,9 @@ import type { TextCodec } from "./text-codec.js";
 const SPACE = 32;
 const KEY_BYTES = 6;
 
-/** A story's dictionary: separator characters, and the entry of each word (Standard, section 13). */
+/**
+ * A story's dictionary: separator characters, and the entry of each word (Standard, section 13).
+ */
 export class Dictionary {
   private readonly separators: ReadonlySet<number>;
   private readonly entries = new Map<string, number>();

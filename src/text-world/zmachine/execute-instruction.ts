@@ -8,7 +8,10 @@ const WORD_ENTRIES = 0x80;
 /** Default form of scan_table: words. */
 const WORDS = 0x82;
 const NORMAL_FONT = 1;
-/** Result of save_undo: TextWorld's interpreter does not support undo, which its rules could not track. */
+/**
+ * Result of save_undo: TextWorld's interpreter does not support undo, which its rules could not
+ * track.
+ */
 const UNSUPPORTED = 0xffff;
 /** Result of check_unicode: the character can be printed and read. */
 const PRINTS_AND_READS = 3;
@@ -23,7 +26,10 @@ type Operation<Result> = (
   instruction: Instruction,
 ) => Result;
 
-/** Instructions with a result (Standard, section 15). Those that also branch do so for a result other than 0. */
+/**
+ * Instructions with a result (Standard, section 15). Those that also branch do so for a result
+ * other than 0.
+ */
 const RESULTS: Readonly<Record<number, Operation<number>>> = {
   8: (_, a, b) => a | b, // or
   9: (_, a, b) => a & b, // and

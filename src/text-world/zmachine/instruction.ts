@@ -82,7 +82,8 @@ const NO_BRANCH = { target: -1, branchIf: false };
 function decodeBranch(byte: () => number, position: () => number): { target: number; branchIf: boolean } {
   const first = byte();
   const offset = first & 0x40 ? first & 0x3f : ((((first & 0x3f) << 8) | byte()) << 18) >> 18;
-  // Offsets 0 and 1 return false and true; addresses 0 and 1 are in the header, so they are unambiguous.
+  // Offsets 0 and 1 return false and true; addresses 0 and 1 are in the header, so they are
+  // unambiguous.
   const target = offset === 0 || offset === 1 ? offset : Math.max(2, position() + offset - 2);
   return { target, branchIf: (first & 0x80) !== 0 };
 }

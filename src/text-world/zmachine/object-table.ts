@@ -9,7 +9,10 @@ export const CHILD = 10;
 const MAX_ATTRIBUTES = 48;
 const MAX_PROPERTIES = 63;
 
-/** A story's object tree, with attributes and properties (Standard, section 12, version 4 and later). */
+/**
+ * A story's object tree, with attributes and properties (Standard, section 12, version 4 and
+ * later).
+ */
 export class ObjectTable {
   private readonly defaults: number;
   /** Address of entry 0; objects are numbered from 1. */

@@ -37,7 +37,10 @@ export class Output {
     }
   }
 
-  /** Executes output_stream: 1 is the screen, 3 a table at `table`; negative closes. Others are ignored. */
+  /**
+   * Executes output_stream: 1 is the screen, 3 a table at `table`; negative closes. Others are
+   * ignored.
+   */
   select(stream: number, table: number): void {
     if (stream === 1) this.screenOn = true;
     if (stream === -1) this.screenOn = false;

@@ -11,7 +11,10 @@ import { TextCodec } from "./text-codec.js";
 const FIRST_GLOBAL = 16;
 const MAX_LOCALS = 15;
 const MAX_OPERANDS = 8;
-/** Flags 2: bits that survive a restart (transcript, fixed pitch), and unsupported ones (pictures, mouse, sound). */
+/**
+ * Flags 2: bits that survive a restart (transcript, fixed pitch), and unsupported ones (pictures,
+ * mouse, sound).
+ */
 const PRESERVED_FLAGS = 0x03;
 const SUPPORTED_FLAGS = 0x57;
 /** Flags 1: bold, italic and fixed-space type. */
@@ -22,7 +25,10 @@ const STANDARD_VERSION = 0x0100;
 /** Interpreter number 1 (DEC-20) and version F, like TextWorld's interpreter. */
 const INTERPRETER_ID = 0x0146;
 
-/** Requested input: a line, a key, or none after the end; with the operands and the result variable of the instruction. */
+/**
+ * Requested input: a line, a key, or none after the end; with the operands and the result variable
+ * of the instruction.
+ */
 export interface InputRequest {
   readonly kind: "line" | "key" | "nothing";
   readonly operands: readonly number[];
@@ -150,7 +156,10 @@ export class Processor {
     this.store(store, value);
   }
 
-  /** Calls the routine at the packed address of the first operand with the other operands as arguments. */
+  /**
+   * Calls the routine at the packed address of the first operand with the other operands as
+   * arguments.
+   */
   call({ count, store }: Instruction): void {
     const { stack, values } = this;
     const address = values[0] * this.story.unit;

@@ -2,15 +2,17 @@
 const FIRST_RANDOM_SEED = 1000;
 
 /**
- * Random numbers of the machine: a linear congruential generator with multiplier 22695477 that outputs the upper half of
- * its state. Stories seed it; TextWorld's use a constant.
+ * Random numbers of the machine: a linear congruential generator with multiplier 22695477 that
+ * outputs the upper half of its state. Stories seed it; TextWorld's use a constant.
  */
 export class StoryRandom {
   private state = FIRST_RANDOM_SEED;
   private interval = 0;
   private counter = 0;
 
-  /** Executes the random instruction: returns a number in 1..range, or 0 after seeding with -range. */
+  /**
+   * Executes the random instruction: returns a number in 1..range, or 0 after seeding with -range.
+   */
   next(range: number): number {
     if (range <= 0) {
       this.seed(-range);

@@ -25,7 +25,9 @@ export class Story {
   readonly instructions: (Instruction | undefined)[];
   readonly strings = new Map<number, string>();
 
-  /** @throws FILE_CORRUPT for a truncated or modified file, FORMAT_UNSUPPORTED for another version. */
+  /**
+   * @throws FILE_CORRUPT for a truncated or modified file, FORMAT_UNSUPPORTED for another version.
+   */
   constructor(file: Uint8Array, name: string) {
     this.name = name;
     if (file.length < HEADER_LENGTH)

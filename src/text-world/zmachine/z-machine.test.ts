@@ -6,7 +6,9 @@ import { Story } from "./story.js";
 const CODE = 0x400;
 const STATIC = 0x300;
 
-/** A story of version 8 whose program starts at CODE. The default dictionary is empty, at STATIC. */
+/**
+ * A story of version 8 whose program starts at CODE. The default dictionary is empty, at STATIC.
+ */
 function story(code: number[], change: (bytes: Uint8Array) => void = () => {}): Uint8Array {
   const bytes = new Uint8Array(0x800);
   const word = (address: number, value: number) => bytes.set([value >> 8, value & 0xff], address);

@@ -4,7 +4,9 @@ import { StoryError } from "./instruction-budget.js";
 import { Processor } from "./processor.js";
 import type { Story } from "./story.js";
 
-/** Twenty times the instructions per command of TextWorld's largest games; about a second of work. */
+/**
+ * Twenty times the instructions per command of TextWorld's largest games; about a second of work.
+ */
 const MAX_INSTRUCTIONS = 50_000_000;
 const RETURN_KEY = 13;
 const MAX_LINE_BYTES = 198;
@@ -73,7 +75,9 @@ export class ZMachine {
   }
 }
 
-/** Encodes a line like TextWorld's interpreter: UTF-8 bytes as Latin-1, in lower case, truncated. */
+/**
+ * Encodes a line like TextWorld's interpreter: UTF-8 bytes as Latin-1, in lower case, truncated.
+ */
 function normalizeInput(line: string): string {
   const bytes = new TextEncoder().encode(line).subarray(0, MAX_LINE_BYTES);
   return String.fromCharCode(...bytes).replace(/[A-Z\u00c0-\u00d6\u00d8-\u00de]/g, (letter) => letter.toLowerCase());

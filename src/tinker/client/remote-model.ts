@@ -47,7 +47,10 @@ export interface PassOptions {
 /** Bytes of a token with its target and weight. */
 const BYTES_PER_TOKEN = 24;
 
-/** A model that the service trains: its requests are numbered and sent one after another, and executed in this order. */
+/**
+ * A model that the service trains: its requests are numbered and sent one after another, and
+ * executed in this order.
+ */
 export class RemoteModel {
   private lastSeqId = 0;
   /** Ends when the last request was accepted. */
@@ -81,7 +84,9 @@ export class RemoteModel {
     return new RemoteModel(session, readAnswer("create_model", createModelResponse, json).model_id);
   }
 
-  /** Creates a model from saved weights, with their optimizer or a new one. @throws SERVICE_FAILED */
+  /**
+   * Creates a model from saved weights, with their optimizer or a new one. @throws SERVICE_FAILED
+   */
   static async load(
     session: ServiceSession,
     seqId: number,
@@ -112,7 +117,10 @@ export class RemoteModel {
     return this.session.call({ path: "get_info", json: { model_id: this.id, type: "get_info" } }, getInfoResponse);
   }
 
-  /** Runs a training pass, or a forward pass alone. Returns the outputs of all data, and the metrics of the first request. */
+  /**
+   * Runs a training pass, or a forward pass alone. Returns the outputs of all data, and the metrics
+   * of the first request.
+   */
   async pass(
     data: readonly TrainingDatum[],
     { lossFn, forwardOnly = false, config = {} }: PassOptions,
@@ -148,7 +156,10 @@ export class RemoteModel {
     };
   }
 
-  /** Updates the adapter by the accumulated gradient, and returns the metrics that the service reports. */
+  /**
+   * Updates the adapter by the accumulated gradient, and returns the metrics that the service
+   * reports.
+   */
   async optimStep(step: AdamStep): Promise<Readonly<Record<string, number>>> {
     const requestId = await this.submit((seqId) => ({
       path: "optim_step",
@@ -229,7 +240,10 @@ export class RemoteModel {
       .catch(() => {});
   }
 
-  /** Submits a request after all earlier ones, with the next number; one that the service refuses has taken no number. */
+  /**
+   * Submits a request after all earlier ones, with the next number; one that the service refuses
+   * has taken no number.
+   */
   private async submit(build: (seqId: number) => ServiceRequest): Promise<string> {
     const request = this.submitted.then(async () => {
       const requestId = await this.session.submit(build(this.lastSeqId + 1));

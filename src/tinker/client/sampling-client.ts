@@ -32,7 +32,10 @@ const MAX_CONCURRENT = 64;
 /** Times that a sample whose result the service dropped is requested again. */
 const MAX_RESUBMITS = 5;
 
-/** Samples from weights that do not change: a snapshot of a trained model, saved weights, or a base model. */
+/**
+ * Samples from weights that do not change: a snapshot of a trained model, saved weights, or a base
+ * model.
+ */
 export class SamplingClient {
   private nextSeqId = 0;
   private active = 0;

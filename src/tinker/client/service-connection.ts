@@ -25,7 +25,10 @@ export interface ServiceRequest {
   readonly acceptsProtobuf?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
-  /** Seconds for which a service that does not answer is asked again, if fewer than those of the connection. */
+  /**
+   * Seconds for which a service that does not answer is asked again, if fewer than those of the
+   * connection.
+   */
   readonly maxWaitSeconds?: number;
   /** Statuses below 500 that are answers of this route, not failures to repeat or to report. */
   readonly expectedStatuses?: readonly number[];
@@ -71,8 +74,10 @@ export class ServiceConnection {
   }
 
   /**
-   * Sends a request. Repetitions have the same idempotency key, by which the service recognizes them.
-   * @throws SERVICE_FAILED for an answer that repeating does not change, or if the service does not answer for too long.
+   * Sends a request. Repetitions have the same idempotency key, by which the service recognizes
+   * them.
+   * @throws SERVICE_FAILED for an answer that repeating does not change, or if the service does not
+   * answer for too long.
    */
   async send(request: ServiceRequest): Promise<ServiceAnswer> {
     const { maxWaitSeconds = MAX_WAIT_SECONDS, onWarning } = this.options;

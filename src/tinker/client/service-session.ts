@@ -86,7 +86,8 @@ export class ServiceSession {
 
   /**
    * Waits for the result of a request.
-   * @throws SERVICE_FAILED if the request failed, ResultGoneError if the service has dropped its result.
+   * @throws SERVICE_FAILED if the request failed, ResultGoneError if the service has dropped its
+   * result.
    */
   async retrieve(requestId: string, kind: string): Promise<ServiceAnswer> {
     let badRequests = 0;
@@ -122,7 +123,10 @@ export class ServiceSession {
     }
   }
 
-  /** The models of the service with their context lengths; empty for a service that does not list them. */
+  /**
+   * The models of the service with their context lengths; empty for a service that does not list
+   * them.
+   */
   async listModels(): Promise<z.infer<typeof serverCapabilities>["supported_models"]> {
     const answer = await this.connection.send({
       path: "get_server_capabilities",

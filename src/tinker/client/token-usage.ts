@@ -57,7 +57,10 @@ export class TokenUsage {
     return this.total >= this.maxTokens;
   }
 
-  /** Checks the limit before new weights are sampled from; what was sampled is still trained. @throws INVALID_STATE */
+  /**
+   * Checks the limit before new weights are sampled from; what was sampled is still trained.
+   * @throws INVALID_STATE
+   */
   check(): void {
     if (!this.isExhausted) return;
     throw new LlamaGymError(

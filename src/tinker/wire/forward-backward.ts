@@ -47,7 +47,10 @@ export interface ForwardBackwardOutput {
   readonly lossFnOutputType: string;
   /** For each datum its outputs by name, such as `logprobs`. */
   readonly lossFnOutputs: readonly Readonly<Record<string, WireTensor>>[];
-  /** Metrics by name; the end of a name, such as ":sum", says how the values of several chunks are combined. */
+  /**
+   * Metrics by name; the end of a name, such as ":sum", says how the values of several chunks are
+   * combined.
+   */
   readonly metrics: Readonly<Record<string, number>>;
 }
 
@@ -101,7 +104,8 @@ function decodeDatum({ modelInput, lossFnInputs }: Datum, index: number): Traini
 
 export function encodeForwardBackwardOutput(output: ForwardBackwardOutput): Uint8Array<ArrayBuffer> {
   const { lossFnOutputType, lossFnOutputs, metrics } = output;
-  // The tensors of a record have equal shapes except for their length, so that others begin a new record.
+  // The tensors of a record have equal shapes except for their length, so that others begin a new
+  // record.
   const records: (readonly Readonly<Record<string, WireTensor>>[])[] = [];
   for (const datum of lossFnOutputs) {
     const last = records.at(-1);

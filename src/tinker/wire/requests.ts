@@ -1,6 +1,9 @@
 import * as z from "zod";
 
-/** Requests of the Tinker API in JSON. Unknown fields are ignored, because each release of the SDK adds some. */
+/**
+ * Requests of the Tinker API in JSON. Unknown fields are ignored, because each release of the SDK
+ * adds some.
+ */
 
 /** Longest text of a request, such as an identifier or a path. */
 const MAX_TEXT = 1024;

@@ -23,14 +23,20 @@ export interface SampledSequence {
 /** Result of a sample. */
 export interface SampleResponse {
   readonly sequences: readonly SampledSequence[];
-  /** Log-probability of each token of the prompt; undefined where it was not computed, as for the first. */
+  /**
+   * Log-probability of each token of the prompt; undefined where it was not computed, as for the
+   * first.
+   */
   readonly promptLogprobs?: readonly (number | undefined)[] | undefined;
   /** The most probable tokens at each token of the prompt; empty where they were not computed. */
   readonly topkPromptLogprobs?: readonly (readonly TokenLogprob[])[] | undefined;
   /** Number of the prompt's tokens whose keys and values were reused. */
   readonly promptCacheHitTokens: number;
   readonly targetPromptLogprobs?: WireTensor | undefined;
-  /** Tokens that were drawn in place of those of the prompt from the second on, and their log-probabilities. */
+  /**
+   * Tokens that were drawn in place of those of the prompt from the second on, and their
+   * log-probabilities.
+   */
   readonly promptAltTokens?: { readonly tokens: WireTensor; readonly logprobs: WireTensor } | undefined;
 }
 

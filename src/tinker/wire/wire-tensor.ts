@@ -3,7 +3,10 @@ import { invalidArgument } from "../../core/errors.js";
 import { viewBytes } from "../../core/bytes.js";
 import { DType, TensorSchema, type Tensor } from "./tinker_pb.js";
 
-/** Number types of a tensor of the Tinker API; integers of 32 bits and bfloat16 occur in results only. */
+/**
+ * Number types of a tensor of the Tinker API; integers of 32 bits and bfloat16 occur in results
+ * only.
+ */
 export type WireDtype = "float32" | "int64" | "int32" | "bfloat16";
 
 /** The cells of a matrix that a sparse tensor lists, in compressed rows (CSR). */
@@ -35,7 +38,10 @@ const DTYPE_NAMES = new Map(Object.entries(DTYPES).map(([name, dtype]) => [dtype
 /** Bytes of one number. */
 export const DTYPE_BYTES: Readonly<Record<WireDtype, number>> = { float32: 4, int64: 8, int32: 4, bfloat16: 2 };
 
-/** Maximum number of cells of a tensor, listed or not: a context of 128,000 tokens with 512 targets each. */
+/**
+ * Maximum number of cells of a tensor, listed or not: a context of 128,000 tokens with 512 targets
+ * each.
+ */
 const MAX_CELLS = 2 ** 26;
 
 export const toDType = (dtype: WireDtype): DType => DTYPES[dtype];
@@ -61,7 +67,10 @@ export function encodeNumbers(dtype: WireDtype, numbers: ArrayLike<number>): Uin
   return viewBytes(words) as Uint8Array<ArrayBuffer>;
 }
 
-/** Decodes little-endian bytes. @throws INVALID_ARGUMENT for a part of a number, and integers beyond 2^53. */
+/**
+ * Decodes little-endian bytes. @throws INVALID_ARGUMENT for a part of a number, and integers beyond
+ * 2^53.
+ */
 export function decodeNumbers(dtype: WireDtype, bytes: Uint8Array): Float32Array | Float64Array | Int32Array {
   const size = DTYPE_BYTES[dtype];
   if (bytes.length % size !== 0)
@@ -101,7 +110,10 @@ export function encodeTensor({ dtype, shape, data, sparse }: WireTensor): Tensor
   });
 }
 
-/** Decodes a tensor. A dense one without a shape is a list. @throws INVALID_ARGUMENT if shape and values do not fit. */
+/**
+ * Decodes a tensor. A dense one without a shape is a list. @throws INVALID_ARGUMENT if shape and
+ * values do not fit.
+ */
 export function decodeTensor({ dtype: code, shape, encoding }: Tensor): WireTensor {
   const dtype = fromDType(code);
   if (encoding.case === "sparseCsr") {

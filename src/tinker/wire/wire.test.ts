@@ -28,7 +28,10 @@ interface Recorded {
   readonly decoded: any;
 }
 
-/** Messages between the official SDK 0.38.0 and two servers, with what Python's protobuf reads in them. */
+/**
+ * Messages between the official SDK 0.38.0 and two servers, with what Python's protobuf reads in
+ * them.
+ */
 const recorded = JSON.parse(
   readFileSync(new URL("../../../test/fixtures/tinker/messages.json", import.meta.url), "utf8"),
 ) as Recorded[];
@@ -53,7 +56,8 @@ describe("messages of the Tinker API", () => {
     for (const { kind, base64 } of recorded) {
       const bytes = new Uint8Array(Buffer.from(base64, "base64"));
       const message = fromBinary(schemas[kind], bytes);
-      // Maps have no order, so that a message with several entries is compared after another reading.
+      // Maps have no order, so that a message with several entries is compared after another
+      // reading.
       expect(fromBinary(schemas[kind], toBinary(schemas[kind], message))).toEqual(message);
       expect(toBinary(schemas[kind], message)).toHaveLength(bytes.length);
     }

@@ -100,7 +100,9 @@ function makeDamaged(prepared: string, scratch: string, random: RandomStream): D
   }
 }
 
-/** Opens what was damaged; returns the number of updates that a run resumes from and its warnings. */
+/**
+ * Opens what was damaged; returns the number of updates that a run resumes from and its warnings.
+ */
 async function openTarget(target: Damage["target"], scratch: string): Promise<{ resumedAt: number; warnings: string }> {
   const warnings: string[] = [];
   const options = { onWarning: (message: string) => warnings.push(message) };
@@ -149,7 +151,10 @@ function prepare(folder: string): void {
   }
 }
 
-/** Damaged checkpoints, adapters and exports: each is refused by name, or the checkpoint before is used and said. */
+/**
+ * Damaged checkpoints, adapters and exports: each is refused by name, or the checkpoint before is
+ * used and said.
+ */
 export const checkpoints: Driver = {
   timeLimitMs: 20_000,
   share: 0.05,

@@ -164,7 +164,10 @@ function sendRange(request: IncomingMessage, response: ServerResponse, type: str
   }
 }
 
-/** Downloads from a hub that misbehaves; afterwards the same cache must serve a download from one that behaves. */
+/**
+ * Downloads from a hub that misbehaves; afterwards the same cache must serve a download from one
+ * that behaves.
+ */
 export const hub: Driver = {
   timeLimitMs: 20_000,
   share: 0.02,

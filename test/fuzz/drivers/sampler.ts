@@ -11,7 +11,10 @@ import { FrozenStates } from "../../../src/models/graphs/frozen-states.js";
 import { writeRandomModel } from "../../support/random-model.js";
 import type { Driver } from "../driver.js";
 
-/** Log-probabilities of a sequence in a batch and of the same sequence alone differ by at most this, relative to 1. */
+/**
+ * Log-probabilities of a sequence in a batch and of the same sequence alone differ by at most this,
+ * relative to 1.
+ */
 const TOLERANCE = 1e-4;
 /** Maximum number of tokens of a prompt: longer than one step. */
 const MAX_LENGTH = 700;
@@ -161,7 +164,10 @@ class Schedule {
     else world.states?.endUpdate();
   }
 
-  /** Fills many rows with long prompts, lets a few short ones run while the others are idle, and comes back to the long ones. */
+  /**
+   * Fills many rows with long prompts, lets a few short ones run while the others are idle, and
+   * comes back to the long ones.
+   */
   private async fillAndEmpty(): Promise<void> {
     const { random } = this;
     const long = Array.from({ length: 3 + random.integers(20) }, () => this.tokens(20 + random.integers(100)));
@@ -296,7 +302,8 @@ class Schedule {
       let common = 0;
       while (common < tokens.length && tokens[common] === expected.tokens[common]) common++;
       compare("log-probabilities", task, logProbs.slice(0, common), expected.logProbs.slice(0, common));
-      // Whether the logits of all tokens are computed for a sequence that does not need them depends on the others.
+      // Whether the logits of all tokens are computed for a sequence that does not need them
+      // depends on the others.
       const isKnown = (_: number, i: number) =>
         i < common &&
         !(
@@ -306,7 +313,8 @@ class Schedule {
       compare("raw log-probabilities", task, rawLogProbs.filter(isKnown), expected.rawLogProbs.filter(isKnown));
       const isWhole = finishReason === "aborted" || tokens.length === expected.tokens.length;
       if (common === tokens.length && isWhole) return;
-      // Two tokens that are equally probable, or a random number between them: all later tokens must have the right scores.
+      // Two tokens that are equally probable, or a random number between them: all later tokens
+      // must have the right scores.
       const scores = await alone.score(task.prompt, tokens);
       const known = tokens.map((_, i) => i).filter((i) => !Number.isNaN(rawLogProbs[i]));
       if (common === tokens.length || !known.includes(common))
@@ -338,8 +346,8 @@ function describeTask({ prompt, continuation, adapter, version }: Task): string 
 }
 
 /**
- * Random schedules of completions: each has the tokens and log-probabilities of the same completion alone, and each ends, whatever
- * else is in the batch, is canceled, or changes the parameters.
+ * Random schedules of completions: each has the tokens and log-probabilities of the same completion
+ * alone, and each ends, whatever else is in the batch, is canceled, or changes the parameters.
  */
 export const sampler: Driver = {
   timeLimitMs: 60_000,

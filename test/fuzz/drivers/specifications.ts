@@ -81,7 +81,10 @@ function buildReplies(random: RandomStream): Replies {
   };
 }
 
-/** Environments over HTTP, whose specification or replies are mutated; the server is a real one on loopback. */
+/**
+ * Environments over HTTP, whose specification or replies are mutated; the server is a real one on
+ * loopback.
+ */
 export const specifications: Driver = {
   timeLimitMs: 10_000,
   share: 1,

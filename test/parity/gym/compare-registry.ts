@@ -18,7 +18,10 @@ export interface RegistryCase {
   readonly metadata: { readonly render_modes: string[]; readonly render_fps: number };
 }
 
-/** The largest error of a spec and of what is made by it, and where it is. A window ("human") is no mode here. */
+/**
+ * The largest error of a spec and of what is made by it, and where it is. A window ("human") is no
+ * mode here.
+ */
 export function compareSpec(recorded: RegistryCase): { error: number; path: string } {
   const env = make(recorded.id);
   const spec = registry.spec(recorded.id);
@@ -73,7 +76,10 @@ const errorCodes: Readonly<Record<string, ErrorCode>> = {
   Error: "INVALID_ARGUMENT",
 };
 
-/** What a message of Gymnasium's reads like here: JavaScript's types, and no suggestion of an environment not here. */
+/**
+ * What a message of Gymnasium's reads like here: JavaScript's types, and no suggestion of an
+ * environment not here.
+ */
 function translateMessage(message: string): string {
   const suggested = / Did you mean: `(.+)`\?$/.exec(message);
   const isRegistered = suggested !== null && registry.all().some(({ id }) => id.startsWith(`${suggested[1]}-v`));
@@ -84,7 +90,10 @@ function translateMessage(message: string): string {
     .replace(/\((-?\d+)\.0\)/g, "($1)");
 }
 
-/** Why an error is not Gymnasium's; undefined when it is. A longer message that begins with it may say more. */
+/**
+ * Why an error is not Gymnasium's; undefined when it is. A longer message that begins with it may
+ * say more.
+ */
 export async function compareError({ call, error }: ErrorCase): Promise<string | undefined> {
   const id = /^make\('(.*)'\)$/.exec(call)?.[1];
   const run = id === undefined ? errorCalls[call] : () => make(id);

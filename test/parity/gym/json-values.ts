@@ -41,7 +41,10 @@ export function encodeValue(value: unknown, rename: (name: string) => string = t
   return (value ?? null) as Json;
 }
 
-/** How far two values are apart, relative to max(1, |expected|), and where; anything but numbers must be equal. */
+/**
+ * How far two values are apart, relative to max(1, |expected|), and where; anything but numbers
+ * must be equal.
+ */
 export function largestDifference(actual: Json, expected: Json, path = ""): { error: number; path: string } {
   if (typeof actual === "number" && typeof expected === "number") {
     const error = Math.abs(actual - expected) / Math.max(1, Math.abs(expected));

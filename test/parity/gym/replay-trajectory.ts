@@ -15,7 +15,10 @@ export interface EnvCase {
   readonly action_seed: number;
 }
 
-/** What came out: [observation, info], the actions, [observation, reward, terminated, truncated, info], resets after an end. */
+/**
+ * What came out: [observation, info], the actions, [observation, reward, terminated, truncated,
+ * info], resets after an end.
+ */
 export interface Recording {
   readonly first: Json;
   readonly actions: Json[];

@@ -78,7 +78,10 @@ class VectorReplay {
     return this.observationSpace.encode(batchValues(this.envs.singleObservationSpace, observations)) as Json;
   }
 
-  /** Gymnasium keeps an info in an array of its first value's type, and these environments' resets give an integer. */
+  /**
+   * Gymnasium keeps an info in an array of its first value's type, and these environments' resets
+   * give an integer.
+   */
   private truncateProbabilities(info: { [key: string]: Json }): void {
     const { prob } = info;
     if (!/^(FrozenLake|CliffWalking)/.test(this.recorded.env_id) || !Array.isArray(prob)) return;

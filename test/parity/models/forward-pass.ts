@@ -23,7 +23,10 @@ export class ForwardPass {
     return new ForwardPass(model, await model.createSession(graph));
   }
 
-  /** Final hidden states [tokens, width] and logits [tokens, vocabulary], the rows' tokens one after another. */
+  /**
+   * Final hidden states [tokens, width] and logits [tokens, vocabulary], the rows' tokens one after
+   * another.
+   */
   async run(
     rows: readonly (readonly number[])[],
     { adapter = true }: { adapter?: boolean } = {},

@@ -122,7 +122,10 @@ export async function compareGrpoLoss(fixture: GrpoLossCase, runtime: Runtime, r
   );
 }
 
-/** Whether TRL takes a column of tokens for values of sequences, and leaves the mask out of their means. */
+/**
+ * Whether TRL takes a column of tokens for values of sequences, and leaves the mask out of their
+ * means.
+ */
 function metricsIncludePadding(mask: PaddedRows): boolean {
   return mask[0].length === 1 && mask.some(([counts]) => counts === 0);
 }
@@ -169,8 +172,9 @@ function toGrpoSequences({ inputs, config }: GrpoLossCase, selection: MaskSelect
 }
 
 /**
- * The optimizer step that a fixture's micro-batch is part of: TRL takes the mean over micro-batches, and what it calls
- * num_items_in_batch counts the tokens of all that was sampled together.
+ * The optimizer step that a fixture's micro-batch is part of: TRL takes the mean over
+ * micro-batches, and what it calls num_items_in_batch counts the tokens of all that was sampled
+ * together.
  */
 function toUpdateSize({ inputs, config }: GrpoLossCase, selection: MaskSelection) {
   const steps = config.gradient_accumulation_steps;

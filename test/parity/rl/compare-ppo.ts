@@ -133,7 +133,8 @@ class PpoParity {
     const metric = (name: string) => metrics[METRICS_BY_TRL_NAME[name] ?? name.replace(/^ppo\//, "")];
     // Without a penalty there is no reference policy to diverge from.
     const ignored = [explained, "objective/kl_dist", ...(this.fixture.kl_coef === 0 ? ["objective/kl"] : [])];
-    // null is NaN (the deviation of one score); the list of a batch's divergences looks like a scalar where there is one sample.
+    // null is NaN (the deviation of one score); the list of a batch's divergences looks like a
+    // scalar where there is one sample.
     const names = Object.keys(expected).filter((name) => expected[name] !== null && !ignored.includes(name));
     this.checkClose(
       "metrics",
@@ -160,7 +161,10 @@ function withPrefix(prefix: string, scalars: Scalars): Scalars {
   return Object.fromEntries(Object.entries(scalars).map(([name, value]) => [prefix + name, value]));
 }
 
-/** TRL's kl_penalty "full": the exact KL of each token from the log-probabilities of the whole vocabulary. */
+/**
+ * TRL's kl_penalty "full": the exact KL of each token from the log-probabilities of the whole
+ * vocabulary.
+ */
 function fullKl(logProbs: ArrayLike<number>, refLogProbs: ArrayLike<number>, vocabulary: number): Float64Array {
   const kls = new Float64Array(logProbs.length / vocabulary);
   for (let i = 0; i < logProbs.length; i++)

@@ -25,7 +25,10 @@ export async function evaluateNodes<Name extends string>(
   return Object.fromEntries(values) as Record<Name, Float32Array>;
 }
 
-/** A loss, its statistics and its gradients with respect to leaves (or any nodes that it is made of). */
+/**
+ * A loss, its statistics and its gradients with respect to leaves (or any nodes that it is made
+ * of).
+ */
 export async function evaluateLoss(
   runtime: Runtime,
   { loss, statistics = {} }: LossResult,

@@ -9,7 +9,10 @@ import { evaluateNodes, evaluateLoss } from "./evaluate-nodes.js";
 import type { Logits, PpoCase } from "./ppo-fixture.js";
 import type { PaddedRows, MaskSelection } from "./rows.js";
 
-/** What logits say of each token: log-probabilities of the whole vocabulary, of the token, and entropy. */
+/**
+ * What logits say of each token: log-probabilities of the whole vocabulary, of the token, and
+ * entropy.
+ */
 export type Distributions = Readonly<Record<"all" | "logProbs" | "entropy", Float32Array>>;
 
 export interface PpoLossResult {
@@ -50,7 +53,10 @@ export async function computeDistributions(
   return evaluateNodes(runtime, { all, logProbs, entropy }, logitFeeds(logits.flat(), labels.flat()));
 }
 
-/** Loss, statistics and gradients of the tokens that the mask lets through; a skipped minibatch has none. */
+/**
+ * Loss, statistics and gradients of the tokens that the mask lets through; a skipped minibatch has
+ * none.
+ */
 export async function runPpoLoss(
   { config, inputs }: PpoCase,
   tokens: PpoTokens,

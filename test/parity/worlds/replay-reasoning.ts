@@ -15,7 +15,10 @@ export interface ReasoningCase {
 const TASKS = new Map(REASONING_TASKS.map((task) => [task.name, task]));
 const NUM_ITEMS = 200;
 
-/** Scores every recorded answer again, and compares the shape of own items at Reasoning Gym's settings. */
+/**
+ * Scores every recorded answer again, and compares the shape of own items at Reasoning Gym's
+ * settings.
+ */
 export function* replayReasoning({ generator, items, shape }: ReasoningCase): Generator<Comparison> {
   const verify = VERIFIERS[generator];
   const task = TASKS.get(generator);
@@ -27,7 +30,10 @@ export function* replayReasoning({ generator, items, shape }: ReasoningCase): Ge
 
 export const isReasoningSupported = ({ generator }: ReasoningCase): boolean => Object.hasOwn(VERIFIERS, generator);
 
-/** Compares the mean length of answers; texts and word lists are own ones, so a quarter of it may differ. */
+/**
+ * Compares the mean length of answers; texts and word lists are own ones, so a quarter of it may
+ * differ.
+ */
 function compareShape(task: ReasoningTask, { answer_chars: { mean } }: ReasoningCase["shape"]): Comparison {
   const random = new RandomStream(0);
   const total = Array.from({ length: NUM_ITEMS }, () => drawItem(task, task.defaultLevel, random).answer.length);

@@ -31,7 +31,10 @@ interface Recorded {
   readonly readFacts: (view: string) => unknown;
   /** The same facts of a position. */
   readonly listFacts: (position: never, seat: number) => unknown;
-  /** Whom TextArena counts a legal move for, by the position after it: where the turn was passed first, the next player. */
+  /**
+   * Whom TextArena counts a legal move for, by the position after it: where the turn was passed
+   * first, the next player.
+   */
   readonly findCounted?: (position: never, player: number) => number;
 }
 

@@ -14,7 +14,10 @@ const OPENINGS = [
   "Decide what to do.",
 ];
 
-/** A game that does not exist: some numbers, some actions. What is learnt from it does not depend on one wording. */
+/**
+ * A game that does not exist: some numbers, some actions. What is learnt from it does not depend on
+ * one wording.
+ */
 export const madeUpScenario: ScenarioSampler = (random) => {
   const { style, limit } = drawScale(random);
   const names = sampleItems(READINGS, random.integers(1, 5), random);

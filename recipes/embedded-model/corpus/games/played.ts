@@ -11,7 +11,10 @@ export interface RecordedObservation {
   readonly validCompletions: readonly string[];
 }
 
-/** Plays episodes with random actions, each for at most so many steps; the same numbers always give the same moments. */
+/**
+ * Plays episodes with random actions, each for at most so many steps; the same numbers always give
+ * the same moments.
+ */
 export function recordObservations(env: Env, episodes: number, steps: number): readonly RecordedObservation[] {
   const form = env.text!;
   const random = new RandomStream(episodes);

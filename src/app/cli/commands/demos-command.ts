@@ -123,7 +123,10 @@ function checkPolicyOptions(args: Args): void {
   if (misplaced !== undefined) throw new UsageError(`--${toOptionName(misplaced)} requires --policy agent.`);
 }
 
-/** Converts an episode to a conversation, with the environment's info where its action choices may depend on it. */
+/**
+ * Converts an episode to a conversation, with the environment's info where its action choices may
+ * depend on it.
+ */
 function toDemonstrationLine(
   env: Env,
   { systemPrompt, turns, return: value }: RecordedEpisode,

@@ -147,7 +147,8 @@ async function runEnvServer(name: string | undefined, args: Args, reporter: Repo
 async function runMcpServer(name: string, args: Args, reporter: Reporter): Promise<number> {
   if (args.port !== undefined || args.host !== undefined || args.allowedHosts !== undefined)
     throw new UsageError("--mcp is over standard input and output; without it, --port serves /mcp over HTTP.");
-  // Standard output is for messages of the protocol, so what an environment prints goes to standard error.
+  // Standard output is for messages of the protocol, so what an environment prints goes to standard
+  // error.
   globalThis.console = new Console(process.stderr, process.stderr);
   const env = await resolveRunEnv(name, args);
   await serveMcp(await env.open(), { signal: reporter.handleInterrupts().signal });

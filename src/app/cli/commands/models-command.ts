@@ -62,7 +62,10 @@ function printTable(models: readonly RegisteredModel[], memory: number, reporter
   );
 }
 
-/** Returns the most demanding use that fits, at the most bits: "train", "train 8", "inference 4" or "no". */
+/**
+ * Returns the most demanding use that fits, at the most bits: "train", "train 8", "inference 4" or
+ * "no".
+ */
 function describeFit(model: RegisteredModel, memory: number): string {
   for (const use of ["train", "inference"] as const) {
     const bits = BITS.find((bits) => model.estimateMemory({ use, bits }) <= memory);

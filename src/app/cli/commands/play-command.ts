@@ -95,7 +95,10 @@ async function play(env: Env, name: string, args: Args, reporter: Reporter): Pro
   else await playAtKeyboard(env, args, reporter);
 }
 
-/** Plays a game against the agent of a run, in the seat of the environment. @throws ENV_INVALID for one player */
+/**
+ * Plays a game against the agent of a run, in the seat of the environment. @throws ENV_INVALID for
+ * one player
+ */
 async function playAgainst(env: Env, name: string, against: string, args: Args, reporter: Reporter): Promise<void> {
   const game = requireGame(env);
   const saved = join(against, "adapter");

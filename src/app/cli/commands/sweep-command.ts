@@ -175,7 +175,10 @@ async function explicitOptions(
   };
 }
 
-/** Reads the settings that options override: those of the config file, or of the sweep in the output folder. */
+/**
+ * Reads the settings that options override: those of the config file, or of the sweep in the output
+ * folder.
+ */
 async function loadBaseConfig(args: Args, name: string | undefined): Promise<Readonly<Record<string, unknown>>> {
   if (args.config !== undefined) return readJson(args.config);
   const hasExplicitSource = name !== undefined || args.search !== undefined || args.output === undefined;

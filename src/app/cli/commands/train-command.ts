@@ -171,7 +171,10 @@ function describeResult({ config }: Run, adapter: string): string {
   ].join("\n");
 }
 
-/** Measures the mean return of sampled ("train") or greedy ("eval") completions, unless evaluation is off. */
+/**
+ * Measures the mean return of sampled ("train") or greedy ("eval") completions, unless evaluation
+ * is off.
+ */
 async function evaluateAgent(
   run: Run,
   label: string,

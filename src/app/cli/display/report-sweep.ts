@@ -20,7 +20,10 @@ const MAX_TABLE_ROWS = 20;
 /** Length of the run that the report suggests for the best trial, relative to a trial. */
 const FULL_TRAINING_FACTOR = 10;
 
-/** Reports a sweep: its plan and the metric of each run on standard output, the current run on the progress line. */
+/**
+ * Reports a sweep: its plan and the metric of each run on standard output, the current run on the
+ * progress line.
+ */
 export class SweepReport {
   private readonly downloads: ReturnType<typeof reportDownloads>;
   private readonly shownMessages = new Set<string>();
@@ -104,7 +107,10 @@ function formatPlan({ trials, rungs }: SweepPlan, { seeds, method }: SweepConfig
   ].join("\n");
 }
 
-/** Formats the results of a finished sweep: a table, the failed trials, and how to train the best one. */
+/**
+ * Formats the results of a finished sweep: a table, the failed trials, and how to train the best
+ * one.
+ */
 export function formatSweepReport({ config, trials, best }: SweepResult, folder: string): string {
   const compared = trials.filter(({ failure, value }) => failure === undefined && value !== undefined);
   const failed = trials.filter(({ failure }) => failure !== undefined);

@@ -21,7 +21,9 @@ interface AgentEpisodePlayerOptions {
   readonly info: (line: string) => void;
 }
 
-/** Plays episodes with a language model and shows every turn: observation, completion and result. */
+/**
+ * Plays episodes with a language model and shows every turn: observation, completion and result.
+ */
 export class AgentEpisodePlayer {
   private readonly currentEpisode: InteractiveEpisode;
   private readonly random: RandomStream;

@@ -30,7 +30,8 @@ export async function chat(
       : new ChatSession(model, options, reporter.info);
   const isTerminal = process.stdin.isTTY === true;
   const input = createInterface({ input: process.stdin, output: process.stderr, terminal: isTerminal });
-  // An interrupt stops the running completion. Without one, or at the second interrupt, the chat ends.
+  // An interrupt stops the running completion. Without one, or at the second interrupt, the chat
+  // ends.
   const interrupts = reporter.handleInterrupts();
   const { signal } = interrupts;
   input.on("SIGINT", interrupts.interrupt);

@@ -41,7 +41,10 @@ export class InteractiveEpisode {
     if (rejection !== undefined) print(rejection);
   }
 
-  /** Takes an action and prints the result. Returns the reason if the environment rejects the action. */
+  /**
+   * Takes an action and prints the result. Returns the reason if the environment rejects the
+   * action.
+   */
   async step(action: unknown): Promise<string | undefined> {
     const { runner } = this;
     const { print } = this.options;

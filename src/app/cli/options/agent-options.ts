@@ -44,8 +44,10 @@ export interface LoadedAgent {
 }
 
 /**
- * Opens the agent that options describe. Settings that were not given come from the run of the adapter, else from the
- * defaults of training; so does the temperature where it is 0, which only `mode` "eval" samples at. The caller closes the agent's model. Throws what opening a model throws.
+ * Opens the agent that options describe. Settings that were not given come from the run of the
+ * adapter, else from the defaults of training; so does the temperature where it is 0, which only
+ * `mode` "eval" samples at. The caller closes the agent's model. Throws what opening a model
+ * throws.
  */
 export async function openAgent(
   args: Partial<AgentArgs>,
@@ -67,7 +69,10 @@ export async function openAgent(
   return { agent: makeTextAgent(model, textEnv, config), config };
 }
 
-/** Selects a run's model and the settings of its agent; its pattern only if completions are still constrained to it. */
+/**
+ * Selects a run's model and the settings of its agent; its pattern only if completions are still
+ * constrained to it.
+ */
 function selectAgentSettings(
   run: Partial<TrainOptions> | undefined,
   { actionMode = "regex" }: Partial<AgentArgs>,

@@ -4,7 +4,8 @@ import { toOptionName } from "./option-names.js";
 import { UsageError } from "./usage-error.js";
 
 /**
- * Checks that a resumed run is given no option that it would ignore; `settings` are the settings of the run.
+ * Checks that a resumed run is given no option that it would ignore; `settings` are the settings of
+ * the run.
  * @throws UsageError
  */
 export function checkResumeOptions(

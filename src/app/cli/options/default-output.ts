@@ -4,7 +4,10 @@ export function timestampedFolder(name: string): string {
   return `runs/${toFileName(name)}-${time}`;
 }
 
-/** Returns an environment's name for use in a file name: "CartPole-v1" is "cartpole-v1", "./my-env.js" is "my-env". */
+/**
+ * Returns an environment's name for use in a file name: "CartPole-v1" is "cartpole-v1",
+ * "./my-env.js" is "my-env".
+ */
 export function toFileName(name: string): string {
   const [baseName] = /[^\\/]+(?=\.[cm]?[jt]s(?:[#:]|$))/.exec(name) ?? [name];
   return baseName.toLowerCase().replace(/[^a-z0-9]+/g, "-");

@@ -18,7 +18,10 @@ interface CommandDefinition<Table extends SettingTable> {
   readonly argumentAdvice?: string;
   /** Options of other commands that this one does not have, with what to do about it. */
   readonly unsupported?: Readonly<Record<string, string>>;
-  /** Returns the options with the defaults that a run with the given options would use, for the help. */
+  /**
+   * Returns the options with the defaults that a run with the given options would use, for the
+   * help.
+   */
   readonly describeDefaults?: (options: Table, values: GivenSettings<Table>) => Table;
   /** Returns the exit status. */
   run(values: GivenSettings<Table>, reporter: Reporter, positionals: readonly string[]): Promise<number>;

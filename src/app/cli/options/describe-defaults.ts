@@ -9,8 +9,9 @@ import { resolveTrainConfig, runSettings, type TrainOptions } from "../../runs/r
 const OTHER_MODEL = "other";
 
 /**
- * Adds to options the defaults that a run resolves. Shows those of the given model, or of the embedded and of other models
- * where they differ; and those of the given algorithm, or of each algorithm that has the setting.
+ * Adds to options the defaults that a run resolves. Shows those of the given model, or of the
+ * embedded and of other models where they differ; and those of the given algorithm, or of each
+ * algorithm that has the setting.
  */
 export function describeRunDefaults<Table extends SettingTable>(
   options: Table,
@@ -36,7 +37,8 @@ export function describeRunDefaults<Table extends SettingTable>(
 }
 
 /**
- * Adds to options the defaults that `resolve` gives for a model: the given one, or the embedded and other models where they differ.
+ * Adds to options the defaults that `resolve` gives for a model: the given one, or the embedded and
+ * other models where they differ.
  */
 export function describeModelDefaults<Table extends SettingTable>(
   options: Table,

@@ -53,8 +53,9 @@ export function formatEnvArgs({ id, options, settings }: RunEnv): string {
 }
 
 /**
- * Resolves a name to what `openEnv` takes: an id in any spelling (text-world is TextWorld-v0), the absolute path of a file, or
- * MODULE:ID for an id that --env-module registers. Other names are returned unchanged.
+ * Resolves a name to what `openEnv` takes: an id in any spelling (text-world is TextWorld-v0), the
+ * absolute path of a file, or MODULE:ID for an id that --env-module registers. Other names are
+ * returned unchanged.
  */
 export async function resolveEnvId(name: string, { envModule }: Pick<EnvArgs, "envModule">): Promise<string> {
   if (envModule === undefined) return findId(name) ?? resolveReference(name);
@@ -75,7 +76,10 @@ function findId(name: string): string | undefined {
 
 const normalizeName = (name: string) => name.toLowerCase().replace(/[-_ ]/g, "");
 
-/** Returns the environment's options that a command's arguments set; files with absolute paths, which a resumed run finds. */
+/**
+ * Returns the environment's options that a command's arguments set; files with absolute paths,
+ * which a resumed run finds.
+ */
 export function readEnvOptions({ option, tasks, reward }: Pick<EnvArgs, "option" | "tasks" | "reward">): EnvOptions {
   return {
     ...parseEnvOptions(option),

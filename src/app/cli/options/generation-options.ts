@@ -77,7 +77,8 @@ export const generateOptions = {
 export type GenerateArgs = GivenSettings<typeof generateOptions>;
 
 /**
- * Converts command-line options to the library's generation options; options that were not given are left out.
+ * Converts command-line options to the library's generation options; options that were not given
+ * are left out.
  * @throws FILE_NOT_FOUND, FILE_CORRUPT and FILE_READ_FAILED for the file of a JSON schema.
  */
 export async function toGenerationOptions(args: GenerateArgs): Promise<GenerationOptions> {

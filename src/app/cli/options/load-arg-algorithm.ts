@@ -10,7 +10,8 @@ export interface FileArgs {
 }
 
 /**
- * Loads the algorithm given as --algorithm, or else the one that `readSaved` reads from a file of settings; returns its name.
+ * Loads the algorithm given as --algorithm, or else the one that `readSaved` reads from a file of
+ * settings; returns its name.
  * @throws UsageError for an unknown name.
  */
 export async function loadArgAlgorithm(

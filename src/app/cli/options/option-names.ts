@@ -20,7 +20,10 @@ export function indexOptions(table: SettingTable): ReadonlyMap<string, NamedOpti
   return new Map<string, NamedOption>(options);
 }
 
-/** Converts a setting's name to an option's: "topP" and "top_p" to "top-p", "loadIn8bit" to "load-in-8bit". */
+/**
+ * Converts a setting's name to an option's: "topP" and "top_p" to "top-p", "loadIn8bit" to
+ * "load-in-8bit".
+ */
 export function toOptionName(name: string): string {
   return name.replaceAll("_", "-").replace(/[A-Z]|(?<=[a-z])\d(?=bit)/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -31,7 +31,8 @@ export interface ParsedArgs<Table extends SettingTable> {
 }
 
 /**
- * Parses a command's arguments. Option names may also be written in camelCase or snake_case, and by their aliases.
+ * Parses a command's arguments. Option names may also be written in camelCase or snake_case, and by
+ * their aliases.
  * @throws UsageError for an unknown option and for a missing or invalid value.
  */
 export function parseCommandArgs<const Table extends SettingTable>(
@@ -67,7 +68,10 @@ export function checkRequiredOptions(table: SettingTable, values: Readonly<Recor
       throw new UsageError(`--${toOptionName(name)} is missing: ${description}`);
 }
 
-/** Negative numbers and "-" (standard input) are values; other arguments that begin with a dash are options. */
+/**
+ * Negative numbers and "-" (standard input) are values; other arguments that begin with a dash are
+ * options.
+ */
 function isOptionLike(arg: string): boolean {
   return /^--|^-[a-z]/i.test(arg) && Number.isNaN(Number(arg));
 }
@@ -78,7 +82,9 @@ interface GivenOption {
   readonly value: string;
 }
 
-/** Reads an option, and its value from the following arguments where it is not part of the option's. */
+/**
+ * Reads an option, and its value from the following arguments where it is not part of the option's.
+ */
 function readOption(options: ReadonlyMap<string, NamedOption>, arg: string, queue: string[]): GivenOption {
   const [, dashes, rawName, inlineValue] = /^(--?)((?<=--)[^=]+|[^=])=?([^]*)$/.exec(arg) ?? [];
   const hasInlineValue = inlineValue !== "" || arg.endsWith("=");

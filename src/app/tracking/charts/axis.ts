@@ -8,7 +8,10 @@ export interface AxisRange {
 /** As wide as a digit, unlike the hyphen. */
 const MINUS = "\u2212";
 
-/** Numbers above leave gaps in curves, as infinite ones do: sums and differences of ticks stay finite. */
+/**
+ * Numbers above leave gaps in curves, as infinite ones do: sums and differences of ticks stay
+ * finite.
+ */
 const MAX_DRAWN = 1e100;
 /** Distances below are drawn as 0. */
 const MIN_DRAWN = 1e-30;
@@ -39,7 +42,9 @@ export function createExactAxis(range: AxisRange, count: number): Axis {
   return { ...wide, ticks: listMultiples(wide, chooseRoundStep(wide, count)) };
 }
 
-/** Creates an axis that contains `range` and ends at ticks, of which there are at most `count` + 2. */
+/**
+ * Creates an axis that contains `range` and ends at ticks, of which there are at most `count` + 2.
+ */
 export function createRoundedAxis(range: AxisRange, count: number): Axis {
   const wide = widenRange(range);
   const step = chooseRoundStep(wide, count);

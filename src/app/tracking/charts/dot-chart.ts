@@ -47,7 +47,8 @@ const RIGHT = WIDTH - 24;
 const LABEL_WIDTH = 24;
 
 /**
- * Renders dots side by side, series after series, as an SVG for light and dark pages. Deterministic.
+ * Renders dots side by side, series after series, as an SVG for light and dark pages.
+ * Deterministic.
  * @throws INVALID_ARGUMENT without a finite value.
  */
 export function renderDotChart({ title, xLabel, yLabel, series }: DotChart): string {

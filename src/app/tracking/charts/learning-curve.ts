@@ -95,7 +95,9 @@ function renderXTicks({ ticks }: Axis, x: Scale, right: number): string[] {
   ];
 }
 
-/** Renders dashed lines with labels on the right, which are moved apart where they would overlap. */
+/**
+ * Renders dashed lines with labels on the right, which are moved apart where they would overlap.
+ */
 function renderReferenceLines(references: readonly CurveReference[], y: Scale, right: number): string[] {
   const sorted = [...references].sort((a, b) => b.y - a.y);
   let labelY = -Infinity;

@@ -6,7 +6,10 @@ import { METRICS_FILE, readMetrics } from "../../../rl/tracking/index.js";
 /** The metric of the mean return during training. */
 export const MEAN_RETURN = "rollout/ep_rew_mean";
 
-/** Reads a run's metric over its turns, episodes or updates, skipping updates without it. @throws what readMetrics throws. */
+/**
+ * Reads a run's metric over its turns, episodes or updates, skipping updates without it. @throws
+ * what readMetrics throws.
+ */
 export async function readMetricCurve(
   runFolder: string,
   metric: string = MEAN_RETURN,

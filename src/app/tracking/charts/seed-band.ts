@@ -5,8 +5,9 @@ import type { CurveSeries } from "./learning-curve.js";
 export type SeedCurve = Pick<CurveSeries, "x" | "y">;
 
 /**
- * Computes the mean of several seeds' curves, with a band from the lowest to the highest, at `points` evenly spaced x in the range
- * that all curves cover. Curves are interpolated linearly. @throws INVALID_ARGUMENT if the ranges do not overlap.
+ * Computes the mean of several seeds' curves, with a band from the lowest to the highest, at
+ * `points` evenly spaced x in the range that all curves cover. Curves are interpolated linearly.
+ * @throws INVALID_ARGUMENT if the ranges do not overlap.
  */
 export function computeSeedBand(name: string, curves: readonly SeedCurve[], points = 100): CurveSeries {
   const start = Math.max(...curves.map(({ x }) => x[0] ?? Infinity));

@@ -66,7 +66,10 @@ export function renderSvgChart({ title, xLabel, yLabel, series, right, plot }: S
   ].join("\n");
 }
 
-/** Renders the title, in a smaller font if it would not fit; a character is at most 0.7 times as wide as high. */
+/**
+ * Renders the title, in a smaller font if it would not fit; a character is at most 0.7 times as
+ * wide as high.
+ */
 function renderTitle(title: string): string {
   const size = Math.min(TITLE_SIZE, (1.45 * (WIDTH - LEFT)) / title.length);
   return `<g style="font-size: ${roundCoordinate(size)}px">${renderText(LEFT, 30, title, "text title")}</g>`;
@@ -95,7 +98,9 @@ export function createScale({ low, high }: AxisRange, from: number, to: number):
   return (value) => (isDrawable(value) ? from + ((value - low) / (high - low)) * (to - from) : Number.NaN);
 }
 
-/** Returns the range of the values that can be drawn. @throws INVALID_ARGUMENT if there are none. */
+/**
+ * Returns the range of the values that can be drawn. @throws INVALID_ARGUMENT if there are none.
+ */
 export function findRange(values: readonly number[]): AxisRange {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {

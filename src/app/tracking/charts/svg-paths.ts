@@ -1,7 +1,10 @@
 /** A position in the chart, in SVG units. */
 export type ChartPoint = readonly [x: number, y: number];
 
-/** Builds the SVG path data of a line through points. Non-finite points leave gaps; isolated points become dots. */
+/**
+ * Builds the SVG path data of a line through points. Non-finite points leave gaps; isolated points
+ * become dots.
+ */
 export function buildLinePath(points: readonly ChartPoint[]): string {
   return splitAtGaps(points)
     .map((piece) => {
@@ -11,7 +14,10 @@ export function buildLinePath(points: readonly ChartPoint[]): string {
     .join("");
 }
 
-/** Builds the SVG path data of the area between two lines over the same x. Non-finite points leave gaps. */
+/**
+ * Builds the SVG path data of the area between two lines over the same x. Non-finite points leave
+ * gaps.
+ */
 export function buildBandPath(low: readonly ChartPoint[], high: readonly ChartPoint[]): string {
   const pairs = high.map((top, index) =>
     isFinitePoint(top) && isFinitePoint(low[index]) ? top : ([NaN, NaN] as const),
@@ -40,7 +46,10 @@ function isFinitePoint([x, y]: ChartPoint): boolean {
   return Number.isFinite(x) && Number.isFinite(y);
 }
 
-/** Keeps the first, lowest, highest and last point of each pixel column, which does not change the picture. */
+/**
+ * Keeps the first, lowest, highest and last point of each pixel column, which does not change the
+ * picture.
+ */
 function decimate(points: readonly ChartPoint[]): readonly ChartPoint[] {
   const columns = new Map<number, ChartPoint[]>();
   for (const point of points) {

@@ -9,7 +9,10 @@ const HEIGHT = 16;
 const Y_TICKS = 4;
 const X_TICKS = 4;
 
-/** Renders learning curves as lines of text, at most `width` characters wide. @throws INVALID_ARGUMENT without a finite value. */
+/**
+ * Renders learning curves as lines of text, at most `width` characters wide. @throws
+ * INVALID_ARGUMENT without a finite value.
+ */
 export function renderTextChart(curve: LearningCurve, width = 80): string {
   const { title, xLabel, yLabel, series, references = [] } = curve;
   const yValues = [...series.flatMap(({ y }) => y), ...references.map(({ y }) => y)];

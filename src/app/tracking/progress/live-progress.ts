@@ -4,7 +4,10 @@ import { TrainingProgress, type ProgressState } from "./training-progress.js";
 /** Options of `LiveProgress`. */
 export type LiveProgressOptions = ProgressLineOptions;
 
-/** Shows the progress of a training run: a line redrawn in place on a terminal, a line every ten seconds elsewhere. */
+/**
+ * Shows the progress of a training run: a line redrawn in place on a terminal, a line every ten
+ * seconds elsewhere.
+ */
 export class LiveProgress {
   private readonly line: ProgressLine;
   private readonly progress: TrainingProgress;

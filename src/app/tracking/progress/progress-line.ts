@@ -39,7 +39,10 @@ const LOG_INTERVAL_MS = 10_000;
 const DEFAULT_COLUMNS = 80;
 const CLEAR_LINE = "\r\u001B[K";
 
-/** Shows one activity at a time: a line redrawn in place on a terminal, a line every ten seconds elsewhere. */
+/**
+ * Shows one activity at a time: a line redrawn in place on a terminal, a line every ten seconds
+ * elsewhere.
+ */
 export class ProgressLine {
   /** Whether the line is redrawn in place. */
   readonly isInteractive: boolean;
@@ -55,7 +58,10 @@ export class ProgressLine {
     this.useColor = this.isInteractive && (env.NO_COLOR ?? "") === "";
   }
 
-  /** Adds an activity; its first update replaces the activity shown before. Transient activities leave no line behind. */
+  /**
+   * Adds an activity; its first update replaces the activity shown before. Transient activities
+   * leave no line behind.
+   */
   start(fields: () => readonly ProgressField[], { isTransient = false } = {}): ProgressHandle {
     const lastDrawn = isTransient && !this.isInteractive ? this.now() : -Infinity;
     const activity: Activity = { fields, isTransient, lastDrawn, hasChanged: false };

@@ -3,8 +3,9 @@ import { invalidArgument } from "../../../core/errors.js";
 const BLOCKS = "▁▂▃▄▅▆▇█";
 
 /**
- * Draws values as a curve of at most `width` characters. Each character is the mean of its share of the values, scaled
- * from the lowest mean to the highest. Shares without a finite value are spaces; a constant is drawn low.
+ * Draws values as a curve of at most `width` characters. Each character is the mean of its share of
+ * the values, scaled from the lowest mean to the highest. Shares without a finite value are spaces;
+ * a constant is drawn low.
  * @throws INVALID_ARGUMENT when `width` is no positive integer.
  */
 export function renderSparkline(values: readonly number[], width: number): string {

@@ -46,7 +46,10 @@ export class TrainingProgress {
   readonly fields = (): readonly ProgressField[] =>
     trainingFields(this.state, { returns: this.returns, secondsLeft: this.secondsLeft() });
 
-  /** Extrapolates from the speed since the first update, which excludes the earlier part of a resumed run. */
+  /**
+   * Extrapolates from the speed since the first update, which excludes the earlier part of a
+   * resumed run.
+   */
   private secondsLeft(): number | undefined {
     const { progress } = this.state;
     if (this.start === undefined || progress <= this.start.progress || progress >= 1) return undefined;

@@ -34,7 +34,9 @@ function createStandardCells(step: number, { timestamp, runtime }: RowTime): [st
   ];
 }
 
-/** Merges two rows of a step; later values win. W&B would renumber a second row of the same step. */
+/**
+ * Merges two rows of a step; later values win. W&B would renumber a second row of the same step.
+ */
 export function mergeRows(earlier: HistoryRow, later: HistoryRow): HistoryRow {
   const cells = new Map([...earlier.cells, ...later.cells]);
   return { step: later.step, cells: [...cells], files: [...new Set([...earlier.files, ...later.files])] };

@@ -1,9 +1,10 @@
 import { crc32 } from "node:zlib";
 
 /*
- * Run files use LevelDB's log format: blocks of 32 KiB with records in chunks of [checksum: uint32, length: uint16, kind: uint8,
- * data]. The checksum is the plain CRC-32 of kind and data. A block ends with zeros where a chunk header does not fit. A header of
- * seven bytes precedes the first block.
+ * Run files use LevelDB's log format: blocks of 32 KiB with records in chunks of [checksum: uint32,
+ * length: uint16, kind: uint8, data]. The checksum is the plain CRC-32 of kind and data. A block
+ * ends with zeros where a chunk header does not fit. A header of seven bytes precedes the first
+ * block.
  */
 const FRAGMENT_HEADER_BYTES = 7;
 const BLOCK_BYTES = 32_768;
@@ -68,7 +69,9 @@ export interface FramedRecord {
   readonly end: number;
 }
 
-/** Reads the records of a run file up to the first incomplete one, which a killed process may leave. */
+/**
+ * Reads the records of a run file up to the first incomplete one, which a killed process may leave.
+ */
 export function* readRecords(bytes: Uint8Array): Generator<FramedRecord> {
   if (Buffer.compare(bytes.subarray(0, FRAGMENT_HEADER_BYTES), FILE_HEADER) !== 0) return;
   let parts: Uint8Array[] = [];

@@ -27,8 +27,8 @@ export interface OnlineRunOptions {
 const MAX_ROWS_PER_REQUEST = 1000;
 
 /**
- * Sends a run to a W&B server in the background; only `close` waits for the network. After a failed request, the next call throws
- * TRACKING_FAILED.
+ * Sends a run to a W&B server in the background; only `close` waits for the network. After a failed
+ * request, the next call throws TRACKING_FAILED.
  */
 export class OnlineRun {
   private config: JsonObject | undefined;
@@ -46,7 +46,10 @@ export class OnlineRun {
     this.schedule(0);
   }
 
-  /** Sets the run's settings; sent with the first request if set in the same tick as the constructor, otherwise separately. */
+  /**
+   * Sets the run's settings; sent with the first request if set in the same tick as the
+   * constructor, otherwise separately.
+   */
   setConfig(config: JsonObject): void {
     this.throwIfFailed();
     this.config = config;
@@ -95,7 +98,10 @@ export class OnlineRun {
     });
   }
 
-  /** Sends all but the newest `keepNewest` rows; later cells may still be merged into the newest row. */
+  /**
+   * Sends all but the newest `keepNewest` rows; later cells may still be merged into the newest
+   * row.
+   */
   private async sendRows(keepNewest: number): Promise<void> {
     const run = await this.ensureConnected();
     while (this.pendingRows.length > keepNewest) {
@@ -115,7 +121,10 @@ export class OnlineRun {
     }
   }
 
-  /** Registers the run once. Resumed runs are deterministic, so steps that the server has are not sent again. */
+  /**
+   * Registers the run once. Resumed runs are deterministic, so steps that the server has are not
+   * sent again.
+   */
   private async ensureConnected(): Promise<RemoteRun> {
     if (this.run !== undefined) return this.run;
     const { client, runId, settings, resume } = this.options;

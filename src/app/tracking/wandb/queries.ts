@@ -83,7 +83,8 @@ interface ResumeStatusResponse {
 }
 
 /**
- * Checks that the server has the run ("must"), or has no rows of it ("never"; `wandb agent` reserves empty runs).
+ * Checks that the server has the run ("must"), or has no rows of it ("never"; `wandb agent`
+ * reserves empty runs).
  * @throws TRACKING_FAILED
  */
 export async function checkResumable(

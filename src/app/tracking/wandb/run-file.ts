@@ -15,7 +15,10 @@ export interface FileMark {
   readonly records: number;
 }
 
-/** An append-only run file (run-ID.wandb). `write` returns after the operating system has accepted the record. */
+/**
+ * An append-only run file (run-ID.wandb). `write` returns after the operating system has accepted
+ * the record.
+ */
 export class RunFile {
   private constructor(
     private readonly file: AppendFile,
@@ -73,7 +76,8 @@ export interface StoredRun {
 }
 
 /**
- * Truncates a run file at the first row of a step above `lastStep`, the exit record, or the first incomplete record.
+ * Truncates a run file at the first row of a step above `lastStep`, the exit record, or the first
+ * incomplete record.
  * @throws FILE_READ_FAILED, FILE_WRITE_FAILED, and FILE_CORRUPT for a file without a run id.
  */
 export async function truncateAfterStep(path: string, lastStep: number): Promise<StoredRun> {

@@ -46,7 +46,10 @@ export class RunWriter {
     this.file.write({ case: "config", value: { update } });
   }
 
-  /** Writes a history row and updates the run's summary. A second row of a step is merged into the first. */
+  /**
+   * Writes a history row and updates the run's summary. A second row of a step is merged into the
+   * first.
+   */
   writeRow(added: HistoryRow): void {
     const row = this.last?.row.step === added.step ? mergeRows(this.last.row, added) : added;
     if (this.last !== undefined && row !== added) this.file.rewind(this.last.start);

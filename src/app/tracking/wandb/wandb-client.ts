@@ -10,7 +10,10 @@ export interface WandbClientOptions {
 
 const REQUEST_TIMEOUT_MS = 20_000;
 
-/** HTTP client of a W&B server. Retries requests after timeouts, connection errors and server errors. */
+/**
+ * HTTP client of a W&B server. Retries requests after timeouts, connection errors and server
+ * errors.
+ */
 export class WandbClient {
   private readonly retryAbort = new AbortController();
 

@@ -33,13 +33,18 @@ export interface WandbConfig {
   readonly name: string;
   readonly group: string;
   readonly tags: readonly string[];
-  /** WANDB_API_KEY, or the key that `wandb login` stored in ~/.netrc; needed in mode "online" only. */
+  /**
+   * WANDB_API_KEY, or the key that `wandb login` stored in ~/.netrc; needed in mode "online" only.
+   */
   readonly apiKey: string | undefined;
   /** WANDB_BASE_URL, without a trailing slash. */
   readonly baseUrl: string;
   /** WANDB_RUN_ID: the id of a new run. Default: random. */
   readonly runId?: string;
-  /** WANDB_RESUME: whether a run that the server has may be continued; without it, such a run is overwritten. */
+  /**
+   * WANDB_RESUME: whether a run that the server has may be continued; without it, such a run is
+   * overwritten.
+   */
   readonly resume?: WandbResumeMode;
   /** WANDB_SWEEP_ID: the sweep that the run belongs to; set by `wandb agent`. */
   readonly sweepId?: string;
@@ -48,8 +53,9 @@ export interface WandbConfig {
 const DEFAULT_BASE_URL = "https://api.wandb.ai";
 
 /**
- * Resolves W&B options; they take precedence over environment variables. Returns undefined without a project and in mode
- * "disabled". @throws INVALID_ARGUMENT for an invalid mode, project name, run id, resume mode or address.
+ * Resolves W&B options; they take precedence over environment variables. Returns undefined without
+ * a project and in mode "disabled". @throws INVALID_ARGUMENT for an invalid mode, project name, run
+ * id, resume mode or address.
  */
 export function resolveWandbConfig(
   options: WandbOptions = {},
@@ -102,7 +108,9 @@ function resolveIdentity(
   return { runId, resume, sweepId: env.WANDB_SWEEP_ID || undefined };
 }
 
-/** Accepts W&B's "auto" as "allow": a resumed llamagym run continues its own W&B run in any mode. */
+/**
+ * Accepts W&B's "auto" as "allow": a resumed llamagym run continues its own W&B run in any mode.
+ */
 function parseResumeMode(value: string | undefined): WandbResumeMode | undefined {
   if (value === undefined || value === "") return undefined;
   const mode = WANDB_RESUME_MODES.find((name) => name === (value === "auto" ? "allow" : value));
@@ -113,7 +121,10 @@ function parseResumeMode(value: string | undefined): WandbResumeMode | undefined
   );
 }
 
-/** Reads the API key that `wandb login` stored for a host in NETRC or ~/.netrc; undefined if there is none. */
+/**
+ * Reads the API key that `wandb login` stored for a host in NETRC or ~/.netrc; undefined if there
+ * is none.
+ */
 function readNetrcPassword(host: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
   const path = env.NETRC ?? (env.HOME === undefined ? undefined : join(env.HOME, ".netrc"));
   if (path === undefined || !existsSync(path)) return undefined;

@@ -12,7 +12,10 @@ export interface WandbRunFolder {
 
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-/** Names a new folder below `parent`/wandb in the pattern of W&B's client, which `wandb sync` expects; draws a missing run id. */
+/**
+ * Names a new folder below `parent`/wandb in the pattern of W&B's client, which `wandb sync`
+ * expects; draws a missing run id.
+ */
 export function nameRunFolder(
   parent: string,
   { mode, runId = drawRunId() }: Pick<WandbConfig, "mode" | "runId">,

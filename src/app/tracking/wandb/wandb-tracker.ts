@@ -31,10 +31,11 @@ export interface WandbTrackerOptions extends ResumePoint {
 }
 
 /**
- * Tracks a run in Weights & Biases. Writes the run file below `folder`/wandb in both modes, in the format of `wandb sync`; in mode
- * "online" it also sends rows to the server in the background. If the server is unreachable or rejects the run, it warns once and
- * keeps writing the file. With `resumeFromStep`, it continues the newest run of the folder under its id, removes later steps, and
- * sends the rows that the server lacks.
+ * Tracks a run in Weights & Biases. Writes the run file below `folder`/wandb in both modes, in the
+ * format of `wandb sync`; in mode "online" it also sends rows to the server in the background. If
+ * the server is unreachable or rejects the run, it warns once and keeps writing the file. With
+ * `resumeFromStep`, it continues the newest run of the folder under its id, removes later steps,
+ * and sends the rows that the server lacks.
  * @throws FILE_WRITE_FAILED, FILE_READ_FAILED, FILE_CORRUPT
  */
 export async function openWandbTracker(
@@ -152,7 +153,10 @@ function getRuntime(row: HistoryRow | undefined): number {
   return Number(row?.cells.find(([key]) => key === "_runtime")?.[1] ?? 0);
 }
 
-/** Returns the address of the web interface: wandb.ai for W&B's service, the same address for a self-hosted server. */
+/**
+ * Returns the address of the web interface: wandb.ai for W&B's service, the same address for a
+ * self-hosted server.
+ */
 function getWebUrl(baseUrl: string): string {
   return baseUrl === "https://api.wandb.ai" ? "https://wandb.ai" : baseUrl;
 }

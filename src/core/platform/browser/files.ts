@@ -57,7 +57,9 @@ type Entry = "folder" | Contents | Remote;
 
 const isRemote = (entry: Entry): entry is Remote => typeof entry === "object" && "url" in entry;
 
-/** Files in the memory of the page: they end with it. Files of the package are fetched on demand. */
+/**
+ * Files in the memory of the page: they end with it. Files of the package are fetched on demand.
+ */
 export class MemoryFileSystem implements FileSystem {
   private readonly entries = new Map<string, Entry>([["/", "folder"]]);
   private tempFolders = 0;

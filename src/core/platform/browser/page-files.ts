@@ -8,7 +8,10 @@ export function readFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
   return fs.readBytes(path);
 }
 
-/** Writes a file into the page's memory, and its folders, so that models and runs can be opened by their path. */
+/**
+ * Writes a file into the page's memory, and its folders, so that models and runs can be opened by
+ * their path.
+ */
 export async function writeFile(path: string, bytes: Uint8Array): Promise<void> {
   await fs.makeFolder(fs.dirname(path));
   await fs.remove(path);

@@ -21,8 +21,8 @@ const { navigator } = globalThis as unknown as {
 };
 
 /**
- * Copies a folder of the page's memory, such as a run or an adapter, to the browser's storage of this origin, where it
- * survives the page. Replaces what was stored under that path.
+ * Copies a folder of the page's memory, such as a run or an adapter, to the browser's storage of
+ * this origin, where it survives the page. Replaces what was stored under that path.
  */
 export async function copyToStorage(folder: string): Promise<void> {
   const path = resolve(folder);
@@ -37,7 +37,9 @@ export async function copyToStorage(folder: string): Promise<void> {
   }
 }
 
-/** Copies a folder of the browser's storage into the page's memory; returns whether there was one. */
+/**
+ * Copies a folder of the browser's storage into the page's memory; returns whether there was one.
+ */
 export async function copyFromStorage(folder: string): Promise<boolean> {
   const path = resolve(folder);
   const source = await openFolder(path, false).catch(ignoreMissing);

@@ -18,7 +18,10 @@ const statDescriptor = promisify(fs.fstat);
 const truncateDescriptor = promisify(fs.ftruncate);
 const syncDescriptor = promisify(fs.fsync);
 
-/** Closes descriptors of files that were never closed; a collected FileHandle would throw in Node 25. */
+/**
+ * Closes descriptors of files that were never closed; a collected FileHandle would throw in Node
+ * 25.
+ */
 const unclosed = new FinalizationRegistry<number>((descriptor) => fs.close(descriptor, () => undefined));
 
 class DescriptorFile implements OpenFile {
@@ -95,7 +98,10 @@ async function stat(path: string): Promise<FileInfo> {
   return { isFile: status.isFile(), isFolder: status.isDirectory(), size, modifiedMs, changedMs };
 }
 
-/** Writes a byte again: utimes would set the time by the clock of this machine, not by the file server's. */
+/**
+ * Writes a byte again: utimes would set the time by the clock of this machine, not by the file
+ * server's.
+ */
 async function touch(path: string): Promise<void> {
   const file = await disk.open(path, "r+");
   try {

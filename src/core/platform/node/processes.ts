@@ -1,7 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 
-/** Returns Linux's ids of this boot and of the container's processes; "" on other systems, whose start times are dates. */
+/**
+ * Returns Linux's ids of this boot and of the container's processes; "" on other systems, whose
+ * start times are dates.
+ */
 export function readPidNamespace(): string {
   try {
     return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${readlinkSync("/proc/self/ns/pid")}`;
@@ -19,7 +22,10 @@ export function isProcessRunning(pid: number): boolean {
   }
 }
 
-/** Returns clock ticks since the boot on Linux, a date on macOS; "" on Windows, and for a process that has ended. */
+/**
+ * Returns clock ticks since the boot on Linux, a date on macOS; "" on Windows, and for a process
+ * that has ended.
+ */
 export function getProcessStart(pid: number): string {
   try {
     if (process.platform === "linux") return readStartTicks(pid);

@@ -19,7 +19,9 @@ const alias: GpuForm<object> = ({ inputs: [x] }) => x;
 const tanh = (x: string) => `tanh(clamp(${x}, -20.0, 20.0))`;
 const sigmoid = (x: string) => `1.0 / (1.0 + exp(-${x}))`;
 
-/** Coefficients of the rational approximation of erf in float32 (odd numerator, even denominator). */
+/**
+ * Coefficients of the rational approximation of erf in float32 (odd numerator, even denominator).
+ */
 const ERF_NUMERATOR = [
   -2.72614225801306e-10, 2.77068142495902e-8, -2.10102402082508e-6, -5.69250639462346e-5, -7.34990630326855e-4,
   -2.954600107958e-3, -1.60960333262415e-2,

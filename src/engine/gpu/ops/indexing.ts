@@ -28,7 +28,10 @@ const place: GpuForm<{ readonly length: Dim }> = ({ node, inputs }) => {
   });
 };
 
-/** Threads of a workgroup, each of which adds up a column: rows may repeat, so that no two threads may add to one element. */
+/**
+ * Threads of a workgroup, each of which adds up a column: rows may repeat, so that no two threads
+ * may add to one element.
+ */
 const COLUMN_THREADS = 64;
 
 const scatterAddRows: GpuForm<{ readonly rows: Dim }> = ({ program, node, inputs }) => {

@@ -7,8 +7,8 @@ export interface DropoutAttributes {
 }
 
 /**
- * Multiplies x by a mask [length] of kept (1 / (1 - p)) and dropped (0) values, repeated over the elements of x from
- * `offset` on. The gradient rebuilds the mask instead of keeping it.
+ * Multiplies x by a mask [length] of kept (1 / (1 - p)) and dropped (0) values, repeated over the
+ * elements of x from `offset` on. The gradient rebuilds the mask instead of keeping it.
  */
 export const dropoutOperation = defineOperation<DropoutAttributes>({
   name: "dropout",

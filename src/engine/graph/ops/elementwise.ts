@@ -279,8 +279,8 @@ const withGradientOfOperation: Operation<object> = {
 };
 
 /**
- * Value of the first node, differentiated as if it were the sum of both. Lets a value computed another way (a merged
- * weight) be differentiated in parts.
+ * Value of the first node, differentiated as if it were the sum of both. Lets a value computed
+ * another way (a merged weight) be differentiated in parts.
  */
 export const withGradientOf = Object.assign(
   (value: Node, differentiable: Node): Node => apply(withGradientOfOperation, [value, differentiable], {}),

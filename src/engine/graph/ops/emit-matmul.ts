@@ -13,8 +13,8 @@ export interface MatmulContext {
 }
 
 /**
- * Emits a matrix product. Named dimensions may be 0 at run time (no shared prefix, an empty cache), which not all of
- * ONNX Runtime's kernels support.
+ * Emits a matrix product. Named dimensions may be 0 at run time (no shared prefix, an empty cache),
+ * which not all of ONNX Runtime's kernels support.
  */
 export function emitMatmul(context: MatmulContext): string {
   const { node, inner, emitter } = context;
@@ -37,8 +37,9 @@ function emitForCpu({ node, inputs, emitter }: MatmulContext): string {
 }
 
 /**
- * When the inner dimension is 0, ONNX Runtime zeroes only the first matrix of a batch and leaves the others
- * uninitialized. The batch is therefore moved into the rows of a single matrix by free reshapes.
+ * When the inner dimension is 0, ONNX Runtime zeroes only the first matrix of a batch and leaves
+ * the others uninitialized. The batch is therefore moved into the rows of a single matrix by free
+ * reshapes.
  */
 function emitForCpuFlattened({ node, inputs, inner, emitter }: MatmulContext): string {
   const { shape, attributes } = node;
@@ -78,8 +79,8 @@ function emitForCpuFlattened({ node, inputs, inner, emitter }: MatmulContext): s
 }
 
 /**
- * WebGPU has no FusedMatMul (ONNX Runtime would fall back to the CPU), and its MatMul crashes the process when the
- * inner dimension is 0.
+ * WebGPU has no FusedMatMul (ONNX Runtime would fall back to the CPU), and its MatMul crashes the
+ * process when the inner dimension is 0.
  */
 function emitForWebgpu({ node, inputs, inner, emitter }: MatmulContext): string {
   const { transposeA, transposeB, alpha } = node.attributes;

@@ -4,8 +4,8 @@ import { Emitter, createValueInfo } from "../emitter.js";
 import type { TensorType } from "../node.js";
 
 /**
- * Emits a value, or zeros where the product of `dims` is 0. On WebGPU some kernels crash the process on empty values;
- * on other devices `emit` is used unconditionally.
+ * Emits a value, or zeros where the product of `dims` is 0. On WebGPU some kernels crash the
+ * process on empty values; on other devices `emit` is used unconditionally.
  */
 export function ifNonEmpty(
   dims: Shape,

@@ -35,8 +35,8 @@ export const scatterAddRowsOperation = defineOperation<{ readonly rows: Dim }>({
 });
 
 /**
- * Gathers rows with a known inverse: inverse[row] is a slot that holds the row. Slots that repeat a row as padding must
- * receive no gradient; the gradient is then a gather instead of a scatter-add.
+ * Gathers rows with a known inverse: inverse[row] is a slot that holds the row. Slots that repeat a
+ * row as padding must receive no gradient; the gradient is then a gather instead of a scatter-add.
  */
 export const gatherRowsWithInverseOperation = defineOperation<object>({
   name: "gatherRowsWithInverse",
@@ -103,7 +103,10 @@ export function scatterAddRows(values: Node, ids: Node, rows: Dim): Node {
   return apply(scatterAddRowsOperation, [values, ids], { rows });
 }
 
-/** Gathers x [rows, width] into [slots, width]: slot i holds row ids[i]; inverse[row] is a slot that holds the row. */
+/**
+ * Gathers x [rows, width] into [slots, width]: slot i holds row ids[i]; inverse[row] is a slot that
+ * holds the row.
+ */
 export function gatherRowsWithInverse(x: Node, ids: Node, inverse: Node): Node {
   return apply(gatherRowsWithInverseOperation, [x, ids, inverse], {});
 }

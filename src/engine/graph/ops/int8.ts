@@ -17,7 +17,10 @@ const PART_STEPS = 2 * MAX_CODE;
 /** Avoids division by zero for all-zero rows and columns. */
 const MIN_ABS_MAX = 1e-30;
 
-/** Bits to which rows are rounded. 16 bits are two parts of 8, each with a product, and nearly exact. */
+/**
+ * Bits to which rows are rounded. 16 bits are two parts of 8, each with a product, and nearly
+ * exact.
+ */
 export type RowBits = 8 | 16;
 
 function emitAbsMax(emitter: Emitter, x: string, axis: number): string {
@@ -25,7 +28,10 @@ function emitAbsMax(emitter: Emitter, x: string, axis: number): string {
   return emitter.emit("Max", [largest, emitter.float(MIN_ABS_MAX)]);
 }
 
-/** Emits x [rows, inner] times integer codes [inner, columns] and their scales, with a scale for each row of x. */
+/**
+ * Emits x [rows, inner] times integer codes [inner, columns] and their scales, with a scale for
+ * each row of x.
+ */
 function emitInt8Product(emitter: Emitter, x: string, codes: string, scales: string, bits: RowBits): string {
   // Products of the same input share its parts.
   const once = (name: string, emit: () => string) => emitter.emitOnce(`int8 ${name} of ${x}`, emit);
@@ -48,8 +54,9 @@ function emitInt8Product(emitter: Emitter, x: string, codes: string, scales: str
 }
 
 /**
- * a [rows, inner] times b [inner, columns], both rounded to 8 bits: a with a scale per row, b with a scale per column.
- * b must be frozen: it is rounded once, at session creation. An approximation for gradients.
+ * a [rows, inner] times b [inner, columns], both rounded to 8 bits: a with a scale per row, b with
+ * a scale per column. b must be frozen: it is rounded once, at session creation. An approximation
+ * for gradients.
  */
 export const int8MatmulOperation = defineOperation<object>({
   name: "int8Matmul",
@@ -79,7 +86,10 @@ export interface Int8GradientAttributes {
   readonly transposeB: boolean;
 }
 
-/** Multiplies x [rows, in] by a frozen weight exactly; the gradient with respect to x is computed in 8 bits. */
+/**
+ * Multiplies x [rows, in] by a frozen weight exactly; the gradient with respect to x is computed in
+ * 8 bits.
+ */
 export const int8GradientMatmulOperation = defineOperation<Int8GradientAttributes>({
   name: "int8GradientMatmul",
   infer: ([x, weight], attributes) => matmul(x, weight, attributes),
@@ -101,8 +111,9 @@ export interface Int8WeightAttributes {
 }
 
 /**
- * Multiplies x [rows, in] by a frozen weight of int8 codes, with a scale [out] per output (default 1). Whole numbers are
- * multiplied, forward and backward; a row's result does not depend on the other rows. For CPUs.
+ * Multiplies x [rows, in] by a frozen weight of int8 codes, with a scale [out] per output (default
+ * 1). Whole numbers are multiplied, forward and backward; a row's result does not depend on the
+ * other rows. For CPUs.
  */
 export const int8WeightMatmulOperation = defineOperation<Int8WeightAttributes>({
   name: "int8WeightMatmul",

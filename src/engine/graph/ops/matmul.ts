@@ -81,7 +81,10 @@ export const addMatmulOperation = defineOperation<MatmulAttributes>({
     emitter.emit("Gemm", [a, b, c], { transA: transposeA, transB: transposeB, alpha: { float: alpha } }),
 });
 
-/** Returns alpha * op(a) op(b): [..., m, k] x [..., k, n] to [..., m, n] with broadcast leading dimensions. */
+/**
+ * Returns alpha * op(a) op(b): [..., m, k] x [..., k, n] to [..., m, n] with broadcast leading
+ * dimensions.
+ */
 export function matmul(
   a: Node,
   b: Node,

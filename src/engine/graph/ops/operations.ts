@@ -41,7 +41,10 @@ export type OperationName = {
 
 const SUFFIX = "Operation";
 
-/** Every operation by name. Tests provide cases for all names, so an operation without cases does not compile. */
+/**
+ * Every operation by name. Tests provide cases for all names, so an operation without cases does
+ * not compile.
+ */
 export const operations = Object.fromEntries(
   Object.entries(exported).flatMap(([key, value]) => {
     if (key.endsWith(SUFFIX)) return [[key.slice(0, -SUFFIX.length), value]];

@@ -1,6 +1,9 @@
 import { apply, defineOperation, noGradient, type Node } from "../node.js";
 
-/** Output `index` of an operation with several; its gradient reaches that operation's rule as one of `upstreams`. */
+/**
+ * Output `index` of an operation with several; its gradient reaches that operation's rule as one of
+ * `upstreams`.
+ */
 export const outputOperation = defineOperation<{ readonly index: number }>({
   name: "output",
   infer: ([x], { index }) => x.outputs[index],

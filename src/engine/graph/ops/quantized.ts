@@ -8,8 +8,8 @@ export interface BlockAttributes {
 }
 
 /**
- * Dequantizes block-quantized weights: (code - zero point) * scale for codes [rows, columns] (int8, uint8, int4 or
- * uint4), scales and zero points [rows, columns / blockSize].
+ * Dequantizes block-quantized weights: (code - zero point) * scale for codes [rows, columns] (int8,
+ * uint8, int4 or uint4), scales and zero points [rows, columns / blockSize].
  */
 export const dequantizeOperation = defineOperation<BlockAttributes>({
   name: "dequantize",
@@ -37,9 +37,10 @@ export interface QuantizedMatmulAttributes extends BlockAttributes {
 }
 
 /**
- * Multiplies x [rows, in] by the transpose of block-quantized weights [out, in] without dequantizing them as a whole.
- * Inputs: x, the codes as bytes [out, in / blockSize, blockSize * bits / 8], scales [out, in / blockSize], and for the
- * gradient the same codes by element [out, in] and their zero points (the middle code).
+ * Multiplies x [rows, in] by the transpose of block-quantized weights [out, in] without
+ * dequantizing them as a whole. Inputs: x, the codes as bytes [out, in / blockSize, blockSize *
+ * bits / 8], scales [out, in / blockSize], and for the gradient the same codes by element [out, in]
+ * and their zero points (the middle code).
  */
 export const quantizedMatmulOperation = defineOperation<QuantizedMatmulAttributes>({
   name: "quantizedMatmul",
@@ -65,7 +66,8 @@ export const quantizedMatmulOperation = defineOperation<QuantizedMatmulAttribute
       N: node.shape[1] as number,
       bits,
       block_size: blockSize,
-      // Multiply in float32: rounding activations would make the sampler's and the trainer's values differ.
+      // Multiply in float32: rounding activations would make the sampler's and the trainer's values
+      // differ.
       accuracy_level: 1,
     }),
 });

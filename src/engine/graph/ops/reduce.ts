@@ -59,7 +59,8 @@ export const argMaxOperation = defineOperation<object>({
   name: "argMax",
   infer: ([x]) => ({ dtype: "int64", shape: x.shape.slice(0, -1) }),
   gradient: noGradient,
-  // Not axis -1: for empty inputs ONNX Runtime ignores a negative axis and returns the input's shape.
+  // Not axis -1: for empty inputs ONNX Runtime ignores a negative axis and returns the input's
+  // shape.
   onnx: ({ node, inputs, emitter }) => emitter.emit("ArgMax", inputs, { axis: node.shape.length, keepdims: 0 }),
 });
 
@@ -93,7 +94,9 @@ export function argMax(x: Node): Node {
   return apply(argMaxOperation, [x], {});
 }
 
-/** Sums over the axes along which `shape` was broadcast to x's shape: the gradient of broadcasting. */
+/**
+ * Sums over the axes along which `shape` was broadcast to x's shape: the gradient of broadcasting.
+ */
 export function sumToShape(x: Node, shape: Shape): Node {
   if (sameShape(x.shape, shape)) return x;
   const lead = x.shape.length - shape.length;

@@ -8,9 +8,9 @@ export interface RotaryAttributes {
 }
 
 /**
- * Rotary position embedding (Su et al. 2021) that rotates the first half of the rotated dimensions against the second:
- * x [tokens, heads * headDim] by cos and sin [tokens, rotaryDim / 2]. The first rotaryDim dimensions of each head are
- * rotated.
+ * Rotary position embedding (Su et al. 2021) that rotates the first half of the rotated dimensions
+ * against the second: x [tokens, heads * headDim] by cos and sin [tokens, rotaryDim / 2]. The first
+ * rotaryDim dimensions of each head are rotated.
  */
 export const rotaryOperation = defineOperation<RotaryAttributes>({
   name: "rotary",
@@ -48,7 +48,10 @@ export const rotaryOperation = defineOperation<RotaryAttributes>({
   },
 });
 
-/** Rotates x [tokens, heads * headDim] by each token's position, given as cos and sin [tokens, rotaryDim / 2]. */
+/**
+ * Rotates x [tokens, heads * headDim] by each token's position, given as cos and sin [tokens,
+ * rotaryDim / 2].
+ */
 export function rotary(x: Node, cos: Node, sin: Node, heads: number): Node {
   return apply(rotaryOperation, [x, cos, sin], { heads });
 }

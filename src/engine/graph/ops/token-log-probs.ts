@@ -23,11 +23,12 @@ export const MASKED_LOGIT = -1e9;
 const CHUNK_ROWS = 256;
 
 /**
- * Log-probabilities of the targets under softmax(inverseTemperature * head(hidden)), computed in chunks of rows.
- * Inputs: hidden [rows, width], head [vocabulary, width] (frozen), targets [rows], inverseTemperature [], bias
- * [vocabulary]?, sets [sets, vocabulary]? (true for tokens in a set) and setIndices [rows]? (the set of each row).
- * Outputs: logProbs [rows], d logProb / d hidden [rows, width] and, as requested, entropy [rows] and d entropy / d
- * hidden [rows, width]. The forward pass computes the gradients' directions; the backward pass only scales them by row.
+ * Log-probabilities of the targets under softmax(inverseTemperature * head(hidden)), computed in
+ * chunks of rows. Inputs: hidden [rows, width], head [vocabulary, width] (frozen), targets [rows],
+ * inverseTemperature [], bias [vocabulary]?, sets [sets, vocabulary]? (true for tokens in a set)
+ * and setIndices [rows]? (the set of each row). Outputs: logProbs [rows], d logProb / d hidden
+ * [rows, width] and, as requested, entropy [rows] and d entropy / d hidden [rows, width]. The
+ * forward pass computes the gradients' directions; the backward pass only scales them by row.
  */
 export const tokenLogProbsOperation = defineOperation<LmHeadAttributes>({
   name: "tokenLogProbs",
@@ -127,8 +128,8 @@ interface ChunkContext {
 }
 
 /**
- * Builds the scan's body, which maps a chunk of hidden states [size, width], targets [size] and set indices [size]? to
- * the requested outputs.
+ * Builds the scan's body, which maps a chunk of hidden states [size, width], targets [size] and set
+ * indices [size]? to the requested outputs.
  */
 function buildChunkBody(
   parent: Emitter,
@@ -241,14 +242,17 @@ export interface LmHeadInputs {
   /** Scalar; 1 / temperature. */
   readonly inverseTemperature: Node;
   readonly softcap?: number;
-  /** Restricts each row's softmax to a set, which must contain its target; default the whole vocabulary. */
+  /**
+   * Restricts each row's softmax to a set, which must contain its target; default the whole
+   * vocabulary.
+   */
   readonly allowedTokens?: AllowedTokenSets;
   readonly entropy?: LmHeadAttributes["entropy"];
 }
 
 /**
- * Returns the log-probability of each row's target and, if requested, the entropy, both [rows], without keeping
- * anything of size [rows, vocabulary].
+ * Returns the log-probability of each row's target and, if requested, the entropy, both [rows],
+ * without keeping anything of size [rows, vocabulary].
  */
 export function tokenLogProbs({
   hidden,

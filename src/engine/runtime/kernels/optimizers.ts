@@ -1,4 +1,7 @@
-/** One-pass updates of flat float32 vectors: cheaper than as a graph, which reads memory once per operation. */
+/**
+ * One-pass updates of flat float32 vectors: cheaper than as a graph, which reads memory once per
+ * operation.
+ */
 
 export interface AdamwStep {
   readonly learningRate: number;

@@ -14,7 +14,9 @@ async function stored(values: readonly number[]): Promise<BufferView> {
 const read = async (view: BufferView): Promise<number[]> => Array.from((await runtime.read(view)).data as Float32Array);
 const near = (values: readonly number[]): unknown[] => values.map((value) => expect.closeTo(value, 6) as unknown);
 
-/** PyTorch 2.13 in float64: parameters and gradients of three steps, with what came out after each. */
+/**
+ * PyTorch 2.13 in float64: parameters and gradients of three steps, with what came out after each.
+ */
 const PARAMETERS = [0.5, -1.25, 2.0, 0.0, -0.001];
 const GRADIENTS = [
   [0.1, -0.2, 0.3, 0.0, 1e-6],

@@ -29,11 +29,14 @@ export interface SamplingRow {
   readonly topLogProbs: number;
 }
 
-/** Operations on buffers that are cheaper outside a graph; they run in the worker, which owns the buffers. */
+/**
+ * Operations on buffers that are cheaper outside a graph; they run in the worker, which owns the
+ * buffers.
+ */
 export type KernelCall =
   /**
-   * Copies blocks of elements within each of several sections of source and target. `plan` holds triples of source
-   * offset, target offset and length, applied to every section.
+   * Copies blocks of elements within each of several sections of source and target. `plan` holds
+   * triples of source offset, target offset and length, applied to every section.
    */
   | {
       readonly name: "copyBlocks";
@@ -64,9 +67,9 @@ export type KernelCall =
       readonly velocity: BufferView | undefined;
     } & SgdStep)
   /**
-   * Samples a token per row from logits, raw and tempered probabilities, each [rows, vocabulary]; passes values [rows]
-   * through. With `columns`, logits belong to some tokens [rows, columns], in which all rows' `allowedTokens` are; raw
-   * log-probabilities are then NaN.
+   * Samples a token per row from logits, raw and tempered probabilities, each [rows, vocabulary];
+   * passes values [rows] through. With `columns`, logits belong to some tokens [rows, columns], in
+   * which all rows' `allowedTokens` are; raw log-probabilities are then NaN.
    */
   | {
       readonly name: "sample";
@@ -77,7 +80,10 @@ export type KernelCall =
       readonly values?: BufferView;
       readonly rows: readonly SamplingRow[];
     }
-  /** Returns the log-probability of one token per row of logits and raw probabilities, each [rows, vocabulary]. */
+  /**
+   * Returns the log-probability of one token per row of logits and raw probabilities, each [rows,
+   * vocabulary].
+   */
   | {
       readonly name: "gatherLogProbs";
       readonly logits: BufferView;
@@ -88,8 +94,8 @@ export type KernelCall =
     };
 
 /**
- * Sampled tokens by row. `logProbs` are under the distribution sampled from, `rawLogProbs` under the model's at
- * temperature 1.
+ * Sampled tokens by row. `logProbs` are under the distribution sampled from, `rawLogProbs` under
+ * the model's at temperature 1.
  */
 export interface SampleResult {
   readonly tokens: Int32Array;

@@ -40,7 +40,8 @@ export interface SampledToken {
 export type TokenDistribution = Readonly<Candidates> | Float32Array;
 
 /**
- * Draws a token with a uniform number in [0, 1) from the tokens that the parameters keep, or only from `allowedTokens`.
+ * Draws a token with a uniform number in [0, 1) from the tokens that the parameters keep, or only
+ * from `allowedTokens`.
  * @throws RUNTIME_FAILED when the logits are not finite.
  */
 export function sampleToken(
@@ -78,7 +79,10 @@ export function listTokens(distribution: TokenDistribution): Int32Array | undefi
   return distribution instanceof Float32Array ? undefined : distribution.ids.slice(0, distribution.count).sort();
 }
 
-/** Draws a token with a uniform number in [0, 1). @throws RUNTIME_FAILED when no token has a probability. */
+/**
+ * Draws a token with a uniform number in [0, 1). @throws RUNTIME_FAILED when no token has a
+ * probability.
+ */
 export function sampleFromDistribution(distribution: TokenDistribution, uniform: number): SampledToken {
   if (distribution instanceof Float32Array) {
     const token = drawIndex(distribution, distribution.length, uniform);
@@ -90,7 +94,10 @@ export function sampleFromDistribution(distribution: TokenDistribution, uniform:
   return { token: ids[i], logProb: Math.log(probabilities[i] / mass) };
 }
 
-/** Draws by inverse transform sampling: returns the index at which the cumulative weight exceeds `target`. */
+/**
+ * Draws by inverse transform sampling: returns the index at which the cumulative weight exceeds
+ * `target`.
+ */
 function drawIndex(weights: Float32Array | Float64Array, count: number, target: number): number {
   let remaining = target;
   let last = -1;
@@ -108,7 +115,8 @@ function drawIndex(weights: Float32Array | Float64Array, count: number, target: 
 const MIN_EXACT_PROBABILITY = 1e-30;
 
 /**
- * Returns a token's log-probability from the logits [vocabulary] and their softmax, also where the latter underflowed.
+ * Returns a token's log-probability from the logits [vocabulary] and their softmax, also where the
+ * latter underflowed.
  */
 export function rawLogProb(logits: Float32Array, rawProbabilities: Float32Array, token: number): number {
   if (rawProbabilities[token] >= MIN_EXACT_PROBABILITY) return Math.log(rawProbabilities[token]);
@@ -185,7 +193,8 @@ function filterCandidates(
     ? applyTemperature(applyRepetitionPenalty(row.logits, params, seenTokens), temperature)
     : row.probabilities;
   if (allowedTokens !== undefined) {
-    // Probabilities of the allowed tokens may have underflowed in the full softmax, so start from their logits.
+    // Probabilities of the allowed tokens may have underflowed in the full softmax, so start from
+    // their logits.
     const logits = applyRepetitionPenalty(row.logits, params, seenTokens);
     weights = applyTemperature(
       Float32Array.from(allowedTokens, (id) => logits[id]),

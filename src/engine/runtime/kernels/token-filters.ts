@@ -54,13 +54,17 @@ export function filterThreshold(weights: Float32Array, threshold: number): Candi
   return { ids: all.slice(0, count), probabilities, count };
 }
 
-/** Positive floats sort like their bits; the exponent and four bits of the mantissa form 4,096 buckets. */
+/**
+ * Positive floats sort like their bits; the exponent and four bits of the mantissa form 4,096
+ * buckets.
+ */
 const BUCKET_SHIFT = 19;
 const BUCKETS = 2 ** (31 - BUCKET_SHIFT);
 
 /**
- * Keeps the fewest most probable tokens whose mass reaches topP, of probabilities with the sum 1. Only the bucket at
- * the edge is sorted, as sorting the vocabulary would dominate the cost of sampling.
+ * Keeps the fewest most probable tokens whose mass reaches topP, of probabilities with the sum 1.
+ * Only the bucket at the edge is sorted, as sorting the vocabulary would dominate the cost of
+ * sampling.
  */
 export function filterTopP(weights: Float32Array, topP: number): Candidates {
   // Tokens below this have less than 1 - topP of the mass together, so the others reach topP.

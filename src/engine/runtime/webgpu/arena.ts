@@ -28,7 +28,10 @@ interface Slab {
   end: number;
 }
 
-/** Places values so that those that are in memory at the same time do not overlap; first fit, in the order of their first steps. */
+/**
+ * Places values so that those that are in memory at the same time do not overlap; first fit, in the
+ * order of their first steps.
+ */
 export function layOutArena(lifetimes: readonly Lifetime[], maxWords: number): ArenaLayout {
   const slabs: Slab[] = [];
   const places: ArenaPlace[] = [];

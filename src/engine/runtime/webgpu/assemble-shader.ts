@@ -33,7 +33,9 @@ function word(index: number): string {
   return `parameters[${index >> 2}].${"xyzw"[index & 3]}`;
 }
 
-/** Words of a kernel's parameters: the number of workgroups, the start of each operand, and its own. */
+/**
+ * Words of a kernel's parameters: the number of workgroups, the start of each operand, and its own.
+ */
 export function countParameterWords({ operands, parameterCount }: KernelSource): number {
   return 1 + operands.length + parameterCount;
 }

@@ -2,7 +2,10 @@ import type { ElementFormat, KernelSource } from "../../gpu/program.js";
 
 type OperandSpec = readonly [name: string, mode: "read" | "write", format?: ElementFormat];
 
-/** A kernel with named operands and parameters; the code has `group` and `thread`, and parameter k as `$k`. */
+/**
+ * A kernel with named operands and parameters; the code has `group` and `thread`, and parameter k
+ * as `$k`.
+ */
 export function defineKernel(
   label: string,
   threads: number,

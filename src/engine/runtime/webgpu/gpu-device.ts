@@ -1,7 +1,9 @@
 import { errorMessage, LlamaGymError } from "../../../core/errors.js";
 import type { GPU, GPUBuffer, GPUDevice } from "./webgpu-api.js";
 
-/** Usages of buffers, by WebGPU's values: browsers define the names only where WebGPU is available. */
+/**
+ * Usages of buffers, by WebGPU's values: browsers define the names only where WebGPU is available.
+ */
 export const BUFFER_USAGE = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128 } as const;
 
 const MAP_READ_MODE = 1;
@@ -9,7 +11,10 @@ const MAP_READ_MODE = 1;
 /** An optional dependency, so its types may be missing. */
 const PACKAGE: string = "webgpu";
 
-/** The object that npm's webgpu creates must stay referenced: the process aborts when it is collected. */
+/**
+ * The object that npm's webgpu creates must stay referenced: the process aborts when it is
+ * collected.
+ */
 let nodeGpu: GPU | undefined;
 
 /** Limits that an adapter grants beyond the default ones. */

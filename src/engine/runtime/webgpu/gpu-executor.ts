@@ -42,7 +42,10 @@ export interface PreparedDispatch {
 }
 
 const MAX_GROUPS = 65_535;
-/** Dispatches in one submission, so that each is short and the device computes while further ones are encoded. */
+/**
+ * Dispatches in one submission, so that each is short and the device computes while further ones
+ * are encoded.
+ */
 const MAX_PENDING_DISPATCHES = 128;
 const PARAMETER_ALIGNMENT = 256;
 /** Bytes of parameters and data of kernels outside of programs, between two submissions. */
@@ -105,7 +108,10 @@ export class GpuExecutor {
     return Math.floor(Math.min(maxStorageBufferBindingSize, maxBufferSize) / 4);
   }
 
-  /** Number of submissions so far; work encoded before the last one reads what was written before it. */
+  /**
+   * Number of submissions so far; work encoded before the last one reads what was written before
+   * it.
+   */
   get submissions(): number {
     return this.submissionCount;
   }
@@ -359,7 +365,9 @@ function kernelIdentity(kernel: KernelSource, keys: Map<string, number>): number
   return identity;
 }
 
-/** Binds each buffer once: WebGPU allows no buffer to be both read and written through two bindings. */
+/**
+ * Binds each buffer once: WebGPU allows no buffer to be both read and written through two bindings.
+ */
 function bindingPattern({ operands }: KernelSource, locations: readonly Location[]): BindingPattern {
   const slotOf = new Map<number, number>();
   const written: boolean[] = [];

@@ -384,7 +384,10 @@ class PlanBuilder {
     return { places, slabs: layout.slabs, outputs: planned };
   }
 
-  /** Returns the places of outputs that are computed where they are fetched: in buffers that the run does not read. */
+  /**
+   * Returns the places of outputs that are computed where they are fetched: in buffers that the run
+   * does not read.
+   */
   private findOutputsInPlace(): Map<number, Location> {
     const read = new Set([...this.run.feeds.values()].flatMap((feed) => ("buffer" in feed ? [feed.buffer] : [])));
     const places = new Map<number, Location>();

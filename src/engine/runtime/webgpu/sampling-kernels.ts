@@ -15,7 +15,10 @@ const ROW_WORDS = 12;
 /** Words of a row's result: token, log-probability and raw log-probability. */
 const RESULT_WORDS = 3;
 
-/** Probabilities are compared in buckets by their highest bits, as on the processor, so that draws come out in the same order. */
+/**
+ * Probabilities are compared in buckets by their highest bits, as on the processor, so that draws
+ * come out in the same order.
+ */
 const BUCKET_SHIFT = 19;
 
 /** Functions of a workgroup that combine a value of each thread. */
@@ -38,7 +41,10 @@ fn min_place(thread: u32, value: u32) -> u32 {
     if (thread < step) { places[thread] = min(places[thread], places[thread + step]); } workgroupBarrier(); }
   let result = workgroupUniformLoad(&places[0]); workgroupBarrier(); return result; }`;
 
-/** Copies a row's candidates: all logits, or those of its allowed tokens. Parameters: width, candidates per row. */
+/**
+ * Copies a row's candidates: all logits, or those of its allowed tokens. Parameters: width,
+ * candidates per row.
+ */
 const GATHER = defineKernel(
   "sample: gather",
   THREADS,
@@ -70,7 +76,10 @@ const PENALIZE = defineKernel(
      set_weights(at, select(x / penalty, x * penalty, x < 0.0)); }`,
 );
 
-/** Largest threshold, by its bits, from which on the kept weights still fulfil a condition on their sum or number. */
+/**
+ * Largest threshold, by its bits, from which on the kept weights still fulfil a condition on their
+ * sum or number.
+ */
 const bisect = (measure: string, condition: string) =>
   `var bits = 0u;
    for (var bit = 0x40000000u; bit > 0u; bit /= 2u) {
@@ -80,8 +89,8 @@ const bisect = (measure: string, condition: string) =>
      let measured = sum_all(thread, part); if (${condition}) { bits = trial; } }`;
 
 /**
- * Draws a token per row among its candidates: those above the edge of top-p in their order, the others from the most probable on, as
- * the processor does. Parameters: candidates per row.
+ * Draws a token per row among its candidates: those above the edge of top-p in their order, the
+ * others from the most probable on, as the processor does. Parameters: candidates per row.
  */
 const DRAW = defineKernel(
   "sample: draw",
@@ -175,7 +184,10 @@ const DRAW = defineKernel(
   `${COMBINE}\nvar<workgroup> is_greedy: u32; var<workgroup> is_sorted: u32; var<workgroup> shared_rest: f32; var<workgroup> shared_mass: f32;\nvar<workgroup> filters: array<u32, 2>;`,
 );
 
-/** Writes log-probabilities of tokens at temperature 1. Parameters: width, words between results, whether results name candidates. */
+/**
+ * Writes log-probabilities of tokens at temperature 1. Parameters: width, words between results,
+ * whether results name candidates.
+ */
 const SCORE = defineKernel(
   "score",
   THREADS,
@@ -209,7 +221,10 @@ export class SamplingKernels {
 
   constructor(private readonly context: GpuContext) {}
 
-  /** Whether the device returns all that a call asks for; distributions and their parts are computed on the host. */
+  /**
+   * Whether the device returns all that a call asks for; distributions and their parts are computed
+   * on the host.
+   */
   canSample({ rows }: SampleCall): boolean {
     return rows.every((row) => !row.returnsDistribution && !row.returnsKeptTokens && row.topLogProbs === 0);
   }

@@ -1,4 +1,7 @@
-/** The part of the WebGPU API that this engine uses, of browsers and of npm's webgpu. The names follow the specification. */
+/**
+ * The part of the WebGPU API that this engine uses, of browsers and of npm's webgpu. The names
+ * follow the specification.
+ */
 
 export interface GPUBuffer {
   mapAsync(mode: number, offset: number, size: number): Promise<void>;

@@ -35,7 +35,10 @@ export function parseServerUrl(url: string, protocols: readonly string[]): URL {
   return parsed;
 }
 
-/** Sends a request, optionally with a body. @throws ENV_FAILED when there is no response in time, or a too long one. */
+/**
+ * Sends a request, optionally with a body. @throws ENV_FAILED when there is no response in time, or
+ * a too long one.
+ */
 export async function sendRequest(
   { name, url, timeout, headers }: HttpServer,
   path: string,
@@ -75,7 +78,10 @@ async function readText(response: Response): Promise<string | undefined> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Sends a request that must succeed. @throws ENV_FAILED for an error status, ENV_ACTION_INVALID for status 422. */
+/**
+ * Sends a request that must succeed. @throws ENV_FAILED for an error status, ENV_ACTION_INVALID for
+ * status 422.
+ */
 export async function requestJson(server: HttpServer, path: string, body?: JsonValue): Promise<JsonValue> {
   const response = await sendRequest(server, path, body);
   if (response.status >= 200 && response.status < 300) {

@@ -23,9 +23,11 @@ export interface HttpEnvOptions extends TextInterfaceOptions {
 /** An environment on a custom HTTP server: GET /spec, POST /reset, POST /step. */
 export class HttpEnv extends RemoteEnv {
   /**
-   * Connects to the server at `url` and reads /spec: `{ protocol: 1, observationSpace, actionSpace }` and optionally
-   * `systemPrompt`, `actionNames`, `renderModes`.
-   * @throws ENV_FAILED when no server responds, or one with another protocol version; ENV_INVALID for an invalid /spec
+   * Connects to the server at `url` and reads /spec:
+   * `{ protocol: 1, observationSpace, actionSpace }` and optionally `systemPrompt`, `actionNames`,
+   * `renderModes`.
+   * @throws ENV_FAILED when no server responds, or one with another protocol version; ENV_INVALID
+   * for an invalid /spec
    */
   static async connect(url: string, options: HttpEnvOptions = {}): Promise<HttpEnv> {
     const server: HttpServer = {
@@ -45,7 +47,9 @@ export class HttpEnv extends RemoteEnv {
   }
 }
 
-/** Sends the session id with every request, so that a server can keep one environment per client. */
+/**
+ * Sends the session id with every request, so that a server can keep one environment per client.
+ */
 class HttpChannel implements Channel {
   readonly name: string;
   private readonly session = randomUUID();

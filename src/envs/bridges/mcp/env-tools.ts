@@ -12,11 +12,17 @@ export interface EnvTools {
   readonly serverInfo: JsonObject;
   /** The task, for the model. */
   readonly instructions: string;
-  /** Calls a tool in a session; a failure is a result with `isError`. Returns undefined for an unknown tool. */
+  /**
+   * Calls a tool in a session; a failure is a result with `isError`. Returns undefined for an
+   * unknown tool.
+   */
   call(session: OpenEnvSession, name: JsonValue | undefined, args: JsonObject): Promise<JsonObject> | undefined;
 }
 
-/** Describes an environment's `reset` and `step` as tools. Results have the observation as text and all else as structure. */
+/**
+ * Describes an environment's `reset` and `step` as tools. Results have the observation as text and
+ * all else as structure.
+ */
 export function createEnvTools(env: Env, { metadata, schema }: ServerDescription): EnvTools {
   const observation = schema.observation as { readonly properties: JsonObject; readonly required: readonly string[] };
   const outputSchema: JsonObject = {
@@ -54,7 +60,9 @@ export function createEnvTools(env: Env, { metadata, schema }: ServerDescription
   };
 }
 
-/** An action in words where the environment has a text interface, otherwise as its space encodes it. */
+/**
+ * An action in words where the environment has a text interface, otherwise as its space encodes it.
+ */
 function createActionSchema(env: Env): JsonObject {
   const { text } = env;
   if (text === undefined) return spaceToSchema(env.actionSpace);

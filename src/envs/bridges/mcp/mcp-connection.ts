@@ -48,7 +48,10 @@ export interface McpConnectOptions {
   readonly startTimeout: number;
 }
 
-/** Splits a command line into words; quotes keep spaces. @throws INVALID_ARGUMENT for an open quote, or without a word. */
+/**
+ * Splits a command line into words; quotes keep spaces. @throws INVALID_ARGUMENT for an open quote,
+ * or without a word.
+ */
 export function splitCommand(line: string): string[] {
   const words = Array.from(line.matchAll(/"[^"]*"|'[^']*'|[^\s"']+/g), ([word]) => word.replaceAll(/^["']|["']$/g, ""));
   const quotes = line.replaceAll(/"[^"]*"|'[^']*'/g, "");
@@ -58,7 +61,9 @@ export function splitCommand(line: string): string[] {
   );
 }
 
-/** A connection to an MCP server with its list of tools. Everything that a server sends is checked. */
+/**
+ * A connection to an MCP server with its list of tools. Everything that a server sends is checked.
+ */
 export class McpConnection {
   tools: readonly McpTool[] = [];
   private problem: string | undefined;
@@ -82,7 +87,10 @@ export class McpConnection {
     client.setNotificationHandler(types.ToolListChangedNotificationSchema, () => void (this.areToolsStale = true));
   }
 
-  /** Starts or reaches a server and lists its tools. @throws ENV_FAILED, ENV_INVALID for invalid tools, INVALID_STATE without the SDK. */
+  /**
+   * Starts or reaches a server and lists its tools. @throws ENV_FAILED, ENV_INVALID for invalid
+   * tools, INVALID_STATE without the SDK.
+   */
   static async connect(options: McpConnectOptions): Promise<McpConnection> {
     const { name, startTimeout: timeout } = options;
     const [{ Client }, types] = await Promise.all([loadMcpSdk("client/index.js"), loadMcpSdk("types.js")]);
@@ -115,7 +123,8 @@ export class McpConnection {
 
   /**
    * Calls a tool; a refusal by the server is also a result.
-   * @throws ENV_FAILED when the server ends, does not answer in time or answers with something else; the connection is then closed.
+   * @throws ENV_FAILED when the server ends, does not answer in time or answers with something
+   * else; the connection is then closed.
    */
   async call(name: string, args: JsonObject): Promise<McpResult> {
     const { McpError, ErrorCode, CallToolResultSchema } = this.types;

@@ -23,27 +23,32 @@ const MAX_ANSWER_LENGTH = 200;
 
 export interface McpEnvOptions {
   /**
-   * Scores a step: a function, `FILE#export` of a module, "result" for the `reward` and `done` in the structured content of the
-   * results, or "none" for 0. Default: 1 if the answer equals the answer of the task, for tasks with an `answer`.
+   * Scores a step: a function, `FILE#export` of a module, "result" for the `reward` and `done` in
+   * the structured content of the results, or "none" for 0. Default: 1 if the answer equals the
+   * answer of the task, for tasks with an `answer`.
    */
   readonly reward?: McpReward | string;
-  /** Prompts, objects with a `prompt`, or the path of a JSONL file of these. An episode draws one. */
+  /**
+   * Prompts, objects with a `prompt`, or the path of a JSONL file of these. An episode draws one.
+   */
   readonly tasks?: readonly (string | AgentTask)[] | string;
   /** Names of the tools that the model may call. Default: all. */
   readonly tools?: readonly string[];
   /**
-   * Tool whose call ends the episode. If the server has none of this name, it is added with an `answer`. false for none.
-   * Default "finish"; false with the reward "result".
+   * Tool whose call ends the episode. If the server has none of this name, it is added with an
+   * `answer`. false for none. Default "finish"; false with the reward "result".
    */
   readonly finish?: string | false;
   /** JSON schema of `answer`. Default: a string. */
   readonly answerSchema?: JsonObject;
   /**
-   * Tool called at every reset with the task's `setup` and, if it takes one, a `seed`. Its text follows the task's prompt. The
-   * model cannot call it.
+   * Tool called at every reset with the task's `setup` and, if it takes one, a `seed`. Its text
+   * follows the task's prompt. The model cannot call it.
    */
   readonly resetTool?: string;
-  /** Uses one server for all environments of this program, for servers without state. Default false. */
+  /**
+   * Uses one server for all environments of this program, for servers without state. Default false.
+   */
   readonly shared?: boolean;
   readonly systemPrompt?: string;
   /** Truncates an episode after this many calls. Default 16. */
@@ -72,8 +77,9 @@ interface EpisodeState {
 }
 
 /**
- * The tools of an MCP server as an environment. An action is a call `{ name, arguments }`, an observation the text of its
- * result. If the server fails, the episode is truncated and the next one begins with a new connection.
+ * The tools of an MCP server as an environment. An action is a call `{ name, arguments }`, an
+ * observation the text of its result. If the server fails, the episode is truncated and the next
+ * one begins with a new connection.
  */
 export class McpEnv extends Env<string, McpCall> {
   override readonly observationSpace = new JsonSpace({ type: "string" }) as unknown as Env<string>["observationSpace"];
@@ -109,8 +115,9 @@ export class McpEnv extends Env<string, McpCall> {
 
   /**
    * Connects to the server of a command ("node server.js") or URL and reads its tools.
-   * @throws ENV_FAILED when it cannot be started or reached, ENV_INVALID for its tools, INVALID_ARGUMENT for options,
-   * INVALID_STATE without the MCP SDK, FILE_NOT_FOUND and FILE_CORRUPT for tasks.
+   * @throws ENV_FAILED when it cannot be started or reached, ENV_INVALID for its tools,
+   * INVALID_ARGUMENT for options, INVALID_STATE without the MCP SDK, FILE_NOT_FOUND and
+   * FILE_CORRUPT for tasks.
    */
   static async open(server: string, options: McpEnvOptions = {}): Promise<McpEnv> {
     const unknown = Object.keys(options).find((name) => !OPTION_NAMES.includes(name));

@@ -2,7 +2,10 @@ import { asJsonObject, type JsonObject } from "../../../core/json.js";
 import type { OpenEnvSession } from "../open-env/open-env-session.js";
 import type { EnvTools } from "./env-tools.js";
 
-/** Revisions of the protocol that differ in nothing that is used here; the first is the answer to an unknown one. */
+/**
+ * Revisions of the protocol that differ in nothing that is used here; the first is the answer to an
+ * unknown one.
+ */
 export const PROTOCOL_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
 /** The reply to something other than a JSON object. */

@@ -33,7 +33,10 @@ export type McpReward = (
 
 const FILE_REFERENCE = /^(?<file>.+?)(?:#(?<name>[^#]+))?$/;
 
-/** Returns the reward function. @throws INVALID_ARGUMENT without one, ENV_INVALID for a file without it. */
+/**
+ * Returns the reward function. @throws INVALID_ARGUMENT without one, ENV_INVALID for a file without
+ * it.
+ */
 export async function resolveReward(
   reward: McpReward | string | undefined,
   tasks: readonly AgentTask[],

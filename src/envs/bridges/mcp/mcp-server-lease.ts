@@ -34,7 +34,10 @@ export interface McpServerLease {
   release(): Promise<void>;
 }
 
-/** Opens a server, or with `isShared` the one that other environments have opened. @throws as `McpConnection.connect`. */
+/**
+ * Opens a server, or with `isShared` the one that other environments have opened. @throws as
+ * `McpConnection.connect`.
+ */
 export async function acquireServer(options: McpConnectOptions, isShared: boolean): Promise<McpServerLease> {
   const key = JSON.stringify(options);
   const server = (isShared ? sharedServers.get(key) : undefined) ?? new McpServer(options);

@@ -17,8 +17,8 @@ interface McpSession {
 }
 
 /**
- * MCP over streamable HTTP without streams: each client that initializes gets a session with its own environment; clients
- * without one, such as those of OpenEnv, share `sharedSession`.
+ * MCP over streamable HTTP without streams: each client that initializes gets a session with its
+ * own environment; clients without one, such as those of OpenEnv, share `sharedSession`.
  */
 export class McpSessions {
   private readonly sessions = new Map<string, McpSession>();
@@ -31,7 +31,10 @@ export class McpSessions {
     private readonly maxSessions: number,
   ) {}
 
-  /** Answers a message. @throws HttpError for an unknown session or protocol, and for one session too many. */
+  /**
+   * Answers a message. @throws HttpError for an unknown session or protocol, and for one session
+   * too many.
+   */
   async post(message: JsonObject, headers: IncomingHttpHeaders): Promise<HttpReply> {
     const version = headers["mcp-protocol-version"];
     if (version !== undefined && !PROTOCOL_VERSIONS.includes(String(version)))

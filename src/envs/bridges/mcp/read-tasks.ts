@@ -3,14 +3,17 @@ import { errorMessage, invalidArgument, LlamaGymError } from "../../../core/erro
 import { isJsonObject, type JsonValue } from "../../../core/json.js";
 import { MAX_TASK_FILE_BYTES } from "./mcp-limits.js";
 
-/** A task of an agent: its prompt, the answer where it is known, and anything that the reward reads. */
+/**
+ * A task of an agent: its prompt, the answer where it is known, and anything that the reward reads.
+ */
 export interface AgentTask {
   readonly prompt: string;
   readonly [field: string]: JsonValue;
 }
 
 /**
- * Reads tasks from a JSONL file: one object with a `prompt` per line. Also for `tasks` of a GatewayTrainer.
+ * Reads tasks from a JSONL file: one object with a `prompt` per line. Also for `tasks` of a
+ * GatewayTrainer.
  * @throws FILE_NOT_FOUND, FILE_CORRUPT with the first line that is invalid.
  */
 export async function readTasks(path: string): Promise<AgentTask[]> {

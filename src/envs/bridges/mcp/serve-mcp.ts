@@ -20,8 +20,9 @@ export interface ServeMcpOptions {
 }
 
 /**
- * Serves an environment to one client of the Model Context Protocol over standard input and output, with the tools `reset` and
- * `step`. Resolves when the input ends or `signal` is aborted, with the environment closed.
+ * Serves an environment to one client of the Model Context Protocol over standard input and output,
+ * with the tools `reset` and `step`. Resolves when the input ends or `signal` is aborted, with the
+ * environment closed.
  * @throws ENV_INVALID for something other than an Env
  */
 export async function serveMcp(env: Env, options: ServeMcpOptions = {}): Promise<void> {

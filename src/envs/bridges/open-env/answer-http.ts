@@ -42,7 +42,10 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ["DELETE /mcp", ({ mcpSessions }, _body, headers) => mcpSessions.delete(headers)],
 ]);
 
-/** Answers a request of OpenEnv's or the Model Context Protocol; errors are `{ detail }` with an error status. */
+/**
+ * Answers a request of OpenEnv's or the Model Context Protocol; errors are `{ detail }` with an
+ * error status.
+ */
 export async function answerHttp(
   request: IncomingMessage,
   response: ServerResponse,

@@ -17,7 +17,10 @@ export interface ServerDescription {
   readonly schema: JsonObject;
 }
 
-/** Describes the server's routes ("GET /health") in OpenAPI, from which `openenv validate` reads version and mode. */
+/**
+ * Describes the server's routes ("GET /health") in OpenAPI, from which `openenv validate` reads
+ * version and mode.
+ */
 export function describeApi({ metadata }: ServerDescription, routes: readonly string[]): JsonObject {
   const paths: Record<string, JsonObject> = {};
   for (const route of routes) {
@@ -77,7 +80,10 @@ export function describeEnv(env: Env): ServerDescription {
   };
 }
 
-/** Describes the spaces for llamagym's client. Those without such a description are JSON for it, as those of other servers. */
+/**
+ * Describes the spaces for llamagym's client. Those without such a description are JSON for it, as
+ * those of other servers.
+ */
 function describeExtension(env: Env, name: string): JsonObject {
   const { text } = env;
   if (![env.observationSpace, env.actionSpace].every(hasJson)) return {};

@@ -11,7 +11,10 @@ import { decodeMessage } from "./open-env-protocol.js";
 /** Timeout of the closing handshake in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1000;
 
-/** A session on an OpenEnv server over WebSocket. Replies have no id, so a late one would be mistaken for the next. */
+/**
+ * A session on an OpenEnv server over WebSocket. Replies have no id, so a late one would be
+ * mistaken for the next.
+ */
 export class WebSocketChannel extends SerialChannel {
   private constructor(
     name: string,

@@ -13,7 +13,10 @@ import { EXTENSION_KEY, EXTENSION_VERSION } from "./open-env-protocol.js";
 import { createJsonTextInterface, createServedTextInterface } from "./open-env-text.js";
 
 export interface OpenEnvOptions extends TextInterfaceOptions {
-  /** "ws" (default): a separate session. "http": for old servers, with one environment for all clients. */
+  /**
+   * "ws" (default): a separate session. "http": for old servers, with one environment for all
+   * clients.
+   */
   readonly transport?: "ws" | "http";
   /** Call timeout in milliseconds. Default: one minute. */
   readonly timeout?: number;
@@ -26,13 +29,14 @@ export interface OpenEnvOptions extends TextInterfaceOptions {
 }
 
 /**
- * An environment on an OpenEnv server. llamagym's servers provide the environment's spaces; for others the spaces
- * are JSON values that match the server's schema, such as { "message": "hello" }.
+ * An environment on an OpenEnv server. llamagym's servers provide the environment's spaces; for
+ * others the spaces are JSON values that match the server's schema, such as { "message": "hello" }.
  */
 export class OpenEnvClient extends RemoteEnv {
   /**
    * Connects to the server at `url`, such as http://127.0.0.1:8000.
-   * @throws ENV_FAILED when no server responds, or one with another protocol version; ENV_INVALID for an invalid schema
+   * @throws ENV_FAILED when no server responds, or one with another protocol version; ENV_INVALID
+   * for an invalid schema
    */
   static async connect(url: string, options: OpenEnvOptions = {}): Promise<OpenEnvClient> {
     const base = parseServerUrl(url, ["http", "https", "ws", "wss"]);

@@ -20,8 +20,9 @@ export interface ServeOptions {
   /** Maximum number of concurrent clients over WebSocket, and as many over MCP. Default: 64. */
   readonly maxSessions?: number;
   /**
-   * Names under which clients reach the server, such as that of a container. Requests to other names are refused, except to addresses,
-   * localhost, `host` and the name of this machine: web pages could let their names point to this server.
+   * Names under which clients reach the server, such as that of a container. Requests to other
+   * names are refused, except to addresses, localhost, `host` and the name of this machine: web
+   * pages could let their names point to this server.
    */
   readonly allowedHosts?: readonly string[];
 }
@@ -36,10 +37,12 @@ export interface EnvServer {
 }
 
 /**
- * Serves environments with OpenEnv's protocol: each WebSocket connection to /ws gets a separate one from `makeEnv`;
- * clients without WebSocket share one through POST /reset, POST /step and GET /state. GET /health, /metadata, /schema and
- * /openapi.json describe it. /mcp serves the tools `reset` and `step` to MCP clients, each with its own environment.
- * @throws INVALID_ARGUMENT for an invalid port, INVALID_STATE for one in use, ENV_INVALID when `makeEnv` returns no Env
+ * Serves environments with OpenEnv's protocol: each WebSocket connection to /ws gets a separate one
+ * from `makeEnv`; clients without WebSocket share one through POST /reset, POST /step and GET
+ * /state. GET /health, /metadata, /schema and /openapi.json describe it. /mcp serves the tools
+ * `reset` and `step` to MCP clients, each with its own environment.
+ * @throws INVALID_ARGUMENT for an invalid port, INVALID_STATE for one in use, ENV_INVALID when
+ * `makeEnv` returns no Env
  */
 export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeOptions = {}): Promise<EnvServer> {
   const { port = 8000, host = "127.0.0.1", maxSessions = 64, allowedHosts = [] } = options;

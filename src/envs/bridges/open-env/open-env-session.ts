@@ -21,7 +21,10 @@ export class OpenEnvSession {
     return { episode_id: this.episodeId ?? null, step_count: this.stepCount };
   }
 
-  /** `data` has OpenEnv's `seed` and `episode_id`; other fields are reset options of the environment. */
+  /**
+   * `data` has OpenEnv's `seed` and `episode_id`; other fields are reset options of the
+   * environment.
+   */
   reset(data: JsonObject): Promise<JsonObject> {
     const { seed, episode_id, ...options } = data;
     return this.enqueue(async () => {
@@ -35,7 +38,10 @@ export class OpenEnvSession {
     });
   }
 
-  /** `data` is `{ action }`, encoded by the action space, or `{ text }`, a completion for the text interface. */
+  /**
+   * `data` is `{ action }`, encoded by the action space, or `{ text }`, a completion for the text
+   * interface.
+   */
   step(data: JsonObject): Promise<JsonObject> {
     return this.enqueue(async () => {
       if (this.hasEnded) throw new LlamaGymError("ENV_NOT_RESET", "The episode has ended. Reset the environment.");

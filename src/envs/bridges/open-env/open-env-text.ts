@@ -7,7 +7,10 @@ import { resolveReferences } from "../../spaces/schema-references.js";
 import type { JsonSpace } from "../json-space.js";
 import { MAX_ACTION_NAMES, MAX_ACTION_NAME_LENGTH } from "../limits.js";
 
-/** Creates the text interface of an environment on a llamagym server, which formats the observations. */
+/**
+ * Creates the text interface of an environment on a llamagym server, which formats the
+ * observations.
+ */
 export function createServedTextInterface(
   observationSpace: Space,
   actionSpace: Space,
@@ -31,8 +34,9 @@ function readChoices(choices: unknown): readonly string[] {
 }
 
 /**
- * Creates a text interface for actions that are objects. If the only required, or only, field is a string, the
- * completion is its value; otherwise the action is the last JSON object in the completion.
+ * Creates a text interface for actions that are objects. If the only required, or only, field is a
+ * string, the completion is its value; otherwise the action is the last JSON object in the
+ * completion.
  */
 export function createJsonTextInterface(
   space: JsonSpace,

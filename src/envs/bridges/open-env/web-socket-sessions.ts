@@ -11,7 +11,10 @@ import { MAX_MESSAGE_BYTES, MAX_SESSION_IDLE_MS } from "../limits.js";
 import { decodeMessage, errorReply, isClientError } from "./open-env-protocol.js";
 import { OpenEnvSession } from "./open-env-session.js";
 
-/** Messages of a client that wait for its environment; more are not read from its connection until then. */
+/**
+ * Messages of a client that wait for its environment; more are not read from its connection until
+ * then.
+ */
 const MAX_PENDING_MESSAGES = 100;
 
 /** Bytes of replies that a client has not read, before its connection ends: two of the longest. */
@@ -21,12 +24,15 @@ const MAX_UNREAD_BYTES = 2 * MAX_MESSAGE_BYTES;
 const CONTROL_HEADER_BYTES = 6;
 
 /**
- * OpenEnv's sessions over WebSocket. A client gets its environment, and counts as a session, when its first message has arrived: idle
- * connections keep no client out.
+ * OpenEnv's sessions over WebSocket. A client gets its environment, and counts as a session, when
+ * its first message has arrived: idle connections keep no client out.
  */
 export class WebSocketSessions {
   private readonly server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES });
-  /** Clients with an environment and when they were last used, from the least to the most recently used. */
+  /**
+   * Clients with an environment and when they were last used, from the least to the most recently
+   * used.
+   */
   private readonly lastUses = new Map<WebSocket, number>();
 
   constructor(
@@ -86,7 +92,10 @@ export class WebSocketSessions {
     });
   }
 
-  /** Opens a session, if there is no room in place of one that was not used for long; undefined after a refusal. */
+  /**
+   * Opens a session, if there is no room in place of one that was not used for long; undefined
+   * after a refusal.
+   */
   private async open(client: WebSocket, refuse: (problem: JsonObject) => void): Promise<OpenEnvSession | undefined> {
     const [oldest] = this.lastUses;
     if (this.lastUses.size >= this.maxSessions) {

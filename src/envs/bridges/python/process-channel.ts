@@ -22,8 +22,9 @@ export interface ProcessOptions {
 }
 
 /**
- * A child process that replies to JSON lines with JSON lines. Errors include the end of its standard error. It exits with
- * its standard input, so it does not outlive this process, and an idle one does not keep this process alive.
+ * A child process that replies to JSON lines with JSON lines. Errors include the end of its
+ * standard error. It exits with its standard input, so it does not outlive this process, and an
+ * idle one does not keep this process alive.
  */
 export class ProcessChannel extends SerialChannel {
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;

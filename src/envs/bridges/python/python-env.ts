@@ -25,7 +25,9 @@ export interface PythonEnvOptions extends TextInterfaceOptions {
   readonly renderMode?: RenderMode;
   /** Call timeout in milliseconds. Default: one minute. */
   readonly timeout?: number;
-  /** Time limit to start Python and create the environment, in milliseconds. Default: one minute. */
+  /**
+   * Time limit to start Python and create the environment, in milliseconds. Default: one minute.
+   */
   readonly startTimeout?: number;
   /** Text interface. Default: a generic one. */
   readonly text?: TextInterface<unknown, unknown>;
@@ -34,9 +36,10 @@ export interface PythonEnvOptions extends TextInterfaceOptions {
 /** A Python Gymnasium environment in a child process. */
 export class PythonEnv extends RemoteEnv {
   /**
-   * Starts Python and creates the environment of a Gymnasium id ("CarRacing-v3", or "module:Id-v0", which imports the
-   * module first). Needs a Python with gymnasium.
-   * @throws ENV_FAILED when Python or gymnasium is missing, the id is unknown or creating the environment fails
+   * Starts Python and creates the environment of a Gymnasium id ("CarRacing-v3", or "module:Id-v0",
+   * which imports the module first). Needs a Python with gymnasium.
+   * @throws ENV_FAILED when Python or gymnasium is missing, the id is unknown or creating the
+   * environment fails
    */
   static async open(id: string, options: PythonEnvOptions = {}): Promise<PythonEnv> {
     const timeout = checkTimeoutMs("timeout", options.timeout);

@@ -8,13 +8,19 @@ import { ShortestLengths, type UsableBytes } from "./shortest-lengths.js";
 
 /** Larger automata take more than a few seconds to build. */
 const MAX_STATES = 30_000;
-/** Maximum number of visits to states and edges of the nondeterministic automaton, for the same reason. */
+/**
+ * Maximum number of visits to states and edges of the nondeterministic automaton, for the same
+ * reason.
+ */
 const MAX_VISITS = 5_000_000;
 /** States that are built at once, in a few milliseconds. */
 const STATES_PER_STEP = 100;
 /** States beyond which a lazy automaton is large: some hundred megabytes. */
 const LARGE_STATES = 100_000;
-/** Maximum positions in the nondeterministic automaton that a text may lead to; more come from options that hardly differ. */
+/**
+ * Maximum positions in the nondeterministic automaton that a text may lead to; more come from
+ * options that hardly differ.
+ */
 const MAX_POSITIONS = 20_000;
 
 /** Maximum depth to which values are nested in themselves. */
@@ -31,9 +37,10 @@ const UNKNOWN = -2;
 const ALL_BYTES: UsableBytes = new Uint8Array(256).fill(1);
 
 /**
- * A deterministic automaton over the bytes of UTF-8 text, whose states are built when a text first leads to them (by subset
- * construction, Rabin and Scott 1959, over positions with stacks of rules). Every state leads to an accepting one, so a text that
- * has not reached DEAD_STATE can still be completed to a match.
+ * A deterministic automaton over the bytes of UTF-8 text, whose states are built when a text first
+ * leads to them (by subset construction, Rabin and Scott 1959, over positions with stacks of
+ * rules). Every state leads to an accepting one, so a text that has not reached DEAD_STATE can
+ * still be completed to a match.
  */
 export class ByteAutomaton {
   /** [256]: class of each byte; all states treat the bytes of a class alike. */
@@ -58,9 +65,11 @@ export class ByteAutomaton {
   }
 
   /**
-   * Builds the automaton of an expression: all its states, or with `isLazy` only those that texts lead to.
+   * Builds the automaton of an expression: all its states, or with `isLazy` only those that texts
+   * lead to.
    * @param name of the pattern in messages.
-   * @throws INVALID_ARGUMENT for an expression that matches no text but the empty one, or needs too many states.
+   * @throws INVALID_ARGUMENT for an expression that matches no text but the empty one, or needs too
+   * many states.
    */
   static *build(expression: Expression, name: string, { isLazy = false } = {}): Steps<ByteAutomaton> {
     if (expression === NO_MATCH) throw invalidArgument(`${name} matches no text.`);
@@ -80,7 +89,10 @@ export class ByteAutomaton {
     return this.accepting.length;
   }
 
-  /** Whether the states that texts led to take much memory, so that the automaton should not be kept for other texts. */
+  /**
+   * Whether the states that texts led to take much memory, so that the automaton should not be kept
+   * for other texts.
+   */
   get isLarge(): boolean {
     return this.stateCount > LARGE_STATES;
   }
@@ -102,7 +114,10 @@ export class ByteAutomaton {
     return current;
   }
 
-  /** Lists the texts if there are at most `maxTexts`, none longer than MAX_LISTED_BYTES; otherwise returns undefined. */
+  /**
+   * Lists the texts if there are at most `maxTexts`, none longer than MAX_LISTED_BYTES; otherwise
+   * returns undefined.
+   */
   listTexts(maxTexts: number): string[] | undefined {
     const texts: string[] = [];
     const bytes: number[] = [];
@@ -138,8 +153,8 @@ export class ByteAutomaton {
   }
 
   /**
-   * Returns a function that finds the first byte of the shortest text of usable bytes from a state to an accepting one, the smallest
-   * if there are several; undefined if some state has none.
+   * Returns a function that finds the first byte of the shortest text of usable bytes from a state
+   * to an accepting one, the smallest if there are several; undefined if some state has none.
    */
   shortestTexts(usable: UsableBytes): ((state: number) => number) | undefined {
     const { nfa, stacks } = this;
@@ -175,7 +190,10 @@ export class ByteAutomaton {
     return targets.length === 0 ? DEAD_STATE : this.toState(targets);
   }
 
-  /** Returns the state of positions and all that follow them without a byte, as far as they lead to a match. */
+  /**
+   * Returns the state of positions and all that follow them without a byte, as far as they lead to
+   * a match.
+   */
   private toState(open: [position: number, stack: number][]): number {
     const { nfa, stacks, lengths } = this;
     const [end] = nfa.ends;

@@ -24,8 +24,9 @@ const EXPRESSIONS_PER_STEP = 500;
 const NO_EDGES: readonly never[] = [];
 
 /**
- * Nondeterministic automata over the bytes of UTF-8 text (Thompson 1968), one for each rule: exactly a rule's texts lead from its
- * start along `byteEdges`, `epsilonEdges` and `ruleEdges` to its end. Rule 0 is the whole expression.
+ * Nondeterministic automata over the bytes of UTF-8 text (Thompson 1968), one for each rule:
+ * exactly a rule's texts lead from its start along `byteEdges`, `epsilonEdges` and `ruleEdges` to
+ * its end. Rule 0 is the whole expression.
  */
 export class Nfa {
   readonly byteEdges: (readonly ByteEdge[])[] = [];
@@ -88,7 +89,10 @@ export class Nfa {
     return this.byteEdges.push(NO_EDGES) - 1;
   }
 
-  /** Adds an expression after a state that has no loop to itself, and returns the state in which the expression ends. */
+  /**
+   * Adds an expression after a state that has no loop to itself, and returns the state in which the
+   * expression ends.
+   */
   private *addExpression(expression: Expression, start: number): Steps<number> {
     if (++this.expressionCount % EXPRESSIONS_PER_STEP === 0) yield;
     switch (expression.kind) {
@@ -155,7 +159,10 @@ export class Nfa {
     return { kind: "rule", rule };
   }
 
-  /** States before each item, by the number of items before it; greater numbers than the limits distinguish share one. */
+  /**
+   * States before each item, by the number of items before it; greater numbers than the limits
+   * distinguish share one.
+   */
   private *addList({ items, rest, min, max }: ListExpression, start: number): Steps<number> {
     const limit = max < items.length || (rest !== NO_MATCH && max < Infinity) ? max : Infinity;
     const maxCount = limit === Infinity ? Math.max(1, min) : limit;
@@ -197,7 +204,10 @@ export class Nfa {
     return end;
   }
 
-  /** Adds any number of members after the listed ones. Their names may repeat, so they count as one, except for the limit. */
+  /**
+   * Adds any number of members after the listed ones. Their names may repeat, so they count as one,
+   * except for the limit.
+   */
   private *addRest(
     { before, body, limit, maxCount, min, end }: RestStates,
     addMember: (from: number, count: number, body: Expression) => Steps<number>,

@@ -4,8 +4,9 @@ import type { Nfa } from "./nfa.js";
 export const EMPTY_STACK = 0;
 
 /**
- * The rules that enclose a position, as numbers: each stack is a state to return to at the end of the innermost rule, and the stack
- * outside of it. Values may be nested in themselves to a limited depth.
+ * The rules that enclose a position, as numbers: each stack is a state to return to at the end of
+ * the innermost rule, and the stack outside of it. Values may be nested in themselves to a limited
+ * depth.
  */
 export class RuleStacks {
   readonly hasRecursion: boolean;
@@ -58,7 +59,10 @@ export class RuleStacks {
   }
 }
 
-/** Returns for each rule the number of its strongly connected component (Tarjan 1972, without recursion). */
+/**
+ * Returns for each rule the number of its strongly connected component (Tarjan 1972, without
+ * recursion).
+ */
 function strongComponents(nfa: Nfa): Int32Array {
   const count = nfa.rules.length;
   const targets = Array.from({ length: count }, () => new Set<number>());

@@ -2,7 +2,10 @@ import type { Steps } from "../../../core/steps.js";
 import type { Nfa } from "./nfa.js";
 import type { RuleStacks } from "./rule-stacks.js";
 
-/** Maximum length of a shortest text in bytes; a schema whose parts each contain others twice has longer ones. */
+/**
+ * Maximum length of a shortest text in bytes; a schema whose parts each contain others twice has
+ * longer ones.
+ */
 const MAX_LENGTH = 1_000_000;
 
 /** States that are visited at once, in a few milliseconds. */
@@ -12,8 +15,9 @@ const STATES_PER_STEP = 10_000;
 export type UsableBytes = Uint8Array;
 
 /**
- * The lengths in bytes of the shortest texts that lead from a state to the end of its rule, if values may still be nested in
- * themselves to a depth; Infinity where there is none. Greater depths only make texts shorter, soon none, so there are few tables.
+ * The lengths in bytes of the shortest texts that lead from a state to the end of its rule, if
+ * values may still be nested in themselves to a depth; Infinity where there is none. Greater depths
+ * only make texts shorter, soon none, so there are few tables.
  */
 export class ShortestLengths {
   /** [depths][states] */
@@ -43,7 +47,9 @@ export class ShortestLengths {
     return lengths;
   }
 
-  /** Returns the length from a state to the end of the whole text, given the rules that enclose it. */
+  /**
+   * Returns the length from a state to the end of the whole text, given the rules that enclose it.
+   */
   of(state: number, stack: number): number {
     return this.table(this.stacks.depth(stack))[state] + this.ofStack(stack);
   }
@@ -57,7 +63,10 @@ export class ShortestLengths {
     });
   }
 
-  /** Returns the smallest first byte of the shortest texts from a state to the end of its rule; 256 if they begin otherwise. */
+  /**
+   * Returns the smallest first byte of the shortest texts from a state to the end of its rule; 256
+   * if they begin otherwise.
+   */
   firstByte(state: number, stack: number): number {
     const table = this.table(this.stacks.depth(stack));
     let first = 256;
@@ -84,7 +93,10 @@ export class ShortestLengths {
     return length;
   }
 
-  /** Finds the shortest derivations from the ends of rules backward (Knuth 1977): a state's length is final when it is reached. */
+  /**
+   * Finds the shortest derivations from the ends of rules backward (Knuth 1977): a state's length
+   * is final when it is reached.
+   */
   private *computeTable(incoming: IncomingEdges, shallower: Float64Array | undefined): Steps<Float64Array> {
     const { nfa, stacks } = this;
     const lengths = new Float64Array(nfa.stateCount).fill(Infinity);

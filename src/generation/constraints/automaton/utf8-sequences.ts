@@ -6,7 +6,10 @@ export type ByteRange = readonly [first: number, last: number];
 /** Greatest code points of 1, 2, 3 and 4 bytes. */
 const MAX_CODE_POINTS = [0x7f, 0x7ff, 0xffff, 0x10ffff];
 
-/** Returns the UTF-8 encodings of a set's characters as sequences of byte ranges; each character matches exactly one sequence. */
+/**
+ * Returns the UTF-8 encodings of a set's characters as sequences of byte ranges; each character
+ * matches exactly one sequence.
+ */
 export function utf8Sequences(set: CharacterSet): ByteRange[][] {
   return set.flatMap(([first, last]) => {
     const result: ByteRange[][] = [];
@@ -20,7 +23,9 @@ export function utf8Sequences(set: CharacterSet): ByteRange[][] {
   });
 }
 
-/** Splits a range of characters of `length` bytes until the bytes of each part vary independently. */
+/**
+ * Splits a range of characters of `length` bytes until the bytes of each part vary independently.
+ */
 function sequencesOfLength(first: number, last: number, length: number): ByteRange[][] {
   for (let tail = 1; tail < length; tail++) {
     const mask = 64 ** tail - 1;

@@ -12,7 +12,10 @@ const MAX_PAIRS = 2_500;
 const MAX_DEPTH = 4;
 
 interface CompareOptions {
-  /** Whether our shapes are written as they are, so that objects have listed names only unless they are open. */
+  /**
+   * Whether our shapes are written as they are, so that objects have listed names only unless they
+   * are open.
+   */
   readonly areOursWritten?: boolean;
   readonly depth?: number;
 }

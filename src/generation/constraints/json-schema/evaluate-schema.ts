@@ -17,10 +17,16 @@ import { isMultiple } from "./number-language.js";
 import type { SchemaDocument, Term } from "./schema-document.js";
 import { formatLanguage, type StringLanguages } from "./string-language.js";
 
-/** Maximum nesting of schemas that apply to one value; more come from schemas that refer to themselves. */
+/**
+ * Maximum nesting of schemas that apply to one value; more come from schemas that refer to
+ * themselves.
+ */
 const MAX_NESTING = 200;
 
-/** Decides whether given values, those of "enum" and "const" and names of properties, satisfy schemas. */
+/**
+ * Decides whether given values, those of "enum" and "const" and names of properties, satisfy
+ * schemas.
+ */
 export class SchemaEvaluator {
   private nesting = 0;
 
@@ -150,7 +156,10 @@ export function readBounds(schema: JsonSchema, path: string) {
   };
 }
 
-/** Reads the schemas of an array's first items and of the others; "items" is a list in earlier drafts. */
+/**
+ * Reads the schemas of an array's first items and of the others; "items" is a list in earlier
+ * drafts.
+ */
 export function readItems(schema: JsonSchema, path: string): { prefix: readonly unknown[]; rest: unknown } {
   const { items, prefixItems, additionalItems } = schema;
   if (prefixItems === undefined && Array.isArray(items)) return { prefix: items, rest: additionalItems };

@@ -22,12 +22,20 @@ import { ShapeComparer } from "./compare-shapes.js";
 
 /** Maximum combinations of the options of a schema. */
 const MAX_SHAPES = 1_000;
-/** Maximum number of times that a term is added to a shape, for combinations of which few remain. */
+/**
+ * Maximum number of times that a term is added to a shape, for combinations of which few remain.
+ */
 const MAX_STEPS = 200_000;
-/** Maximum nesting of schemas that apply to one value; more come from schemas that refer to themselves. */
+/**
+ * Maximum nesting of schemas that apply to one value; more come from schemas that refer to
+ * themselves.
+ */
 const MAX_NESTING = 200;
 
-/** Expands schemas into the shapes of their values: a value satisfies a schema if it has one of the shapes. */
+/**
+ * Expands schemas into the shapes of their values: a value satisfies a schema if it has one of the
+ * shapes.
+ */
 export class SchemaExpander implements ShapeExpander {
   private readonly expanded = new Map<string, readonly ValueShape[]>();
   private readonly resolved = new Map<string, readonly ValueShape[]>();

@@ -36,7 +36,9 @@ const EMAIL = `[A-Za-z0-9_+-]+(?:\\.[A-Za-z0-9_+-]+)*@(?:${label}\\.)+[A-Za-z]{2
 const HOSTNAME = `${label}(?:\\.${label}){0,2}`;
 const POINTER = "(?:/(?:[^/~]|~[01])*)*";
 
-/** Regular expressions of the formats of JSON Schema; some are subsets of what the formats allow. */
+/**
+ * Regular expressions of the formats of JSON Schema; some are subsets of what the formats allow.
+ */
 export const FORMATS: Readonly<Record<string, string>> = {
   date: DATE,
   time: TIME,

@@ -60,7 +60,10 @@ export class JsonStringWriter {
   }
 }
 
-/** Writes a character as JSON.stringify does; an automaton of few states, because strings are made of it. */
+/**
+ * Writes a character as JSON.stringify does; an automaton of few states, because strings are made
+ * of it.
+ */
 function escapeCharacters(set: CharacterSet): Expression {
   const codes = intersection(set, ESCAPED_CHARACTERS).flatMap(([first, last]) =>
     Array.from({ length: last - first + 1 }, (_, i) => first + i),

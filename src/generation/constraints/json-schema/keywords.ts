@@ -5,7 +5,10 @@ import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
 /** A JSON schema (draft 2020-12, or an earlier one), as parsed JSON. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Maximum characters of a schema as JSON. A schema of this size compiles, or is refused, within seconds. */
+/**
+ * Maximum characters of a schema as JSON. A schema of this size compiles, or is refused, within
+ * seconds.
+ */
 const MAX_SCHEMA_LENGTH = 1_000_000;
 
 /** Maximum nesting of a schema's JSON; the call stack allows some thousand. */
@@ -100,7 +103,10 @@ export function schemaError(path: string, problem: string): LlamaGymError {
   return invalidArgument(`Invalid JSON schema: at ${excerpt(path)}, ${excerpt(problem, 400)}.`);
 }
 
-/** Formats a schema as JSON. @throws INVALID_ARGUMENT for a schema that is not JSON, too deep or too long. */
+/**
+ * Formats a schema as JSON. @throws INVALID_ARGUMENT for a schema that is not JSON, too deep or too
+ * long.
+ */
 export function stringifySchema(schema: JsonSchema): string {
   let text: string | undefined;
   try {

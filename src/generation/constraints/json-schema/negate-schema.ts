@@ -18,8 +18,9 @@ import { NON_EMPTY_TEXTS, type StringLanguages, ofTexts } from "./string-languag
 import type { TextAutomaton } from "../regex/text-automaton.js";
 
 /**
- * Returns shapes of values that have a given shape and violate a schema, one for each way to violate it. Ways that no shape can
- * express are left out: "format" and "uniqueItems". Of members with other names than the listed ones, one name stands for all.
+ * Returns shapes of values that have a given shape and violate a schema, one for each way to
+ * violate it. Ways that no shape can express are left out: "format" and "uniqueItems". Of members
+ * with other names than the listed ones, one name stands for all.
  */
 export function negateTerm(context: NegationContext, shape: ValueShape, term: Term): ValueShape[] {
   const { schema: source, path } = term;
@@ -191,7 +192,10 @@ function readOptionalCount(schema: JsonSchema, keyword: string, path: string): n
   return COUNTS.includes(keyword) ? (readCount(schema, keyword, path) ?? 0) : 0;
 }
 
-/** Excludes scalars as they are, and arrays and objects by what a schema of them alone would require. */
+/**
+ * Excludes scalars as they are, and arrays and objects by what a schema of them alone would
+ * require.
+ */
 function excludeValues(
   context: NegationContext,
   shape: ValueShape,

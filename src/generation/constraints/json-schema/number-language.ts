@@ -15,7 +15,10 @@ const MAX_DIVISOR = 1_000;
 /** Maximum number of ranges of numbers whose automata are kept: most schemas have the same ones. */
 const MAX_CACHED_RANGES = 256;
 
-/** Returns the expression of a shape's numbers. @throws INVALID_ARGUMENT for a "multipleOf" that needs too many states. */
+/**
+ * Returns the expression of a shape's numbers. @throws INVALID_ARGUMENT for a "multipleOf" that
+ * needs too many states.
+ */
 export function writeNumbers(shape: ValueShape, path: string): Expression {
   const { types, bounds, divisors, excludedDivisors, excluded } = shape;
   const limits = mergeBounds(bounds);
@@ -45,7 +48,9 @@ function hasWideBounds({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }:
   return [minimum, maximum, exclusiveMinimum, exclusiveMaximum].every((bound) => bound === undefined || bound === 0);
 }
 
-/** Matches numbers of at most 15 digits and six decimals, bounded by zero at most, with few states. */
+/**
+ * Matches numbers of at most 15 digits and six decimals, bounded by zero at most, with few states.
+ */
 function shortNumbers(types: number, { minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Bounds): TextAutomaton {
   const isPositive = minimum !== undefined || exclusiveMinimum !== undefined;
   const isNegative = maximum !== undefined || exclusiveMaximum !== undefined;
@@ -103,7 +108,9 @@ function toDecimal(value: number): { digits: bigint; decimals: number } {
   return decimals >= 0 ? { digits, decimals } : { digits: digits * 10n ** BigInt(-decimals), decimals: 0 };
 }
 
-/** Matches the decimals of a divisor's multiples: states are a remainder and the number of decimals. */
+/**
+ * Matches the decimals of a divisor's multiples: states are a remainder and the number of decimals.
+ */
 function multiplesOf(divisor: number, path: string): TextAutomaton {
   const { digits, decimals } = toDecimal(divisor);
   if (digits <= 0n || digits > MAX_DIVISOR || decimals > 6)

@@ -20,7 +20,10 @@ export interface Bounds {
 /** Integers up to this are exact in JavaScript. */
 const MAX_INTEGER = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Maximum number of decimals. With nine digits before the point that makes 15, which a double always preserves. */
+/**
+ * Maximum number of decimals. With nine digits before the point that makes 15, which a double
+ * always preserves.
+ */
 const MAX_DECIMALS = 6;
 const MAX_WHOLE_PART = 10n ** 9n;
 
@@ -33,8 +36,8 @@ export function integerRange(bounds: Bounds): Expression {
 }
 
 /**
- * Matches the numbers within bounds, as decimals without an exponent: integers, and numbers with at most 9 digits before the point
- * and at most 6 after it, the last of which is not 0.
+ * Matches the numbers within bounds, as decimals without an exponent: integers, and numbers with at
+ * most 9 digits before the point and at most 6 after it, the last of which is not 0.
  */
 export function numberRange(bounds: Bounds): Expression {
   return alternatives([integerRange(bounds), fractionsWithin(bounds)]);
@@ -72,7 +75,9 @@ function limitsInUnits(bounds: Bounds, decimals: number, max: bigint): [bigint, 
   return [lows.reduce((a, b) => (a > b ? a : b)), highs.reduce((a, b) => (a < b ? a : b))];
 }
 
-/** Rounds a number, as it is written in decimal, down to a multiple of 10^-decimals, in those units. */
+/**
+ * Rounds a number, as it is written in decimal, down to a multiple of 10^-decimals, in those units.
+ */
 function floorUnits(value: number, decimals: number): bigint {
   const [, sign, whole, fraction = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value))!;
   const digits = BigInt(sign + whole + fraction);
@@ -142,7 +147,10 @@ interface Decimals {
   readonly hasZero: boolean;
 }
 
-/** Matches the strings of digits from low to high, which have the same length, without trailing zeros. */
+/**
+ * Matches the strings of digits from low to high, which have the same length, without trailing
+ * zeros.
+ */
 function decimalsBetween(low: string, high: string): Decimals {
   if (low === "") return { nonEmpty: NO_MATCH, hasZero: true };
   const rest = low.length - 1;

@@ -4,8 +4,8 @@ import type { SchemaEvaluator } from "./evaluate-schema.js";
 import type { StringLanguages } from "./string-language.js";
 
 /**
- * Returns whether members of other names than the listed ones are written: of an object without "properties", or one with
- * "additionalProperties" or "patternProperties".
+ * Returns whether members of other names than the listed ones are written: of an object without
+ * "properties", or one with "additionalProperties" or "patternProperties".
  */
 export function isOpen({ memberParts }: ValueShape): boolean {
   return (

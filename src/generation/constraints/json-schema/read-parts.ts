@@ -3,7 +3,10 @@ import { readItems } from "./evaluate-schema.js";
 import { type Term, escapePointerPart } from "./schema-document.js";
 import type { ItemPart, MemberPart, ValueShape } from "./value-shape.js";
 
-/** Reads "enum" or "const"; of several lists, one is enough, because each value is checked against all. */
+/**
+ * Reads "enum" or "const"; of several lists, one is enough, because each value is checked against
+ * all.
+ */
 export function readValues({ values }: ValueShape, schema: JsonSchema, path: string): readonly unknown[] | undefined {
   if (schema.enum !== undefined && !Array.isArray(schema.enum)) throw schemaError(path, '"enum" must be a list');
   if (values !== undefined) return values;

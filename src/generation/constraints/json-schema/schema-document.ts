@@ -42,8 +42,9 @@ export class SchemaDocument {
   }
 
   /**
-   * Resolves the reference of a schema; one that its own resource lacks may be in the whole document, because many schemas have
-   * identifiers that are no bases. @throws INVALID_ARGUMENT for one that is not in this document.
+   * Resolves the reference of a schema; one that its own resource lacks may be in the whole
+   * document, because many schemas have identifiers that are no bases. @throws INVALID_ARGUMENT for
+   * one that is not in this document.
    */
   resolve(reference: unknown, from: JsonSchema, path: string): Term {
     const outside = () =>
@@ -61,7 +62,10 @@ export class SchemaDocument {
     return { schema, path: reference.startsWith("#") ? reference : `${resource.path}${fragment}`, isNegated: false };
   }
 
-  /** Returns the terms without those that any value satisfies and without copies, and targets instead of mere references. */
+  /**
+   * Returns the terms without those that any value satisfies and without copies, and targets
+   * instead of mere references.
+   */
   simplify(terms: readonly Term[]): Term[] {
     const simple = new Map<string, Term>();
     for (const term of terms.map((each) => this.dereference(each))) {

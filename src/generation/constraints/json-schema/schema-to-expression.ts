@@ -13,11 +13,11 @@ import { writeArray } from "./write-array.js";
 import { writeObject } from "./write-object.js";
 
 /**
- * Converts a schema to an expression of the JSON texts of its values. Each value has one text: on one line, with ", " and ": "
- * between values, strings as JSON.stringify writes them, and properties in the schema's order.
- * docs/constrained-decoding.md lists the supported keywords.
- * @throws INVALID_ARGUMENT for a schema that is not JSON or too large; where the expression's rules are read, for an unsupported
- * keyword.
+ * Converts a schema to an expression of the JSON texts of its values. Each value has one text: on
+ * one line, with ", " and ": " between values, strings as JSON.stringify writes them, and
+ * properties in the schema's order. docs/constrained-decoding.md lists the supported keywords.
+ * @throws INVALID_ARGUMENT for a schema that is not JSON or too large; where the expression's rules
+ * are read, for an unsupported keyword.
  */
 export function schemaToExpression(schema: JsonSchema): Expression {
   // A copy: getters and toJSON methods of the original run once.

@@ -16,7 +16,10 @@ export class StringLanguages {
   /** By the listed texts that are left out. */
   private readonly rests = new Map<TextAutomaton, Map<string, TextAutomaton>>();
 
-  /** Returns the strings that contain a match of a pattern. @throws INVALID_ARGUMENT for unsupported syntax. */
+  /**
+   * Returns the strings that contain a match of a pattern. @throws INVALID_ARGUMENT for unsupported
+   * syntax.
+   */
   pattern(source: string, path: string): TextAutomaton {
     let automaton = this.patterns.get(source);
     if (automaton === undefined) {

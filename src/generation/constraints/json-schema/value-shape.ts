@@ -30,7 +30,10 @@ export interface StringPattern {
 export interface ValueShape {
   /** Bits of the types. */
   readonly types: number;
-  /** The only possible values; undefined for no restriction. They may violate the other restrictions. */
+  /**
+   * The only possible values; undefined for no restriction. They may violate the other
+   * restrictions.
+   */
   readonly values: readonly unknown[] | undefined;
   readonly excluded: readonly unknown[];
   readonly bounds: readonly Bounds[];
@@ -89,7 +92,10 @@ export const ANY_SHAPE: ValueShape = {
 
 /** Expands schemas into the shapes of their values. */
 export interface ShapeExpander {
-  /** Returns the shapes of values that satisfy all terms: some values, if not all of them can be written. */
+  /**
+   * Returns the shapes of values that satisfy all terms: some values, if not all of them can be
+   * written.
+   */
   shapes(terms: readonly Term[]): readonly ValueShape[];
   /** Returns shapes that all values that satisfy the terms have; `negated` is not yet expressed. */
   expand(terms: readonly Term[]): readonly ValueShape[];

@@ -15,7 +15,10 @@ import type { Term } from "./schema-document.js";
 import type { ValueShape } from "./value-shape.js";
 import type { ValueWriter } from "./value-writer.js";
 
-/** Maximum number of values of the items of an array with "uniqueItems": it has a rule for each set of them. */
+/**
+ * Maximum number of values of the items of an array with "uniqueItems": it has a rule for each set
+ * of them.
+ */
 const MAX_UNIQUE_VALUES = 8;
 /** Maximum "maxItems" with "contains". */
 const MAX_CONTAINING_ITEMS = 100;

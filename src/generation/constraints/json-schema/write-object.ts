@@ -11,7 +11,9 @@ import { NON_EMPTY_TEXTS, ofTexts } from "./string-language.js";
 /** Maximum number of sets of patterns that a name may match. */
 const MAX_NAME_GROUPS = 100;
 
-/** Returns the expression of a shape's objects: listed members in order, then others in any order. */
+/**
+ * Returns the expression of a shape's objects: listed members in order, then others in any order.
+ */
 export function writeObject(writer: ValueWriter, shape: ValueShape, path: string): Expression {
   const { evaluator, languages } = writer;
   const given = nameValues(writer, shape);
@@ -82,7 +84,10 @@ function isNever({ schema, isNegated }: Term): boolean {
   return schema === isNegated;
 }
 
-/** Returns the names that "propertyNames" allows, as the union of automata; by default all but the empty one. */
+/**
+ * Returns the names that "propertyNames" allows, as the union of automata; by default all but the
+ * empty one.
+ */
 function nameLanguages({ expander, languages }: ValueWriter, { names, memberParts }: ValueShape): TextAutomaton[] {
   if (names.length > 0)
     return expander.shapes(names).flatMap((shape) => {

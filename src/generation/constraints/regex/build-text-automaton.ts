@@ -3,7 +3,10 @@ import { ANY_CHARACTER, type CharacterSet } from "./character-set.js";
 import type { Expression } from "./expression.js";
 import { DEAD, TextAutomaton } from "./text-automaton.js";
 
-/** Builds the automaton of an expression without rules and lists. @throws INVALID_ARGUMENT for one of too many states. */
+/**
+ * Builds the automaton of an expression without rules and lists. @throws INVALID_ARGUMENT for one
+ * of too many states.
+ */
 export function buildTextAutomaton(expression: Expression): TextAutomaton {
   return determinize(new CharacterNfa(expression)).minimize();
 }

@@ -28,7 +28,10 @@ export interface ListItem {
   readonly isRequired: boolean;
 }
 
-/** A part of the language that expressions share: its states are built once, and it may refer to itself. */
+/**
+ * A part of the language that expressions share: its states are built once, and it may refer to
+ * itself.
+ */
 export interface GrammarRule {
   /** Returns the expression; called once. */
   readonly expression: () => Expression;

@@ -13,8 +13,9 @@ const MARKS: CharacterSet = [[0x10fffe, 0x10ffff]];
 const UNMARKED_TEXT = repetition(characters(difference(ANY_CHARACTER, MARKS)), 0);
 
 /**
- * Parses a regular expression that matches anywhere in a text, as JSON Schema's "pattern", with anchors anywhere and lookaheads at
- * its start. @throws INVALID_ARGUMENT for other unsupported syntax.
+ * Parses a regular expression that matches anywhere in a text, as JSON Schema's "pattern", with
+ * anchors anywhere and lookaheads at its start. @throws INVALID_ARGUMENT for other unsupported
+ * syntax.
  */
 export function parsePattern(source: string): TextAutomaton {
   const lookaheads = readLookaheads(source);
@@ -28,7 +29,10 @@ export function parsePattern(source: string): TextAutomaton {
   );
 }
 
-/** Matches the texts of a language that a pattern does not match; marks, which patterns leave out, remain left out. */
+/**
+ * Matches the texts of a language that a pattern does not match; marks, which patterns leave out,
+ * remain left out.
+ */
 export function without(language: TextAutomaton, pattern: TextAutomaton): TextAutomaton {
   return language.without(pattern).and(buildTextAutomaton(UNMARKED_TEXT));
 }
@@ -45,7 +49,10 @@ function parseSearch(source: string): TextAutomaton {
   return buildTextAutomaton(expression);
 }
 
-/** Parses an expression with anchors in groups: they match marks, which are then required at the ends and nowhere else. */
+/**
+ * Parses an expression with anchors in groups: they match marks, which are then required at the
+ * ends and nowhere else.
+ */
 function parseAnchored(source: string): TextAutomaton {
   const marks = { start: characters(START_MARK), end: characters(END_MARK) };
   const any = repetition(characters(ANY_CHARACTER), 0);

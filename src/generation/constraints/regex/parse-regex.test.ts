@@ -73,7 +73,10 @@ const text = fc
   .array(fc.constantFrom("a", "b", "c", "z", "é", "日", "🎲", " ", "\n", "1", "_", ".", "\u2028"), { maxLength: 6 })
   .map((parts) => parts.join(""));
 
-/** The automaton of an expression; undefined for one that only matches the empty text. Others that are refused are left out. */
+/**
+ * The automaton of an expression; undefined for one that only matches the empty text. Others that
+ * are refused are left out.
+ */
 function automatonOf(source: string): ByteAutomaton | undefined {
   try {
     return compile(source);
@@ -85,7 +88,10 @@ function automatonOf(source: string): ByteAutomaton | undefined {
 
 const context = createContext({ source: "", text: "" });
 
-/** Whether RegExp matches the whole text. Leaves out expressions whose backtracking takes more than a second. */
+/**
+ * Whether RegExp matches the whole text. Leaves out expressions whose backtracking takes more than
+ * a second.
+ */
 function matches(source: string, text: string): boolean {
   Object.assign(context, { source, text });
   try {

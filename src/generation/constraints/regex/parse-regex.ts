@@ -22,7 +22,10 @@ export interface RegexOptions {
   readonly marks?: { readonly start: Expression; readonly end: Expression };
 }
 
-/** Maximum characters of an expression. An expression of this length compiles, or is refused, within seconds. */
+/**
+ * Maximum characters of an expression. An expression of this length compiles, or is refused, within
+ * seconds.
+ */
 const MAX_REGEX_LENGTH = 65_536;
 
 /** Deeper nesting comes from programming errors. */
@@ -38,9 +41,10 @@ const UNSUPPORTED_FLAGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Parses a regular expression that matches whole texts. Syntax and semantics are JavaScript's with the flag u: characters,
- * classes, escapes, groups, alternatives, * + ? {m} {m,} {m,n}; ^ and $ only at the start and end of an outermost alternative. A
- * character is a code point other than a surrogate.
+ * Parses a regular expression that matches whole texts. Syntax and semantics are JavaScript's with
+ * the flag u: characters, classes, escapes, groups, alternatives, * + ? {m} {m,} {m,n}; ^ and $
+ * only at the start and end of an outermost alternative. A character is a code point other than a
+ * surrogate.
  * @throws INVALID_ARGUMENT for unsupported syntax, such as lookarounds, backreferences, \b and \p.
  */
 export function parseRegex(

@@ -10,10 +10,15 @@ const MAX_COUNTED = 20_000;
 /** The state of texts that are not a prefix of a match. */
 export const DEAD = -1;
 
-/** A deterministic automaton over characters. Every state leads to an accepting one, except state 0 of an empty language. */
+/**
+ * A deterministic automaton over characters. Every state leads to an accepting one, except state 0
+ * of an empty language.
+ */
 export class TextAutomaton {
   private constructor(
-    /** Disjoint sets; all states treat the characters of a set alike, and no text contains others. */
+    /**
+     * Disjoint sets; all states treat the characters of a set alike, and no text contains others.
+     */
     private readonly classes: readonly CharacterSet[],
     /** [states, classes]: the next state or DEAD. State 0 is the start. */
     private readonly next: Int32Array,
@@ -44,7 +49,10 @@ export class TextAutomaton {
     );
   }
 
-  /** Merges the states that the same texts lead from to an accepting one (Moore 1956), unless only long texts tell them apart. */
+  /**
+   * Merges the states that the same texts lead from to an accepting one (Moore 1956), unless only
+   * long texts tell them apart.
+   */
   minimize(): TextAutomaton {
     const { classes, next, accepting } = this;
     const width = classes.length;

@@ -25,8 +25,8 @@ interface GgufExportOptions {
 }
 
 /**
- * Writes model.gguf with the tokenizer and the chat template inside, and Ollama's Modelfile. @throws
- * MODEL_UNSUPPORTED, TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
+ * Writes model.gguf with the tokenizer and the chat template inside, and Ollama's Modelfile.
+ * @throws MODEL_UNSUPPORTED, TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
  */
 export async function exportGguf(
   model: CausalLM,

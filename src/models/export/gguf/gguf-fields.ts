@@ -19,7 +19,10 @@ interface GgufSupport {
   readonly hasRope?: (layer: number) => boolean;
 }
 
-/** Interval of layers that differ from the others: Gemma 3's full attention, SmolLM3's missing positions. */
+/**
+ * Interval of layers that differ from the others: Gemma 3's full attention, SmolLM3's missing
+ * positions.
+ */
 const isEveryNth = (layer: number, n: number): boolean => (layer + 1) % n === 0;
 const GEMMA_INTERVAL = 6;
 const GEMMA_27B_LAYERS = 62;
@@ -41,7 +44,10 @@ export interface GgufDescription {
   readonly tensors: readonly GgufTensorToSave[];
 }
 
-/** Describes a network in llama.cpp's metadata. @throws MODEL_UNSUPPORTED for what llama.cpp does not compute. */
+/**
+ * Describes a network in llama.cpp's metadata. @throws MODEL_UNSUPPORTED for what llama.cpp does
+ * not compute.
+ */
 export function describeGgufModel(config: DecoderConfig, name: string): GgufDescription {
   checkSupport(config, name);
   const fields: Fields = {};
@@ -107,8 +113,8 @@ function yarnAttention(factor: number): number {
 }
 
 /**
- * Returns the context within which llama.cpp computes the same: it has no sliding windows outside Gemma 3 and no
- * dynamic rope scaling.
+ * Returns the context within which llama.cpp computes the same: it has no sliding windows outside
+ * Gemma 3 and no dynamic rope scaling.
  */
 function getContextLength({ maxPositions, layers, ropes }: DecoderConfig, name: string): number {
   const windows = name === "gemma3" ? [] : layers.map(({ window }) => window ?? Infinity);

@@ -8,13 +8,18 @@ import { transposeMatrix } from "../../weights/convert-weight.js";
 import { WeightReader, type OnWeightsProgress } from "../../weight-reader.js";
 import type { GgufTensorToSave, GgufTensorType } from "./write-gguf.js";
 
-/** Name of a parameter in GGUF, with the part that decides its layout: "attn_q" of "blk.0.attn_q.weight". */
+/**
+ * Name of a parameter in GGUF, with the part that decides its layout: "attn_q" of
+ * "blk.0.attn_q.weight".
+ */
 interface GgufName {
   readonly name: string;
   readonly part: string;
 }
 
-/** Lists a model's parameters under llama.cpp's names and in its layout. @throws MODEL_UNSUPPORTED. */
+/**
+ * Lists a model's parameters under llama.cpp's names and in its layout. @throws MODEL_UNSUPPORTED.
+ */
 export function listGgufTensors(
   model: CausalLM,
   architecture: GgufArchitecture,
@@ -68,7 +73,10 @@ function findGgufName(
   return part === undefined ? undefined : { name: `blk.${layer}.${part}.${suffix}`, part };
 }
 
-/** Vectors and positions stay in float32, as llama.cpp requires; of 4-bit files the output matrix has 8 bits. */
+/**
+ * Vectors and positions stay in float32, as llama.cpp requires; of 4-bit files the output matrix
+ * has 8 bits.
+ */
 function chooseType(
   shape: readonly number[],
   part: string,

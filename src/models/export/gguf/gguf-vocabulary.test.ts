@@ -16,7 +16,10 @@ const MERGES = [
   ["▁", "hit"],
 ];
 
-/** A small tokenizer.json of Gemma 3's form: runs of white space are tokens that are matched before the text is normalized. */
+/**
+ * A small tokenizer.json of Gemma 3's form: runs of white space are tokens that are matched before
+ * the text is normalized.
+ */
 function makeGemmaTokenizer(): Tokenizer {
   const tokens = [...NAMED, ...SPACES, ...BYTES, ...PIECES];
   const add = (content: string, id: number, special: boolean) => ({ id, content, special, normalized: false });

@@ -10,8 +10,8 @@ import type { GgufFieldValue } from "./write-gguf.js";
 type Fields = Readonly<Record<string, GgufFieldValue>>;
 
 /**
- * Text whose encoding tells pre-tokenizers apart: words, contractions, case, digits, runs of spaces, line ends and
- * punctuation, accents in both normal forms, other scripts, emoji.
+ * Text whose encoding tells pre-tokenizers apart: words, contractions, case, digits, runs of
+ * spaces, line ends and punctuation, accents in both normal forms, other scripts, emoji.
  */
 const PROBE = [
   "Hello, World! hello world's We'LL they're I'm  you'd don't (it isn't) HTTPServer camelCaseWord x=1;y=22, 333 4444",
@@ -40,7 +40,8 @@ export interface GgufVocabularySource {
 }
 
 /**
- * Describes a tokenizer in llama.cpp's metadata, such that it encodes a text of many scripts as the tokenizer does.
+ * Describes a tokenizer in llama.cpp's metadata, such that it encodes a text of many scripts as the
+ * tokenizer does.
  * @throws TOKENIZER_UNSUPPORTED.
  */
 export function describeGgufVocabulary(source: GgufVocabularySource): Fields {
@@ -127,8 +128,8 @@ function readMerges(model: JsonObject): [string, string][] {
 }
 
 /**
- * Appends a merge for each token of a space and a punctuation mark that has none. A tokenizer that ignores merges finds
- * it as a whole; llama.cpp's pre-tokenizers leave further marks behind it.
+ * Appends a merge for each token of a space and a punctuation mark that has none. A tokenizer that
+ * ignores merges finds it as a whole; llama.cpp's pre-tokenizers leave further marks behind it.
  */
 function completeMerges(model: JsonObject, merges: readonly [string, string][]): [string, string][] {
   const known = new Set(merges.map((pair) => pair.join("")));
@@ -136,7 +137,10 @@ function completeMerges(model: JsonObject, merges: readonly [string, string][]):
   return [...merges, ...tokens.map((token): [string, string] => [token[0], token[1]])];
 }
 
-/** Lists tokens and their kinds; rows of the embedding without a token get a name that text cannot contain. */
+/**
+ * Lists tokens and their kinds; rows of the embedding without a token get a name that text cannot
+ * contain.
+ */
 function listTokens({ tokenizer, vocabSize, onWarning }: GgufVocabularySource, isByteLevel: boolean) {
   const json = tokenizer.files.tokenizerJson as JsonObject;
   const model = json.model as JsonObject;
@@ -191,14 +195,20 @@ function describeSpecialTokens({ tokenizer, eosTokenIds }: GgufVocabularySource)
   return fields;
 }
 
-/** Replaces Transformers' tag around what the assistant generates, which Jinja lacks; whitespace control is kept. */
+/**
+ * Replaces Transformers' tag around what the assistant generates, which Jinja lacks; whitespace
+ * control is kept.
+ */
 function removeGenerationMarks(template: string): string {
   return template
     .replace(/\{%([-+]?)\s*generation\s*([-+]?)%\}/gu, "{%$1 if true $2%}")
     .replace(/\{%([-+]?)\s*endgeneration\s*([-+]?)%\}/gu, "{%$1 endif $2%}");
 }
 
-/** Returns scores that order merges of pieces as the tokenizer does: the rank of a piece's first merge, negated. */
+/**
+ * Returns scores that order merges of pieces as the tokenizer does: the rank of a piece's first
+ * merge, negated.
+ */
 function scorePieces(tokens: readonly string[], merges: readonly (readonly [string, string])[]): Float32Array {
   const ranks = new Map<string, number>();
   for (const [rank, [left, right]] of merges.entries()) {

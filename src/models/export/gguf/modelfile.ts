@@ -28,8 +28,9 @@ export function formatModelfile(file: string, tokenizer: Tokenizer, generationCo
 }
 
 /**
- * Translates a chat template to Go's language if it surrounds messages by constant text, the same after all roles;
- * for others, Ollama looks among its templates for one that resembles the GGUF file's.
+ * Translates a chat template to Go's language if it surrounds messages by constant text, the same
+ * after all roles; for others, Ollama looks among its templates for one that resembles the GGUF
+ * file's.
  */
 function describeTemplate(tokenizer: Tokenizer): string[] {
   if (!tokenizer.chatTemplates.has("default")) return [];

@@ -35,7 +35,10 @@ const ALIGNMENT = 32;
 /** Value type codes of GGUF. */
 const TYPES = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
 
-/** Writes a GGUF file (version 3) atomically, one chunk of a tensor at a time. @throws FILE_WRITE_FAILED. */
+/**
+ * Writes a GGUF file (version 3) atomically, one chunk of a tensor at a time. @throws
+ * FILE_WRITE_FAILED.
+ */
 export async function writeGguf(
   path: string,
   fields: Readonly<Record<string, GgufFieldValue>>,
@@ -122,7 +125,10 @@ function toFloat16(values: Float32Array): Uint16Array {
   return halves;
 }
 
-/** Encodes blocks of a float16 scale and 32 codes: signed bytes, or half bytes whose low halves come first. */
+/**
+ * Encodes blocks of a float16 scale and 32 codes: signed bytes, or half bytes whose low halves come
+ * first.
+ */
 function encodeBlocks(values: Float32Array, bits: 4 | 8): Uint8Array {
   const { codes, scales } = quantize(values, bits);
   const scaleBytes = viewBytes(toFloat16(scales));

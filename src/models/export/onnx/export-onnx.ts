@@ -38,9 +38,9 @@ const HEAD_DIM_MULTIPLE = 8;
 const ALIGNMENT = 64;
 
 /**
- * Writes a folder that transformers.js opens: onnx/model*.onnx with its weights in an external file, config.json,
- * generation_config.json and the tokenizer's files. Activations and cache are float32 in all types. @throws
- * MODEL_UNSUPPORTED, FILE_WRITE_FAILED.
+ * Writes a folder that transformers.js opens: onnx/model*.onnx with its weights in an external
+ * file, config.json, generation_config.json and the tokenizer's files. Activations and cache are
+ * float32 in all types. @throws MODEL_UNSUPPORTED, FILE_WRITE_FAILED.
  */
 export async function exportOnnx(
   model: CausalLM,
@@ -106,7 +106,8 @@ export async function exportOnnx(
       }
     }
   });
-  // Of the forms of the graph, only the one for WebGPU consists of operators that browsers also have.
+  // Of the forms of the graph, only the one for WebGPU consists of operators that browsers also
+  // have.
   await writeFileAtomic(
     path,
     graph.serialize(({ name }) => locations.get(name)!, "webgpu"),

@@ -23,7 +23,10 @@ export interface GroupQueryAttentionInputs {
   readonly attentionMask: Node;
 }
 
-/** ONNX Runtime's causal attention over a cache to which it appends the new keys and values; for export only. */
+/**
+ * ONNX Runtime's causal attention over a cache to which it appends the new keys and values; for
+ * export only.
+ */
 const groupQueryAttentionOperation = defineOperation<GroupQueryAttentionAttributes>({
   name: "groupQueryAttention",
   infer: ([query, , , pastKey]) => {

@@ -28,9 +28,10 @@ import { groupQueryAttention } from "./group-query-attention.js";
 export type RopeTables = ReadonlyMap<string, Float32Array>;
 
 /**
- * Builds the graph that transformers.js runs. Inputs: input_ids and position_ids [batch, tokens], attention_mask
- * [batch, past + tokens], past_key_values.N.key and .value [batch, heads, past, width]. Outputs: logits [batch, tokens,
- * vocabulary], present.N.key and .value. The tables of rotations are weights that `tables` receives.
+ * Builds the graph that transformers.js runs. Inputs: input_ids and position_ids [batch, tokens],
+ * attention_mask [batch, past + tokens], past_key_values.N.key and .value [batch, heads, past,
+ * width]. Outputs: logits [batch, tokens, vocabulary], present.N.key and .value. The tables of
+ * rotations are weights that `tables` receives.
  */
 export function onnxDecoder(
   config: DecoderConfig,

@@ -4,8 +4,9 @@ import { getWidenFunction } from "../safetensors/dtypes.js";
 import { getGgmlType, getGgmlTypeCode } from "./ggml-types.js";
 
 /**
- * Converts the block of `bytes` that begins at `block` to float32 at `out`, exactly as ggml's reference code: products have at most
- * 24 significant bits, so only the stored sum is rounded. `half` reads the half-precision number at an offset.
+ * Converts the block of `bytes` that begins at `block` to float32 at `out`, exactly as ggml's
+ * reference code: products have at most 24 significant bits, so only the stored sum is rounded.
+ * `half` reads the half-precision number at an offset.
  */
 type BlockDecoder = (
   bytes: Uint8Array,
@@ -18,7 +19,10 @@ type BlockDecoder = (
 /** Levels of the non-linear 4-bit formats. */
 const nonLinearLevels = Int8Array.of(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
 
-/** Formulas have half-precision d and m, quantized q, and in the K formats (256 values) scales s and minima m of groups. */
+/**
+ * Formulas have half-precision d and m, quantized q, and in the K formats (256 values) scales s and
+ * minima m of groups.
+ */
 const blockDecoders: Readonly<Record<string, BlockDecoder>> = {
   /** d (q - 8); low nibbles of the 16 bytes are the first 16 values, high nibbles the rest. */
   Q4_0: (bytes, block, target, out, half) => {
@@ -72,7 +76,9 @@ const blockDecoders: Readonly<Record<string, BlockDecoder>> = {
         target[out + 16 * group + i] = scale * ((bytes[quants + i] >> (group & 6)) & 3) - minimum;
     }
   },
-  /** d s (q - 4 unless the mask's bit is set) in groups of 16 with 2-bit q and a mask of third bits. */
+  /**
+   * d s (q - 4 unless the mask's bit is set) in groups of 16 with 2-bit q and a mask of third bits.
+   */
   Q3_K: (bytes, block, target, out, half) => {
     const d = half(block + 108);
     for (let group = 0; group < 16; group++) {
@@ -86,11 +92,17 @@ const blockDecoders: Readonly<Record<string, BlockDecoder>> = {
       }
     }
   },
-  /** d s q - dmin m in groups of 32; 32 bytes hold two groups, one in their low and one in their high halves. */
+  /**
+   * d s q - dmin m in groups of 32; 32 bytes hold two groups, one in their low and one in their
+   * high halves.
+   */
   Q4_K: (bytes, block, target, out, half) => decodeGroups(bytes, block, target, out, half, 16, 0),
   /** As Q4_K, with the fifth bits of group g as bit g of 32 further bytes. */
   Q5_K: (bytes, block, target, out, half) => decodeGroups(bytes, block, target, out, half, 48, 3),
-  /** d s (q - 32) in groups of 16 with signed 8-bit scales; low four and high two bits of q are stored apart. */
+  /**
+   * d s (q - 32) in groups of 16 with signed 8-bit scales; low four and high two bits of q are
+   * stored apart.
+   */
   Q6_K: (bytes, block, target, out, half) => {
     const d = half(block + 208);
     const scale = (index: number) => d * ((bytes[block + 192 + index] << 24) >> 24);
@@ -129,7 +141,9 @@ function decodeLevels(bytes: Uint8Array, quants: number, target: Float32Array, o
   }
 }
 
-/** Returns the 6-bit scale of a group of Q4_K and Q5_K, whose 12 bytes of scales begin at `offset`. */
+/**
+ * Returns the 6-bit scale of a group of Q4_K and Q5_K, whose 12 bytes of scales begin at `offset`.
+ */
 function readGroupScale(bytes: Uint8Array, offset: number, group: number): number {
   if (group < 4) return bytes[offset + group] & 63;
   return (bytes[offset + group + 4] & 15) | ((bytes[offset + group - 4] >> 6) << 4);
@@ -141,7 +155,9 @@ function readGroupMinimum(bytes: Uint8Array, offset: number, group: number): num
   return (bytes[offset + group + 4] >> 4) | ((bytes[offset + group] >> 6) << 4);
 }
 
-/** Decodes Q4_K and Q5_K, whose values begin at `quants`; `mask` is 3 with fifth bits, otherwise 0. */
+/**
+ * Decodes Q4_K and Q5_K, whose values begin at `quants`; `mask` is 3 with fifth bits, otherwise 0.
+ */
 function decodeGroups(
   bytes: Uint8Array,
   block: number,

@@ -11,7 +11,9 @@ const endOfTurnTokens = new Set([
   "<|eom_id|>",
 ]);
 
-/** GGUF's recommended sampling settings (general.sampling.*) and their generation_config.json names. */
+/**
+ * GGUF's recommended sampling settings (general.sampling.*) and their generation_config.json names.
+ */
 const samplingKeys: readonly (readonly [string, string])[] = [
   ["temp", "temperature"],
   ["top_k", "top_k"],

@@ -115,7 +115,10 @@ export function buildDecoderFields(type: string, source: GgufConfigSource, sizes
   };
 }
 
-/** Returns the feed-forward width from the down projection, as the metadata field is wrong in some files. */
+/**
+ * Returns the feed-forward width from the down projection, as the metadata field is wrong in some
+ * files.
+ */
 export function getFeedForwardSize({ fields, tensors }: GgufConfigSource): number {
   return tensors.get("blk.0.ffn_down.weight")?.shape[1] ?? fields.size("feed_forward_length");
 }

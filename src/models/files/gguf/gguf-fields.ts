@@ -52,7 +52,10 @@ export class GgufFields {
     throw corruptFileError(this.path, `its metadata field "${key}" is ${describeValue(value)}, not an integer >= 0`);
   }
 
-  /** Reads an optional number of the architecture. A list of equal values, one per layer, counts as that value. */
+  /**
+   * Reads an optional number of the architecture. A list of equal values, one per layer, counts as
+   * that value.
+   */
   optionalNumber(name: string): number | undefined {
     const key = `${this.architecture}.${name}`;
     const value = this.metadata.get(key);

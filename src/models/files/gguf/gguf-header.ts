@@ -31,10 +31,11 @@ const MAX_DIMENSIONS = 4;
 const DEFAULT_ALIGNMENT = 32;
 
 /**
- * Reads and validates the header of a GGUF file (versions 1 to 3): all counts and lengths against the file size, and
- * the position of every tensor. @throws FILE_CORRUPT, and FORMAT_UNSUPPORTED for big-endian files and unknown versions.
- * \@huggingface/gguf is not used: it reads zeros beyond the end of a local file, which hides truncation, and allocates
- * hundreds of megabytes for a 24-byte file that claims ten million tensors.
+ * Reads and validates the header of a GGUF file (versions 1 to 3): all counts and lengths against
+ * the file size, and the position of every tensor. @throws FILE_CORRUPT, and FORMAT_UNSUPPORTED for
+ * big-endian files and unknown versions. \@huggingface/gguf is not used: it reads zeros beyond the
+ * end of a local file, which hides truncation, and allocates hundreds of megabytes for a 24-byte
+ * file that claims ten million tensors.
  */
 export async function readGgufHeader(source: FileSource): Promise<GgufHeader> {
   const { path, size } = source;

@@ -49,7 +49,10 @@ function createEntry(view: GgufTensorView, source: FileSource): GgufEntry {
   };
 }
 
-/** Returns the destination of an interleaved row: even rows are a head's first half, odd rows its second. */
+/**
+ * Returns the destination of an interleaved row: even rows are a head's first half, odd rows its
+ * second.
+ */
 export function deinterleaveRow(row: number, rowsPerHead: number): number {
   const head = Math.floor(row / rowsPerHead);
   const rowInHead = row % rowsPerHead;

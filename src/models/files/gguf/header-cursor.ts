@@ -33,7 +33,10 @@ const STRING = 8;
 const ARRAY = 9;
 const MAX_ARRAY_DEPTH = 4;
 
-/** Reads the values of a GGUF header without exceeding its bytes or allocating more than the file could hold. */
+/**
+ * Reads the values of a GGUF header without exceeding its bytes or allocating more than the file
+ * could hold.
+ */
 export class HeaderCursor {
   position = 0;
   /** Bytes per length or count: 4 in version 1, else 8. */

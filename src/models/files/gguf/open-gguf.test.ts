@@ -6,7 +6,10 @@ import { openGguf } from "./open-gguf.js";
 
 const folder = new URL("../../../../test/fixtures/files/gguf/", import.meta.url).pathname;
 
-/** The numbers that the fixtures' models were filled with: see `pattern` in test/fixtures/files/generate.py. */
+/**
+ * The numbers that the fixtures' models were filled with: see `pattern` in
+ * test/fixtures/files/generate.py.
+ */
 function pattern(name: string, count: number): Float32Array {
   let seed = 2166136261;
   for (const byte of new TextEncoder().encode(name)) seed = Math.imul(seed ^ byte, 16777619) >>> 0;

@@ -7,13 +7,19 @@ export interface RopeSource {
   /** Rotated dimensions of a head. */
   readonly dimensions: number;
   readonly maxPositions: number;
-  /** Contents of rope_freqs.weight, rope_factors_long.weight and rope_factors_short.weight, if present. */
+  /**
+   * Contents of rope_freqs.weight, rope_factors_long.weight and rope_factors_short.weight, if
+   * present.
+   */
   readonly frequencyFactors?: Float32Array;
   readonly longFactors?: Float32Array;
   readonly shortFactors?: Float32Array;
 }
 
-/** Builds Transformers' `rope_parameters` for a GGUF file; `defaultTheta` applies where the base is not stored. */
+/**
+ * Builds Transformers' `rope_parameters` for a GGUF file; `defaultTheta` applies where the base is
+ * not stored.
+ */
 export function buildRopeParameters(source: RopeSource, defaultTheta = 10_000): JsonObject {
   const { fields } = source;
   const theta = fields.optionalNumber("rope.freq_base") ?? defaultTheta;
@@ -96,7 +102,10 @@ interface Llama3Scaling extends JsonObject {
   original_max_position_embeddings: number;
 }
 
-/** Computes the factor that Llama 3's formula divides a frequency by (Transformers' `_compute_llama3_parameters`). */
+/**
+ * Computes the factor that Llama 3's formula divides a frequency by (Transformers'
+ * `_compute_llama3_parameters`).
+ */
 function computeLlama3Factor(wavelength: number, scaling: Llama3Scaling): number {
   const rotations = scaling.original_max_position_embeddings / wavelength;
   if (rotations > scaling.high_freq_factor) return 1;

@@ -34,15 +34,19 @@ export interface DownloadContext {
 
 /** Consecutive attempts that may fail without progress after the first. */
 const MAX_DOWNLOAD_RETRIES = 5;
-/** New bytes that count as progress, also as a share of the file: bounds the requests for a file of any size. */
+/**
+ * New bytes that count as progress, also as a share of the file: bounds the requests for a file of
+ * any size.
+ */
 const MIN_PROGRESS_BYTES = 2 ** 20;
 const MIN_PROGRESS_SHARE = 0.001;
 const PROGRESS_INTERVAL_MS = 100;
 
 /**
- * Adds a repository's file to its snapshot in the cache: downloads the blob if missing, resuming an interrupted
- * download, verifies its size and hash, and links it. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE,
- * FILE_WRITE_FAILED, FILE_CORRUPT when the content does not have the announced hash.
+ * Adds a repository's file to its snapshot in the cache: downloads the blob if missing, resuming an
+ * interrupted download, verifies its size and hash, and links it. @throws HUB_NOT_FOUND,
+ * HUB_UNAUTHORIZED, HUB_UNREACHABLE, FILE_WRITE_FAILED, FILE_CORRUPT when the content does not have
+ * the announced hash.
  */
 export async function fetchIntoCache(context: DownloadContext, file: RemoteFile): Promise<void> {
   const { cache, commit } = context;
@@ -159,7 +163,9 @@ class Download {
     return this.hash.copy().hex();
   }
 
-  /** Requests the missing bytes and writes them. @throws TransientError when some are still missing. */
+  /**
+   * Requests the missing bytes and writes them. @throws TransientError when some are still missing.
+   */
   private async receive(onChunk: () => void): Promise<void> {
     const { config, id, commit } = this.context;
     const { size } = this.file;
@@ -184,7 +190,10 @@ class Download {
       throw new TransientError(`the response (${this.contentType}) ended after ${this.loaded} of ${size} bytes`);
   }
 
-  /** Starts over if the range was ignored; rejects a length that does not complete the file, such as an error page's. */
+  /**
+   * Starts over if the range was ignored; rejects a length that does not complete the file, such as
+   * an error page's.
+   */
   private async prepareForResponse(response: Response): Promise<void> {
     const start = getRangeStart(response);
     if (start !== 0 && start !== this.loaded) throw new TransientError("the hub sent another range than requested");

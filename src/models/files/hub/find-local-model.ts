@@ -6,8 +6,9 @@ import type { ModelLocation } from "./model-location.js";
 import { selectFiles } from "./select-files.js";
 
 /**
- * Finds a local model: a folder, a GGUF file, or a GGUF file in a folder (`file`, or `folder:file`). Returns undefined
- * when the path does not exist. @throws FILE_NOT_FOUND for a file missing in the folder, INVALID_ARGUMENT.
+ * Finds a local model: a folder, a GGUF file, or a GGUF file in a folder (`file`, or
+ * `folder:file`). Returns undefined when the path does not exist. @throws FILE_NOT_FOUND for a file
+ * missing in the folder, INVALID_ARGUMENT.
  */
 export async function findLocalModel(path: string, file: string | undefined): Promise<ModelLocation | undefined> {
   const status = await fs.stat(path).catch(() => undefined);

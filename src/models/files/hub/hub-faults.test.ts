@@ -22,7 +22,10 @@ afterEach(async () => {
   await rm(cacheDir, { recursive: true });
 });
 
-/** Resolves the model from the hub with the settings of an environment with HF_ENDPOINT, and short retry delays. */
+/**
+ * Resolves the model from the hub with the settings of an environment with HF_ENDPOINT, and short
+ * retry delays.
+ */
 async function resolve(retryDelayMs = 1): Promise<unknown> {
   const environment = { HF_ENDPOINT: hub.endpoint, HF_HUB_DOWNLOAD_TIMEOUT: "0.2", HF_HUB_ETAG_TIMEOUT: "1" };
   const config = await resolveHubConfig({ cacheDir, token: false }, environment);
@@ -61,7 +64,9 @@ const endlessPages: Answer = (request, response) => {
 };
 
 let attempt = 0;
-/** Sends one more byte than the time before, whatever range was requested, and drops the connection. */
+/**
+ * Sends one more byte than the time before, whatever range was requested, and drops the connection.
+ */
 const dropAfterSlowProgress: Answer = (_, response) => {
   attempt += 1;
   response.writeHead(200).write(weights.subarray(0, attempt), () => setTimeout(() => response.destroy(), 5));

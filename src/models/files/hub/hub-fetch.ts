@@ -77,7 +77,10 @@ function httpError(config: HubConfig, target: RequestTarget, response: Response)
   return unreachableError(config, target, `the hub answered ${status}`);
 }
 
-/** Returns the delay of a Retry-After header (seconds or a date) in milliseconds; undefined for an invalid one. */
+/**
+ * Returns the delay of a Retry-After header (seconds or a date) in milliseconds; undefined for an
+ * invalid one.
+ */
 function parseRetryAfter(response: Response): number | undefined {
   const header = response.headers.get("retry-after")?.trim() ?? "";
   const delay = /^\d+$/u.test(header) ? 1000 * Number(header) : Date.parse(header) - Date.now();
@@ -89,7 +92,10 @@ export function getContentType(response: Response): string {
   return response.headers.get("content-type")?.split(";")[0].slice(0, 50) ?? "no content type";
 }
 
-/** Yields a body's chunks. @throws TransientError when the connection breaks or no data arrives within the timeout. */
+/**
+ * Yields a body's chunks. @throws TransientError when the connection breaks or no data arrives
+ * within the timeout.
+ */
 export async function* readChunks(response: Response, timeoutMs: number): AsyncGenerator<Uint8Array> {
   if (response.body === null) return;
   const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
@@ -119,9 +125,9 @@ async function readWithTimeout(
 }
 
 /**
- * Sends one request and returns only successful responses. The token is sent to the hub but not to the storage it
- * redirects to. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED or HUB_UNREACHABLE for permanent failures, `TransientError` for
- * others.
+ * Sends one request and returns only successful responses. The token is sent to the hub but not to
+ * the storage it redirects to. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED or HUB_UNREACHABLE for
+ * permanent failures, `TransientError` for others.
  */
 export async function hubFetch(
   config: HubConfig,
@@ -164,8 +170,8 @@ function connectionReason(error: unknown): string {
 }
 
 /**
- * Retries with doubling delays until success, a permanent failure, or more than `maxRetries` transient failures since `attempt`
- * last called `resetRetries`. @throws HUB_UNREACHABLE.
+ * Retries with doubling delays until success, a permanent failure, or more than `maxRetries`
+ * transient failures since `attempt` last called `resetRetries`. @throws HUB_UNREACHABLE.
  */
 export async function withRetries<Result>(
   config: HubConfig,

@@ -62,7 +62,10 @@ export class ModelCache {
     return names.filter((_, i) => present[i]);
   }
 
-  /** Links a snapshot's file to a blob, or copies it where links are not possible. @throws FILE_WRITE_FAILED. */
+  /**
+   * Links a snapshot's file to a blob, or copies it where links are not possible. @throws
+   * FILE_WRITE_FAILED.
+   */
   async link(commit: string, path: string, hash: string): Promise<void> {
     const pointer = this.snapshotPath(commit, path);
     const blob = this.blobPath(hash);

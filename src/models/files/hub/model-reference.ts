@@ -8,8 +8,9 @@ export interface ModelReference {
 const idPattern = /^[A-Za-z0-9_][\w.-]*(?:\/[A-Za-z0-9_][\w.-]*)?$/u;
 
 /**
- * Parses `owner/name` or `name`, optionally followed by a file or quantization: `owner/name:file.gguf`,
- * `owner/name:Q4_K_M`, `owner/name#Q4_K_M`. Returns undefined for anything else, such as a path.
+ * Parses `owner/name` or `name`, optionally followed by a file or quantization:
+ * `owner/name:file.gguf`, `owner/name:Q4_K_M`, `owner/name#Q4_K_M`. Returns undefined for anything
+ * else, such as a path.
  */
 export function parseModelReference(text: string): ModelReference | undefined {
   const separator = text.search(/[:#]/u);

@@ -34,14 +34,17 @@ const fileSchema = z
 /** A file in a model's repository. */
 export type RemoteFile = z.infer<typeof fileSchema>;
 
-/** Limits of what one listing (or other query) may send: the largest repositories have some 10,000 files at 300 bytes each. */
+/**
+ * Limits of what one listing (or other query) may send: the largest repositories have some 10,000
+ * files at 300 bytes each.
+ */
 const MAX_PAGES = 100;
 const MAX_API_BYTES = 64 * 2 ** 20;
 const MAX_API_NODES = 4_000_000;
 
 /**
- * Queries the hub's API with retries and parses its pages, which link to each other. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED,
- * HUB_UNREACHABLE.
+ * Queries the hub's API with retries and parses its pages, which link to each other. @throws
+ * HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE.
  */
 async function query<Page>(
   config: HubConfig,
@@ -107,8 +110,8 @@ export function isCommitHash(revision: string): boolean {
 }
 
 /**
- * Lists a model's files at a commit. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE (also for paths that would escape
- * the cache).
+ * Lists a model's files at a commit. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE (also
+ * for paths that would escape the cache).
  */
 export async function listRepositoryFiles(config: HubConfig, id: string, commit: string): Promise<RemoteFile[]> {
   const target = { id, revision: commit };

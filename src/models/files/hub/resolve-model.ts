@@ -23,9 +23,10 @@ const MAX_PARALLEL_DOWNLOADS = 4;
 
 /**
  * Resolves a model: a local folder or GGUF file, or a hub id (`owner/name`, `owner/name:file.gguf`,
- * `owner/name#Q4_K_M`), whose missing files are downloaded into the Hugging Face cache. A completely cached model needs
- * no network. @throws FILE_NOT_FOUND, INVALID_ARGUMENT, FORMAT_UNSUPPORTED, HUB_NOT_FOUND, HUB_UNAUTHORIZED,
- * HUB_UNREACHABLE, HUB_OFFLINE, FILE_WRITE_FAILED, FILE_CORRUPT.
+ * `owner/name#Q4_K_M`), whose missing files are downloaded into the Hugging Face cache. A
+ * completely cached model needs no network. @throws FILE_NOT_FOUND, INVALID_ARGUMENT,
+ * FORMAT_UNSUPPORTED, HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE, HUB_OFFLINE,
+ * FILE_WRITE_FAILED, FILE_CORRUPT.
  */
 export async function resolveModel(idOrPath: string, options: ResolveOptions = {}): Promise<ModelLocation> {
   const local = await findLocalModel(idOrPath, options.file);

@@ -109,7 +109,10 @@ function readLayers(fields: JsonFields): number | readonly number[] {
   throw fields.invalidFieldError("layers_to_transform", "an integer >= 0 or a list of them");
 }
 
-/** Limits of patterns, which come with adapters: more, or a repeated group, could take exponential time to match. */
+/**
+ * Limits of patterns, which come with adapters: more, or a repeated group, could take exponential
+ * time to match.
+ */
 const MAX_PATTERNS = 10_000;
 const MAX_PATTERN_LENGTH = 1000;
 const MAX_PATTERN_QUANTIFIERS = 4;
@@ -128,8 +131,9 @@ function readPatterns(fields: JsonFields, field: string): Readonly<Record<string
 }
 
 /**
- * Whether the adapted modules depend on a regular expression, which a file must not make this process match: on one for targets or
- * exclusions, or on a name of the list of layers that is not plain.
+ * Whether the adapted modules depend on a regular expression, which a file must not make this
+ * process match: on one for targets or exclusions, or on a name of the list of layers that is not
+ * plain.
  */
 export function hasModulePattern({ targetModules, excludeModules, layersPattern }: AdapterConfig): boolean {
   const lists = [layersPattern].flat();
@@ -142,8 +146,9 @@ export function hasModulePattern({ targetModules, excludeModules, layersPattern 
 }
 
 /**
- * Formats an adapter_config.json with sorted keys. Only fields that PEFT 0.11 has are written, since older versions reject
- * unknown ones, and `exclude_modules` (0.14) if it is set; the others have PEFT's defaults.
+ * Formats an adapter_config.json with sorted keys. Only fields that PEFT 0.11 has are written,
+ * since older versions reject unknown ones, and `exclude_modules` (0.14) if it is set; the others
+ * have PEFT's defaults.
  */
 export function formatAdapterConfig(config: AdapterConfig): JsonObject {
   const { targetModules, modulesToSave, layersToTransform, layersPattern, excludeModules } = config;

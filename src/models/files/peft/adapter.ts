@@ -32,7 +32,10 @@ export interface Adapter {
    * weights of `modulesToSave` under their own names.
    */
   readonly tensors: ReadonlyMap<string, AdapterTensor>;
-  /** Weights of the base model that PEFT saves with an adapter of the embedding, or with `save_embedding_layers`. */
+  /**
+   * Weights of the base model that PEFT saves with an adapter of the embedding, or with
+   * `save_embedding_layers`.
+   */
   readonly baseWeights: ReadonlyMap<string, AdapterTensor>;
 }
 
@@ -42,8 +45,8 @@ export async function isAdapterFolder(folder: string): Promise<boolean> {
 }
 
 /**
- * Reads a LoRA adapter saved by PEFT or `writeAdapter`. @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for
- * features beyond LoRA, FORMAT_UNSUPPORTED.
+ * Reads a LoRA adapter saved by PEFT or `writeAdapter`. @throws FILE_NOT_FOUND, FILE_CORRUPT,
+ * MODEL_UNSUPPORTED for features beyond LoRA, FORMAT_UNSUPPORTED.
  */
 export async function readAdapter(folder: string): Promise<Adapter> {
   const configPath = fs.join(folder, ADAPTER_CONFIG_NAME);
@@ -124,8 +127,8 @@ function getModuleSuffixes(modules: readonly string[]): string[] {
 }
 
 /**
- * Saves a LoRA adapter in the format of PEFT 0.21. Missing settings take PEFT's defaults; "all-linear" is expanded.
- * Returns the names of the files.
+ * Saves a LoRA adapter in the format of PEFT 0.21. Missing settings take PEFT's defaults;
+ * "all-linear" is expanded. Returns the names of the files.
  * @throws FILE_WRITE_FAILED, FILE_CORRUPT for tensors that do not form an adapter.
  */
 export async function writeAdapter(

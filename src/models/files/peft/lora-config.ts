@@ -1,4 +1,7 @@
-/** Low-rank adapter configuration (Hu et al. 2021), with PEFT's names in camelCase and PEFT's defaults. */
+/**
+ * Low-rank adapter configuration (Hu et al. 2021), with PEFT's names in camelCase and PEFT's
+ * defaults.
+ */
 export interface LoraConfig {
   /** Rank. */
   readonly r: number;
@@ -6,20 +9,28 @@ export interface LoraConfig {
   readonly loraAlpha: number;
   /** Dropout probability of the adapter's input during training. */
   readonly loraDropout: number;
-  /** Module names (full paths or suffixes), a regular expression for full paths, or "all-linear". */
+  /**
+   * Module names (full paths or suffixes), a regular expression for full paths, or "all-linear".
+   */
   readonly targetModules: string | readonly string[];
   readonly useRslora: boolean;
   /** Ranks by regular expression for the end of a module's path; `alphaPattern` likewise. */
   readonly rankPattern: Readonly<Record<string, number>>;
   readonly alphaPattern: Readonly<Record<string, number>>;
   /**
-   * Layers whose target modules are adapted, counted from 0; empty for all. In `getPeftModel` -1 is the last layer, and negative
-   * numbers before the first layer select nothing.
+   * Layers whose target modules are adapted, counted from 0; empty for all. In `getPeftModel` -1 is
+   * the last layer, and negative numbers before the first layer select nothing.
    */
   readonly layersToTransform: number | readonly number[];
-  /** Name of the list of layers in module paths, for `layersToTransform`; empty for any, as in `model.layers.0`. */
+  /**
+   * Name of the list of layers in module paths, for `layersToTransform`; empty for any, as in
+   * `model.layers.0`.
+   */
   readonly layersPattern: string | readonly string[];
-  /** Modules that are not adapted: names (full paths or suffixes), or a regular expression for full paths. */
+  /**
+   * Modules that are not adapted: names (full paths or suffixes), or a regular expression for full
+   * paths.
+   */
   readonly excludeModules: string | readonly string[];
 }
 

@@ -17,7 +17,8 @@ export class SafetensorsFile implements WeightFile {
   }
 
   /**
-   * Opens a file and validates its header. @throws FILE_NOT_FOUND, FILE_READ_FAILED, FILE_CORRUPT, FORMAT_UNSUPPORTED.
+   * Opens a file and validates its header. @throws FILE_NOT_FOUND, FILE_READ_FAILED, FILE_CORRUPT,
+   * FORMAT_UNSUPPORTED.
    */
   static async open(path: string): Promise<SafetensorsFile> {
     const source = await FileSource.open(path);

@@ -27,9 +27,9 @@ function assignShards(tensors: readonly TensorToSave[], maxShardBytes: number): 
 }
 
 /**
- * Saves a model's tensors as Transformers does: `model.safetensors`, or shards of at most `maxShardBytes` (default 5
- * GB) with their index. Files are renamed into place after all are written; files of an earlier save are removed.
- * Returns the names of the files.
+ * Saves a model's tensors as Transformers does: `model.safetensors`, or shards of at most
+ * `maxShardBytes` (default 5 GB) with their index. Files are renamed into place after all are
+ * written; files of an earlier save are removed. Returns the names of the files.
  * @throws FILE_WRITE_FAILED, SHAPE_MISMATCH, INVALID_ARGUMENT.
  */
 export async function saveWeightFolder(

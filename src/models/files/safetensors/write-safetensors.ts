@@ -13,8 +13,8 @@ export interface TensorToSave {
   /** Stored type. Default F32. F16 and BF16 round to nearest, ties to even. */
   readonly dtype?: SavedDtype;
   /**
-   * Row-major values, or a function that returns them, as a whole or in chunks, so that one tensor or chunk is in memory
-   * at a time.
+   * Row-major values, or a function that returns them, as a whole or in chunks, so that one tensor
+   * or chunk is in memory at a time.
    */
   readonly data: TensorData | (() => TensorData | Promise<TensorData> | AsyncIterable<TensorData>);
 }
@@ -110,8 +110,9 @@ async function writeValues(
 }
 
 /**
- * Writes tensors as a safetensors file atomically, one tensor at a time. `metadata` defaults to `{ format: "pt" }`,
- * which Transformers and PEFT require. @throws FILE_WRITE_FAILED, SHAPE_MISMATCH, INVALID_ARGUMENT.
+ * Writes tensors as a safetensors file atomically, one tensor at a time. `metadata` defaults to
+ * `{ format: "pt" }`, which Transformers and PEFT require. @throws FILE_WRITE_FAILED,
+ * SHAPE_MISMATCH, INVALID_ARGUMENT.
  */
 export async function writeSafetensors(
   path: string,

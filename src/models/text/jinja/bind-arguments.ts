@@ -1,6 +1,9 @@
 import type { CallArguments, Value } from "./values.js";
 
-/** Assigns arguments to parameters as Python does. @throws for missing, unknown and too many arguments. */
+/**
+ * Assigns arguments to parameters as Python does. @throws for missing, unknown and too many
+ * arguments.
+ */
 export function bindArguments(
   parameters: readonly string[],
   required: number,

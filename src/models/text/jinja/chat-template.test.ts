@@ -24,7 +24,10 @@ type Published = Record<
   } & Record<string, unknown>
 >;
 
-/** A rendering's text and marked parts, or why there is none; an empty reason where the wording is Python's own. */
+/**
+ * A rendering's text and marked parts, or why there is none; an empty reason where the wording is
+ * Python's own.
+ */
 type Outcome = { text: string; generated?: [number, number][] } | { error: string };
 
 const cases = readTextFixture("templates.json") as RenderedCase[];

@@ -38,7 +38,10 @@ export class ChatTemplate {
   readonly marksGeneration: boolean;
   private readonly template: CheckedTemplate;
 
-  /** @throws TEMPLATE_FAILED for an invalid or unsupported template and TEMPLATE_LIMIT for one beyond limits.ts. */
+  /**
+   * @throws TEMPLATE_FAILED for an invalid or unsupported template and TEMPLATE_LIMIT for one
+   * beyond limits.ts.
+   */
   constructor(readonly source: string) {
     checkSource(source);
     try {
@@ -49,7 +52,10 @@ export class ChatTemplate {
     this.marksGeneration = this.template.marksGeneration;
   }
 
-  /** Renders the template. @throws TEMPLATE_FAILED, whose `cause` has the message of raise_exception, and TEMPLATE_LIMIT. */
+  /**
+   * Renders the template. @throws TEMPLATE_FAILED, whose `cause` has the message of
+   * raise_exception, and TEMPLATE_LIMIT.
+   */
   render(input: TemplateInput): string {
     return this.run(input, "", "");
   }

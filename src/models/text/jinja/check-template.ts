@@ -9,14 +9,19 @@ import type { Arguments, Block, Body, Expression, Macro, CallBlock, Statement } 
 export interface CheckedTemplate {
   readonly body: Body;
   readonly blocks: ReadonlyMap<string, Block>;
-  /** Names that a body with its own variables hides until it stores them; loops' conditions count as bodies. */
+  /**
+   * Names that a body with its own variables hides until it stores them; loops' conditions count as
+   * bodies.
+   */
   readonly hidden: ReadonlyMap<object, ReadonlySet<string>>;
   /** The special variables that the body of a macro or caller reads. */
   readonly specialNames: ReadonlyMap<Body, ReadonlySet<string>>;
   readonly marksGeneration: boolean;
 }
 
-/** Checks what Jinja checks before rendering. @throws for invalid Jinja, and UnsupportedTemplate. */
+/**
+ * Checks what Jinja checks before rendering. @throws for invalid Jinja, and UnsupportedTemplate.
+ */
 export function checkTemplate(body: Body): CheckedTemplate {
   const checker = new TemplateChecker();
   checker.checkBlockBody(body, new FrameSymbols().declare(["self"]));

@@ -58,7 +58,10 @@ export function isSame(a: Value, b: Value): boolean {
   return a === b || (a instanceof Tuple && b instanceof Tuple && a.items.length === 0 && b.items.length === 0);
 }
 
-/** Compares two values for < and >: negative, zero, positive, or NaN. @throws for values without an order. */
+/**
+ * Compares two values for < and >: negative, zero, positive, or NaN. @throws for values without an
+ * order.
+ */
 export function compare(left: Value, right: Value, operator = "<"): number {
   spendSteps(1);
   requireDefined(left);

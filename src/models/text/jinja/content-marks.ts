@@ -1,8 +1,9 @@
 import { type Steps, runSteps } from "../../../core/steps.js";
 
 /**
- * Characters that stand, while a template is rendered, for those characters of content with which a special token could
- * begin. Each stands for one character, so that lengths and positions agree; comparisons and searches read the original text.
+ * Characters that stand, while a template is rendered, for those characters of content with which a
+ * special token could begin. Each stands for one character, so that lengths and positions agree;
+ * comparisons and searches read the original text.
  */
 export class ContentMarks {
   private readonly fromCharacters: readonly (readonly [string, string])[];
@@ -46,8 +47,8 @@ const WINDOW_LENGTH = 8192;
 const units = new Uint16Array(WINDOW_LENGTH);
 
 /**
- * Replaces characters by others of as many UTF-16 units, in steps. Replacing millions of matches with the methods of strings
- * takes ten times as long.
+ * Replaces characters by others of as many UTF-16 units, in steps. Replacing millions of matches
+ * with the methods of strings takes ten times as long.
  */
 function* replaceCharacters(text: string, replacements: readonly (readonly [string, string])[]): Steps<string> {
   const present = replacements.filter(([character]) => text.includes(character));
@@ -98,7 +99,10 @@ export function unmarked(text: string): string {
   return current.unmark(text);
 }
 
-/** Marks a text that was put together from content; its characters cannot be told from the template's. */
+/**
+ * Marks a text that was put together from content; its characters cannot be told from the
+ * template's.
+ */
 export function marked(text: string): string {
   return current.mark(text);
 }
@@ -110,7 +114,9 @@ export function rewriteMarked(text: string, rewrite: (text: string) => string): 
   return plain === text ? rewritten : current.mark(rewritten);
 }
 
-/** Converts a text character by character, such as to another case; marked characters stay marked. */
+/**
+ * Converts a text character by character, such as to another case; marked characters stay marked.
+ */
 export function convertMarked(text: string, convert: (text: string) => string): string {
   const plain = current.unmark(text);
   const converted = convert(plain);
@@ -126,7 +132,9 @@ export function convertMarked(text: string, convert: (text: string) => string): 
   return result + converted.slice(end);
 }
 
-/** Replaces the matches of a global expression in the original text; one that stays keeps its marks. */
+/**
+ * Replaces the matches of a global expression in the original text; one that stays keeps its marks.
+ */
 export function replaceMarked(text: string, pattern: RegExp, replace: (match: string) => string): string {
   const plain = current.unmark(text);
   if (plain === text) return text.replace(pattern, replace);

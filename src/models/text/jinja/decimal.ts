@@ -35,7 +35,10 @@ export function toFixedDigits(value: number, places: number): string {
   return places === 0 ? digits : `${digits.slice(0, -places)}.${digits.slice(-places)}`;
 }
 
-/** Returns the first `count` significant digits of |value| and the decimal exponent of the first one. */
+/**
+ * Returns the first `count` significant digits of |value| and the decimal exponent of the first
+ * one.
+ */
 export function toSignificantDigits(value: number, count: number): { digits: string; exponent: number } {
   if (value === 0) return { digits: "0".repeat(count), exponent: 0 };
   let exponent = Number(Math.abs(value).toExponential().split("e")[1]);

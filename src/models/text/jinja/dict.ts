@@ -78,7 +78,10 @@ export class DictView extends PythonObject {
 
 const undefinedKey = Symbol("Undefined");
 
-/** Returns a JavaScript value that is the same for values that are equal in Python. @throws for a list or dictionary. */
+/**
+ * Returns a JavaScript value that is the same for values that are equal in Python. @throws for a
+ * list or dictionary.
+ */
 export function toHashable(value: Value): unknown {
   if (typeof value === "string") return unmarked(value);
   if (typeof value === "boolean") return Number(value);

@@ -32,7 +32,10 @@ export class ExpressionEvaluator implements FilterContext {
     return this.nested(() => this.evaluateNode(node, scope));
   }
 
-  /** Calls a function one level deeper; an exception ends the rendering, so that the level needs no reset. */
+  /**
+   * Calls a function one level deeper; an exception ends the rendering, so that the level needs no
+   * reset.
+   */
   protected nested<Result>(run: () => Result): Result {
     spendSteps(1);
     if (++this.depth > MAX_DEPTH) throw limitError(MAX_DEPTH, "nested expressions, blocks and calls");

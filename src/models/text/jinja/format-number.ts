@@ -6,7 +6,9 @@ import { formatFloat } from "./python-text.js";
 /** Maximum decimal places; the widest float has 1,074. */
 const MAX_PRECISION = 2000;
 
-/** Formats |value| as type e, f, g, % or "" (repr-like), without a sign. `alternate` is the flag #. */
+/**
+ * Formats |value| as type e, f, g, % or "" (repr-like), without a sign. `alternate` is the flag #.
+ */
 export function formatMagnitude(
   value: number,
   type: string,

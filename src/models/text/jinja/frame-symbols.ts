@@ -2,8 +2,9 @@ import { listOperands, listTargets } from "./template-nodes.js";
 import type { Body, Expression, If, Statement } from "./template-ast.js";
 
 /**
- * The names of a block with its own variables, as Jinja resolves them before rendering: a name that the block always
- * stores before it reads it is undefined up to there, even where an outer variable has that name.
+ * The names of a block with its own variables, as Jinja resolves them before rendering: a name that
+ * the block always stores before it reads it is undefined up to there, even where an outer variable
+ * has that name.
  */
 export class FrameSymbols {
   private readonly known = new Set<string>();

@@ -21,7 +21,10 @@ export function isIterable(value: Value): boolean {
   return value instanceof Lazy || asString(value) !== undefined || readItems(value) !== undefined;
 }
 
-/** Returns all items, keys or characters; none for an undefined name. @throws for what cannot be iterated. */
+/**
+ * Returns all items, keys or characters; none for an undefined name. @throws for what cannot be
+ * iterated.
+ */
 export function iterate(value: Value): readonly Value[] {
   const items = readItems(value);
   if (items) return items;

@@ -66,7 +66,10 @@ class Lexer {
     this.tokens.push({ type, text, value, line: this.line });
   }
 
-  /** Adds the text before a tag, without the whitespace that the tag's mark or lstrip_blocks removes. */
+  /**
+   * Adds the text before a tag, without the whitespace that the tag's mark or lstrip_blocks
+   * removes.
+   */
   private pushText(text: string, mark: string, kind: string): void {
     let kept = text;
     if (mark === "-") {

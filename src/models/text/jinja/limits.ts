@@ -8,9 +8,14 @@ import { LlamaGymError } from "../../../core/errors.js";
 export const MAX_SOURCE_LENGTH = 131_072;
 /** Maximum evaluated statements, expressions and comparisons. */
 const MAX_STEPS = 3_000_000;
-/** Maximum nesting of evaluated expressions, blocks and macro calls; the call stack allows some thousand. */
+/**
+ * Maximum nesting of evaluated expressions, blocks and macro calls; the call stack allows some
+ * thousand.
+ */
 export const MAX_DEPTH = 500;
-/** Maximum characters of one string and of the output: more than a context of two million tokens. */
+/**
+ * Maximum characters of one string and of the output: more than a context of two million tokens.
+ */
 const MAX_TEXT_LENGTH = 10_000_000;
 /** Maximum characters that filters, methods and comparisons read and write in all. */
 const MAX_TEXT_WORK = 30_000_000;
@@ -45,7 +50,10 @@ export function spendSteps(count: number): void {
   if (budget.steps < 0) throw limitError(MAX_STEPS, "evaluation steps");
 }
 
-/** Accounts for text that is read or created. @throws TEMPLATE_LIMIT beyond MAX_TEXT_LENGTH and MAX_TEXT_WORK. */
+/**
+ * Accounts for text that is read or created. @throws TEMPLATE_LIMIT beyond MAX_TEXT_LENGTH and
+ * MAX_TEXT_WORK.
+ */
 export function spendText(length: number): void {
   checkTextLength(length);
   budget.text -= length;

@@ -25,7 +25,10 @@ export function forceEscape(value: Value): Markup {
 
 const names: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
 
-/** MarkupSafe's striptags: removes tags and comments, joins words with single spaces and resolves entities. */
+/**
+ * MarkupSafe's striptags: removes tags and comments, joins words with single spaces and resolves
+ * entities.
+ */
 export function stripTags(text: string): string {
   const plain = unmarked(text)
     .replace(/<!--[\s\S]*?-->/g, "")

@@ -37,7 +37,10 @@ const mutators = {
   dict: ["clear", "pop", "popitem", "setdefault", "update"],
 } as const;
 
-/** Returns `object.name`: an attribute, which hides an item of that name, or the item; undefined when missing. */
+/**
+ * Returns `object.name`: an attribute, which hides an item of that name, or the item; undefined
+ * when missing.
+ */
 export function getAttribute(object: Value, name: string): Value {
   requireDefined(object);
   const found = firstFound(
@@ -47,7 +50,10 @@ export function getAttribute(object: Value, name: string): Value {
   return found === undefined ? missing(object, name) : found;
 }
 
-/** Returns `object[index]`: an item, which hides an attribute of that name, or the attribute; undefined when missing. */
+/**
+ * Returns `object[index]`: an item, which hides an attribute of that name, or the attribute;
+ * undefined when missing.
+ */
 export function getItem(object: Value, index: Value): Value {
   requireDefined(object);
   const name = asPlainString(index);

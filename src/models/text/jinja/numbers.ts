@@ -58,7 +58,8 @@ export function calculate(operator: string, left: Int | Float, right: Int | Floa
 function divide(left: Int | Float, right: Int | Float, quotient: number): Float {
   if (typeof left !== "bigint" && typeof right !== "bigint") return new Float(quotient);
   if (left instanceof Float || right instanceof Float) return new Float(quotient);
-  // The quotient has at least 70 bits, the last of which stands for the rest, so that it is rounded once.
+  // The quotient has at least 70 bits, the last of which stands for the rest, so that it is rounded
+  // once.
   const [n, d] = [BigInt(left), BigInt(right)];
   const shift = Math.max(0, 70 - bitLength(n) + bitLength(d));
   const scaled = n << BigInt(shift);

@@ -18,7 +18,10 @@ const simpleEscapes: Readonly<Record<string, string>> = {
 const hex = "[\\da-fA-F]";
 const escapePattern = new RegExp(`\\\\(?:x(${hex}{2})|u(${hex}{4})|U(${hex}{8})|([0-7]{1,3})|([\\s\\S]))`, "gu");
 
-/** Resolves the escapes of a string literal as Jinja does, without its quotes. @throws for invalid escapes. */
+/**
+ * Resolves the escapes of a string literal as Jinja does, without its quotes. @throws for invalid
+ * escapes.
+ */
 export function parseStringLiteral(text: string): string {
   return text.replace(
     escapePattern,
@@ -33,7 +36,8 @@ export function parseStringLiteral(text: string): string {
 function resolveCharacter(escape: string, character: string): string {
   if (character === "N") throw new UnsupportedTemplate("the escape \\N{...} of string literals");
   if (/[xuU]/.test(character)) throw new Error(`truncated \\${character} escape in a string literal`);
-  // Jinja writes other characters as escapes before it resolves escapes, so that a backslash escapes theirs.
+  // Jinja writes other characters as escapes before it resolves escapes, so that a backslash
+  // escapes theirs.
   if (character > "\x7f") return escapeCodePoint(character.codePointAt(0) ?? 0);
   return simpleEscapes[character] ?? escape;
 }

@@ -46,7 +46,10 @@ class TemplateParser extends ExpressionParser {
     return body;
   }
 
-  /** Parses the body of the current tag, whose end follows, up to an end tag, and returns the end tag's name. */
+  /**
+   * Parses the body of the current tag, whose end follows, up to an end tag, and returns the end
+   * tag's name.
+   */
   private parseBlockBody(...ends: string[]): { body: Body; end: string } {
     this.skip(":");
     this.expect("block_end");

@@ -3,7 +3,10 @@ import { Dict } from "./dict.js";
 import { toInt } from "./numbers.js";
 import { Float, Undefined, type Value } from "./values.js";
 
-/** Converts a JSON value, with numbers and keys as they were written; a Map is an object too. @throws for anything else. */
+/**
+ * Converts a JSON value, with numbers and keys as they were written; a Map is an object too.
+ * @throws for anything else.
+ */
 export function toValue(content: unknown): Value {
   switch (typeof content) {
     case "string":

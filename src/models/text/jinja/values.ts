@@ -2,8 +2,8 @@ import { unmarked } from "./content-marks.js";
 import { spendItems, spendText } from "./limits.js";
 
 /**
- * A template value: None, booleans and strings are JavaScript's; integers are numbers, or bigints beyond 2^53; lists are
- * arrays; everything else is a PythonObject.
+ * A template value: None, booleans and strings are JavaScript's; integers are numbers, or bigints
+ * beyond 2^53; lists are arrays; everything else is a PythonObject.
  */
 export type Value = null | boolean | number | bigint | string | readonly Value[] | PythonObject | TemplateFunction;
 

@@ -3,7 +3,10 @@ import type { Normalizer } from "./normalizer.js";
 import { escapeRegExp } from "./compile-pattern.js";
 import { WINDOW_LENGTH, findMatches } from "./text-windows.js";
 
-/** A token outside the model's vocabulary, matched in the text before anything else, such as <|im_end|>. */
+/**
+ * A token outside the model's vocabulary, matched in the text before anything else, such as
+ * <|im_end|>.
+ */
 export interface AddedToken {
   readonly id: number;
   readonly content: string;

@@ -7,7 +7,10 @@ import { type JsonObject, corruptFileError, isObject, readString } from "./token
 /** Maximum characters of a pattern; published ones have up to 600. */
 const MAX_PATTERN_LENGTH = 10_000;
 
-/** Maximum unbounded repetitions in a row; published patterns have two. The time to match grows with the text's power of it. */
+/**
+ * Maximum unbounded repetitions in a row; published patterns have two. The time to match grows with
+ * the text's power of it.
+ */
 const MAX_REPETITIONS = 3;
 
 /** Maximum characters that a tokenizer inserts for a match; published ones insert one. */
@@ -18,8 +21,8 @@ const MAX_REPLACED_LENGTH = 10_000_000;
 
 /**
  * Compiles a tokenizer.json pattern ({ "String": ... } or { "Regex": ... } in Oniguruma's dialect,
- * translated by @huggingface/tokenizers) to a global regular expression. @throws TOKENIZER_UNSUPPORTED
- * for one that JavaScript lacks, or that may take exponential time.
+ * translated by @huggingface/tokenizers) to a global regular expression. @throws
+ * TOKENIZER_UNSUPPORTED for one that JavaScript lacks, or that may take exponential time.
  */
 export function compilePattern(pattern: unknown): RegExp {
   if (!isObject(pattern)) throw corruptFileError("tokenizer.json: a pattern must be an object with String or Regex.");
@@ -67,14 +70,20 @@ export function checkReplacedLength(length: number): void {
 }
 
 interface Group {
-  /** Whether the group contains a repetition or alternatives, so that repeating it may backtrack exponentially. */
+  /**
+   * Whether the group contains a repetition or alternatives, so that repeating it may backtrack
+   * exponentially.
+   */
   isRisky: boolean;
   /** Unbounded repetitions in the current alternative, and the most in any. */
   repetitions: number;
   maxRepetitions: number;
 }
 
-/** Whether a pattern repeats a group that has repetitions or alternatives, or has many repetitions in a row. */
+/**
+ * Whether a pattern repeats a group that has repetitions or alternatives, or has many repetitions
+ * in a row.
+ */
 function backtracksMuch(regex: string): boolean {
   const groups: Group[] = [{ isRisky: false, repetitions: 0, maxRepetitions: 0 }];
   /** The group that the previous token closed. */

@@ -119,7 +119,10 @@ function byteLevel(): DecodeStage {
   return { push: (piece) => [decoder.decode(decodeBytes(piece), { stream: true })], end: () => [decoder.decode()] };
 }
 
-/** A run of byte tokens is decoded if it is valid UTF-8, else each byte becomes a replacement character. */
+/**
+ * A run of byte tokens is decoded if it is valid UTF-8, else each byte becomes a replacement
+ * character.
+ */
 function byteFallback(): DecodeStage {
   let pendingBytes: number[] = [];
   const flush = (): string[] => {
@@ -186,7 +189,10 @@ function stripEnd(text: string, content: string, maxCount: number): string {
   return rest;
 }
 
-/** Strips both ends of the text; the start immediately, while text that may belong to the end is buffered. */
+/**
+ * Strips both ends of the text; the start immediately, while text that may belong to the end is
+ * buffered.
+ */
 function stripWhole(content: string, start: number, stop: number): DecodeStage {
   let head = "";
   let isHeadDone = start === 0;

@@ -33,7 +33,8 @@ interface TextPreprocessing {
 
 /**
  * Encodes text like Python's tokenizers: splits at added tokens, normalizes, splits at normalized
- * added tokens, pre-tokenizes and applies the model. Works in steps, between which callers can pause.
+ * added tokens, pre-tokenizes and applies the model. Works in steps, between which callers can
+ * pause.
  */
 export class EncodingPipeline {
   /** Normalizes a small part of a text, for aligning tokens; null if text is unchanged. */
@@ -43,7 +44,10 @@ export class EncodingPipeline {
   private readonly cache = new Map<string, readonly number[]>();
   private readonly rawTokenSplitter: AddedTokenSplitter;
   private readonly normalizedTokenSplitter: AddedTokenSplitter;
-  /** Finds special tokens that are matched in normalized text, as they are written; null if there are none. */
+  /**
+   * Finds special tokens that are matched in normalized text, as they are written; null if there
+   * are none.
+   */
   private readonly writtenTokenSplitter: AddedTokenSplitter | null;
   private readonly startPreprocessing: TextPreprocessing;
   private readonly continuationPreprocessing: TextPreprocessing;
@@ -73,8 +77,9 @@ export class EncodingPipeline {
   }
 
   /**
-   * Encodes the sections of a text, without the post-processor. With `literals`, special tokens are found only as they are
-   * written, where they cover no literal position. Ends early after more than `maxIds` ids.
+   * Encodes the sections of a text, without the post-processor. With `literals`, special tokens are
+   * found only as they are written, where they cover no literal position. Ends early after more
+   * than `maxIds` ids.
    */
   *encode(
     text: string,
@@ -132,7 +137,10 @@ export class EncodingPipeline {
     return ids;
   }
 
-  /** Normalizes a section. Marks follow the special tokens that are written in it through the normalizer. */
+  /**
+   * Normalizes a section. Marks follow the special tokens that are written in it through the
+   * normalizer.
+   */
   private *normalizeSection(
     { text, start }: TextSection,
     normalize: NormalizerSteps | null,

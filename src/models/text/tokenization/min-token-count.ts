@@ -4,8 +4,9 @@ import { type JsonObject, isObject } from "./tokenizer-json.js";
 const DROPPING = /"(Removed|Whitespace|WhitespaceSplit|CharDelimiterSplit|BertPreTokenizer)"/;
 
 /**
- * Returns by how much a tokenizer shortens text at most before its model reads it, apart from its tokens; Infinity where
- * it drops text. Only byte-level models and those with byte fallback read all text.
+ * Returns by how much a tokenizer shortens text at most before its model reads it, apart from its
+ * tokens; Infinity where it drops text. Only byte-level models and those with byte fallback read
+ * all text.
  */
 export function maxShrinkFactor({ model, normalizer, pre_tokenizer: preTokenizer }: JsonObject): number {
   const pre = JSON.stringify(preTokenizer ?? null);

@@ -57,7 +57,8 @@ const normalizers: Readonly<Record<string, (config: JsonObject, options: Normali
   NFD: unicodeForm("NFD"),
   NFKC: unicodeForm("NFKC"),
   NFKD: unicodeForm("NFKD"),
-  // By letter: JavaScript lowercases a final sigma by its position in the word, Python's tokenizers do not.
+  // By letter: JavaScript lowercases a final sigma by its position in the word, Python's tokenizers
+  // do not.
   Lowercase: () => byCluster((text) => text.replace(/\p{Changes_When_Lowercased}/gu, (letter) => letter.toLowerCase())),
   Strip: (config, { strip = true }) => (strip ? createStripNormalizer(config) : atEnds((text) => text)),
   StripAccents: () => byCluster((text) => text.replace(/\p{M}/gu, "")),

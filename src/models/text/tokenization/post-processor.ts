@@ -30,7 +30,9 @@ export function createPostProcessor(config: unknown): PostProcessor | null {
   return readPart("A post-processor", config, postProcessors)(undefined);
 }
 
-/** Creates a post-processor that adds a beginning and an end token, or null if both are undefined. */
+/**
+ * Creates a post-processor that adds a beginning and an end token, or null if both are undefined.
+ */
 export function surroundWith(first: number | undefined, last: number | undefined): PostProcessor | null {
   if (first === undefined && last === undefined) return null;
   const before = first === undefined ? [] : [first];

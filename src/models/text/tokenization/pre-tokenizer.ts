@@ -28,7 +28,10 @@ const wordsAndSymbols = new RegExp(`[${wordClass}]+|[^${wordClass}\\p{White_Spac
 interface PreTokenizerOptions {
   /** Whether to add a leading space; not for continuing text. Default true. */
   readonly prefix?: boolean;
-  /** Whether a final ByteLevel converts the pieces to byte characters, instead of leaving them as text. Default true. */
+  /**
+   * Whether a final ByteLevel converts the pieces to byte characters, instead of leaving them as
+   * text. Default true.
+   */
   readonly spell?: boolean;
 }
 

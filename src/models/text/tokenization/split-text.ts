@@ -12,8 +12,8 @@ export const splitBehaviors: readonly SplitBehavior[] = [
 ];
 
 /**
- * Splits a text at the matches of a global expression (with `invert`, at the text between them). Pieces of a long text may be
- * empty, where the caller can pause.
+ * Splits a text at the matches of a global expression (with `invert`, at the text between them).
+ * Pieces of a long text may be empty, where the caller can pause.
  */
 export function splitText(text: string, pattern: RegExp, behavior: SplitBehavior, invert = false): Iterable<string> {
   // Most patterns match everywhere; the matches are then the pieces.

@@ -1,18 +1,22 @@
 /**
- * Characters of a text that patterns and models see at once. A longer word, or run of whitespace or symbols, is split:
- * patterns that match millions of characters overflow the expression's stack, and block everything else for seconds.
+ * Characters of a text that patterns and models see at once. A longer word, or run of whitespace or
+ * symbols, is split: patterns that match millions of characters overflow the expression's stack,
+ * and block everything else for seconds.
  */
 export const WINDOW_LENGTH = 1 << 15;
 
 /** Characters before a window that the pattern's lookbehinds see. */
 const LOOKBEHIND_LENGTH = 64;
 
-/** A character before which a text can be cut: one that Unicode normalization never joins with the one before. */
+/**
+ * A character before which a text can be cut: one that Unicode normalization never joins with the
+ * one before.
+ */
 const isClusterStart = (character: string) => !/^[\p{M}\u1160-\u11ff]/u.test(character.normalize("NFKD"));
 
 /**
- * Finds the matches of a global expression as `matchAll` does; each match sees at least WINDOW_LENGTH characters from its
- * start. Yields null after a window, so that callers can pause.
+ * Finds the matches of a global expression as `matchAll` does; each match sees at least
+ * WINDOW_LENGTH characters from its start. Yields null after a window, so that callers can pause.
  */
 export function* findMatches(text: string, pattern: RegExp): Generator<readonly [start: number, end: number] | null> {
   let position = 0;
@@ -38,7 +42,10 @@ export function* findMatches(text: string, pattern: RegExp): Generator<readonly 
   }
 }
 
-/** Cuts a text into parts that are normalized separately to the same result; parts of at least WINDOW_LENGTH may be cut anywhere. */
+/**
+ * Cuts a text into parts that are normalized separately to the same result; parts of at least
+ * WINDOW_LENGTH may be cut anywhere.
+ */
 export function* cutClusters(text: string): Generator<string> {
   let start = 0;
   while (text.length - start > 2 * WINDOW_LENGTH) {
@@ -54,7 +61,10 @@ export function* cutClusters(text: string): Generator<string> {
   if (start < text.length) yield text.slice(start);
 }
 
-/** Cuts a piece that is longer than WINDOW_LENGTH into parts that a model encodes separately, where possible before a word. */
+/**
+ * Cuts a piece that is longer than WINDOW_LENGTH into parts that a model encodes separately, where
+ * possible before a word.
+ */
 export function cutPiece(piece: string): readonly string[] {
   if (piece.length <= WINDOW_LENGTH) return [piece];
   const parts: string[] = [];
@@ -78,7 +88,10 @@ function isSpace(text: string, index: number): boolean {
   return unit === 0x20 || unit === 0x2581 || unit === 0x120;
 }
 
-/** Returns a position at most `index` that does not split a surrogate pair; the text's length beyond its end. */
+/**
+ * Returns a position at most `index` that does not split a surrogate pair; the text's length beyond
+ * its end.
+ */
 function alignToCharacter(text: string, index: number): number {
   if (index >= text.length) return text.length;
   const isInside = index > 0 && isSurrogate(text, index, 0xdc00) && isSurrogate(text, index - 1, 0xd800);

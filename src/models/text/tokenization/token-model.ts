@@ -25,8 +25,8 @@ export function readVocabulary(model: JsonObject): Map<string, number> {
 }
 
 /**
- * Creates the model that tokenizer.json describes. As in SentencePiece, text never becomes a token for which `isControl` is
- * true, even if the vocabulary contains it.
+ * Creates the model that tokenizer.json describes. As in SentencePiece, text never becomes a token
+ * for which `isControl` is true, even if the vocabulary contains it.
  */
 export function createModel(
   model: JsonObject,

@@ -18,12 +18,14 @@ interface TrieNode {
 
 const createNode = (): TrieNode => ({ children: new Map(), id: undefined });
 
-/** How much less likely than the least likely token an unknown character is, as in SentencePiece. */
+/**
+ * How much less likely than the least likely token an unknown character is, as in SentencePiece.
+ */
 const UNKNOWN_PENALTY = 10;
 
 /**
- * SentencePiece's unigram model (Kudo 2018): encodes a piece as the tokens of highest total log-probability, found by Viterbi's
- * algorithm. Unknown text becomes bytes or the unknown token.
+ * SentencePiece's unigram model (Kudo 2018): encodes a piece as the tokens of highest total
+ * log-probability, found by Viterbi's algorithm. Unknown text becomes bytes or the unknown token.
  */
 export class UnigramModel {
   private readonly root = createNode();
@@ -78,7 +80,10 @@ export class UnigramModel {
     node.id = id;
   }
 
-  /** Returns, for each end, the start and the id of the last token of the best path to it; -1 is an unknown character. */
+  /**
+   * Returns, for each end, the start and the id of the last token of the best path to it; -1 is an
+   * unknown character.
+   */
   private findBestPath(piece: string): { starts: Int32Array; tokens: Int32Array } {
     const totals = new Float64Array(piece.length + 1).fill(-Infinity);
     const starts = new Int32Array(piece.length + 1);

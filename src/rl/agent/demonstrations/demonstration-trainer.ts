@@ -14,7 +14,10 @@ import { warmStart, type WarmStartCallbacks } from "./warm-start.js";
 export interface AgentDemonstrationOptions extends OnlineSftOptions {
   /** Demonstrations for the warm start, or the path of their JSONL file. */
   readonly sftWarmStart?: string | readonly Demonstration[];
-  /** Replay buffer to use, such as another agent's. Its settings replace `replayCapacity` and `replayTopFraction`. */
+  /**
+   * Replay buffer to use, such as another agent's. Its settings replace `replayCapacity` and
+   * `replayTopFraction`.
+   */
   readonly replay?: ReplayBuffer;
 }
 
@@ -79,14 +82,17 @@ export class DemonstrationTrainer {
 
   /**
    * Reads and tokenizes the warm start's demonstrations, once.
-   * @throws FILE_NOT_FOUND, FILE_CORRUPT, and, unless `onInvalidLine` is "skip", DEMONSTRATION_REJECTED for a
-   * demonstration that the agent could not have produced.
+   * @throws FILE_NOT_FOUND, FILE_CORRUPT, and, unless `onInvalidLine` is "skip",
+   * DEMONSTRATION_REJECTED for a demonstration that the agent could not have produced.
    */
   load(): Promise<EncodedDemonstrations> {
     return this.encoded.get();
   }
 
-  /** Trains on the demonstrations, once. Returns undefined without demonstrations or after the first call. */
+  /**
+   * Trains on the demonstrations, once. Returns undefined without demonstrations or after the first
+   * call.
+   */
   async warmStart(callbacks: WarmStartCallbacks): Promise<SftMetrics | undefined> {
     if (this.isWarmedUp) return undefined;
     const encoded = await this.load();
@@ -99,7 +105,10 @@ export class DemonstrationTrainer {
     this.isWarmedUp = true;
   }
 
-  /** Trains on a file's demonstrations for as many updates as a warm start. Throws the errors of `load`. */
+  /**
+   * Trains on a file's demonstrations for as many updates as a warm start. Throws the errors of
+   * `load`.
+   */
   async fromJsonl(path: string, callbacks: WarmStartCallbacks): Promise<SftMetrics | undefined> {
     return this.train(await this.encodeFile(path), callbacks);
   }

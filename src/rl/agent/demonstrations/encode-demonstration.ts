@@ -21,10 +21,11 @@ export interface DemonstrationContext {
 }
 
 /**
- * Encodes a demonstration as the agent's own rollout of it: the same prompts with the same history, and completions as the tokens
- * that the agent would have sampled.
+ * Encodes a demonstration as the agent's own rollout of it: the same prompts with the same history,
+ * and completions as the tokens that the agent would have sampled.
  *
- * @throws DEMONSTRATION_REJECTED for a completion without a valid action, that violates the agent's constraint, or that is too long.
+ * @throws DEMONSTRATION_REJECTED for a completion without a valid action, that violates the agent's
+ * constraint, or that is too long.
  */
 export async function encodeDemonstration(
   demonstration: Demonstration,

@@ -27,7 +27,10 @@ export interface OnlineSftLearnerOptions {
   readonly seed: number;
 }
 
-/** JSON state of a checkpoint in addition to the algorithm's. The optimizer's moments are stored after the algorithm's. */
+/**
+ * JSON state of a checkpoint in addition to the algorithm's. The optimizer's moments are stored
+ * after the algorithm's.
+ */
 interface ReplayTrainingState {
   readonly isEnabled: boolean;
   readonly replay: ReplayBufferState;
@@ -54,8 +57,9 @@ interface OnlineSftState {
 }
 
 /**
- * Algorithm with online SFT (self-imitation): keeps successful episodes in the replay buffer and, while enabled, follows each update
- * of the algorithm by an SFT update on turns of the best of them.
+ * Algorithm with online SFT (self-imitation): keeps successful episodes in the replay buffer and,
+ * while enabled, follows each update of the algorithm by an SFT update on turns of the best of
+ * them.
  */
 export class OnlineSftLearner implements Learner<OnlineSftBatch> {
   private readonly successFilter = new SuccessFilter();
@@ -163,7 +167,8 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
 
   private async getSftLearner(): Promise<SftLearner> {
     const { config, microBatchTokens, seed } = this.options;
-    // The weight scales the learning rate, because AdamW's steps do not depend on the scale of the loss.
+    // The weight scales the learning rate, because AdamW's steps do not depend on the scale of the
+    // loss.
     const learningRate = config.onlineSftWeight * config.sftLearningRate;
     return (this.sft ??= await SftLearner.create(this.model, { learningRate, microBatchTokens, seed }));
   }

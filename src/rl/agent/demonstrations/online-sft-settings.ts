@@ -52,7 +52,10 @@ export type OnlineSftConfig = Settings<typeof onlineSftSettings>;
 /** Settings of online SFT and the warm start. */
 export type OnlineSftOptions = SettingOptions<typeof onlineSftSettings>;
 
-/** Resolves these settings and ignores other properties. @throws INVALID_ARGUMENT for values out of range. */
+/**
+ * Resolves these settings and ignores other properties. @throws INVALID_ARGUMENT for values out of
+ * range.
+ */
 export function resolveOnlineSft(options: OnlineSftOptions): OnlineSftConfig {
   const named = resolveAliases(onlineSftSettings, options);
   const values = Object.fromEntries(Object.keys(onlineSftSettings).map((name) => [name, named[name]]));

@@ -95,7 +95,8 @@ describe("shuffleStratified", () => {
             const share = kinds.filter((other) => other === kind).length / kinds.length;
             order.forEach((_, last) => {
               const found = order.slice(0, last + 1).filter((i) => kinds[i] === kind).length;
-              // Each kind is at most one place off, and so is the length of the beginning for each of them.
+              // Each kind is at most one place off, and so is the length of the beginning for each
+              // of them.
               expect(Math.abs(found - share * (last + 1))).toBeLessThanOrEqual(3);
             });
           }

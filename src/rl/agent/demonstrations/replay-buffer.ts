@@ -31,8 +31,8 @@ export interface ReplayBufferOptions {
 }
 
 /**
- * Keeps the episodes with the highest returns, without duplicates. Of equal returns the newer ranks higher, because it is closer to
- * the current policy.
+ * Keeps the episodes with the highest returns, without duplicates. Of equal returns the newer ranks
+ * higher, because it is closer to the current policy.
  */
 export class ReplayBuffer {
   readonly capacity: number;
@@ -55,8 +55,8 @@ export class ReplayBuffer {
   }
 
   /**
-   * Adds an episode if it is among the best, and returns whether it is in the buffer. A duplicate becomes the newest episode, with
-   * the higher of both returns.
+   * Adds an episode if it is among the best, and returns whether it is in the buffer. A duplicate
+   * becomes the newest episode, with the higher of both returns.
    */
   add(episode: ReplayEpisode): boolean {
     if (episode.turns.length === 0) return false;
@@ -74,7 +74,10 @@ export class ReplayBuffer {
     return newestFirst.sort((a, b) => compareRanks(rank(b), rank(a))).slice(0, Math.ceil(fraction * this.size));
   }
 
-  /** Samples at most `count` turns of the best episodes without replacement, stratified by completion. */
+  /**
+   * Samples at most `count` turns of the best episodes without replacement, stratified by
+   * completion.
+   */
   sample(count: number, random: RandomStream): ReplayTurn[] {
     const turns = this.getBest().flatMap((episode) => episode.turns);
     const order = shuffleStratified(
@@ -104,7 +107,9 @@ export class ReplayBuffer {
     return { episodes: [...this.episodes.values()] };
   }
 
-  /** Replaces the contents by a saved state; of more episodes than `capacity`, the best are kept. */
+  /**
+   * Replaces the contents by a saved state; of more episodes than `capacity`, the best are kept.
+   */
   setState({ episodes }: ReplayBufferState): void {
     this.clear();
     for (const episode of episodes) this.add(episode);
@@ -133,8 +138,8 @@ function episodeKey({ turns }: ReplayEpisode): string {
 }
 
 /**
- * Returns the item indices in a random order in which each kind is spread evenly: any run of items has about the overall
- * proportions, so that every batch contains all actions.
+ * Returns the item indices in a random order in which each kind is spread evenly: any run of items
+ * has about the overall proportions, so that every batch contains all actions.
  */
 export function shuffleStratified(kinds: readonly string[], random: RandomStream): number[] {
   const byKind = new Map<string, number[]>();

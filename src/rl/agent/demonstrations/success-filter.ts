@@ -19,14 +19,17 @@ export interface SuccessFilterState {
 const WINDOW = 100;
 
 /**
- * Selects successful episodes: complete ones whose return exceeds the mean of the last 100. If all returns are equal, none is
- * selected.
+ * Selects successful episodes: complete ones whose return exceeds the mean of the last 100. If all
+ * returns are equal, none is selected.
  */
 export class SuccessFilter {
   private readonly partialEpisodes = new Map<number, PartialEpisode>();
   private recent: readonly number[] = [];
 
-  /** Returns the successful episodes that end in these trajectories. Partial ones are completed by later calls. */
+  /**
+   * Returns the successful episodes that end in these trajectories. Partial ones are completed by
+   * later calls.
+   */
   filter(trajectories: readonly Trajectory[]): ReplayEpisode[] {
     const ended: PartialEpisode[] = [];
     for (const trajectory of trajectories) {

@@ -24,9 +24,9 @@ export interface WarmStartOptions extends WarmStartCallbacks {
 }
 
 /**
- * Trains on demonstrated turns before reinforcement learning: `sftSteps` updates of `sftBatchSize` turns, with a
- * learning rate that decays to 0. All turns are used equally often, and batches are stratified by completion. Returns
- * the last update's metrics, or undefined without turns.
+ * Trains on demonstrated turns before reinforcement learning: `sftSteps` updates of `sftBatchSize`
+ * turns, with a learning rate that decays to 0. All turns are used equally often, and batches are
+ * stratified by completion. Returns the last update's metrics, or undefined without turns.
  * @throws INVALID_STATE for a model without trainable parameters.
  */
 export async function warmStart(

@@ -23,14 +23,18 @@ export interface ActionExtractorOptions
   readonly choices?: readonly string[];
   /** A regular expression whose group named `action`, or first group, is the action. */
   readonly pattern?: RegExp;
-  /** Whether a number selects a choice. Default true; set false if the prompt does not number the choices. */
+  /**
+   * Whether a number selects a choice. Default true; set false if the prompt does not number the
+   * choices.
+   */
   readonly numbers?: boolean;
 }
 
 /**
- * Creates the standard extractors in order: JSON, tagged answer, pattern; then, with choices, exact choice, mention, number,
- * nearest choice. The content of JSON, a tag or the pattern must be an action. `parse` maps a text to an action (an
- * environment's `parseAction`); without it actions are texts.
+ * Creates the standard extractors in order: JSON, tagged answer, pattern; then, with choices, exact
+ * choice, mention, number, nearest choice. The content of JSON, a tag or the pattern must be an
+ * action. `parse` maps a text to an action (an environment's `parseAction`); without it actions are
+ * texts.
  * @throws INVALID_ARGUMENT for an empty list of choices.
  */
 export function actionExtractors(options?: ActionExtractorOptions): Extractor<string>[];

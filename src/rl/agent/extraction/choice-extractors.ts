@@ -13,7 +13,10 @@ export function checkChoices(choices: readonly string[]): void {
     );
 }
 
-/** Finds the choice that equals the completion or its last such line, ignoring case, quotes, punctuation, "_" and "-". */
+/**
+ * Finds the choice that equals the completion or its last such line, ignoring case, quotes,
+ * punctuation, "_" and "-".
+ */
 export function exactChoice(choices: readonly string[]): Extractor<string> {
   checkChoices(choices);
   const normalizedChoices = choices.map(normalizeChoice);
@@ -36,7 +39,9 @@ export interface NumberedChoiceOptions {
   readonly first?: number;
 }
 
-/** Finds a choice by its number: "2", "(2)", "#2", or the last "option 2", "action 2" and similar. */
+/**
+ * Finds a choice by its number: "2", "(2)", "#2", or the last "option 2", "action 2" and similar.
+ */
 export function numberedChoice(
   choices: readonly string[],
   { first = 0 }: NumberedChoiceOptions = {},
@@ -60,8 +65,9 @@ export interface NearestChoiceOptions {
 }
 
 /**
- * Finds the choice with the smallest Damerau-Levenshtein distance to the whole completion, if it is unique. With the default
- * threshold a choice of 3 letters allows no error and one of 4 letters a single one.
+ * Finds the choice with the smallest Damerau-Levenshtein distance to the whole completion, if it is
+ * unique. With the default threshold a choice of 3 letters allows no error and one of 4 letters a
+ * single one.
  */
 export function nearestChoice(
   choices: readonly string[],
@@ -88,7 +94,10 @@ function normalizeChoice(text: string): string {
   return stripPunctuation(text.replace(/[_-]+(?=[\p{L}\p{N}])/gu, " ").toLowerCase());
 }
 
-/** Damerau-Levenshtein distance (optimal string alignment): substitutions, insertions, deletions, swaps of adjacent letters. */
+/**
+ * Damerau-Levenshtein distance (optimal string alignment): substitutions, insertions, deletions,
+ * swaps of adjacent letters.
+ */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -3,9 +3,10 @@ import type { Extractor } from "./extractor.js";
 import { stripReasoning } from "./strip-reasoning.js";
 
 /**
- * Extracts the action from a completion with the first extractor that returns a result. Reasoning blocks and text written for
- * the other speaker are removed first. A failure ends the search: an explicit but invalid answer is not reinterpreted.
- * An agent's `extractAction` may return the result as it is; the run then logs how actions were found.
+ * Extracts the action from a completion with the first extractor that returns a result. Reasoning
+ * blocks and text written for the other speaker are removed first. A failure ends the search: an
+ * explicit but invalid answer is not reinterpreted. An agent's `extractAction` may return the
+ * result as it is; the run then logs how actions were found.
  */
 export function extractAction<Value>(completion: string, extractors: readonly Extractor<Value>[]): Extraction<Value> {
   const text = stripReasoning(completion);
@@ -21,8 +22,9 @@ function runExtractors<Value>(text: string, extractors: readonly Extractor<Value
 }
 
 /**
- * Applies `inner` to the text that `outer` finds and keeps the kind of `outer`. If `inner` finds nothing, the result is a
- * failure: `{ "action": "fly" }` is invalid if "fly" is not an action, whatever else the completion mentions.
+ * Applies `inner` to the text that `outer` finds and keeps the kind of `outer`. If `inner` finds
+ * nothing, the result is a failure: `{ "action": "fly" }` is invalid if "fly" is not an action,
+ * whatever else the completion mentions.
  */
 export function refine<Value>(outer: Extractor<unknown>, inner: Extractor<Value>): Extractor<Value> {
   return (completion) => {

@@ -10,8 +10,8 @@ export class ExtractionCounter {
   }
 
   /**
-   * Returns the fraction of each kind since the last call as metrics `extraction/*`, zeros included, and resets the counts.
-   * Empty if nothing was counted.
+   * Returns the fraction of each kind since the last call as metrics `extraction/*`, zeros
+   * included, and resets the counts. Empty if nothing was counted.
    */
   flush(): Record<string, number> {
     const total = [...this.counts.values()].reduce((sum, count) => sum + count, 0);
@@ -24,7 +24,10 @@ export class ExtractionCounter {
   }
 }
 
-/** Computes the metrics `extraction/*` of turns; rejected and resampled completions count as failures. */
+/**
+ * Computes the metrics `extraction/*` of turns; rejected and resampled completions count as
+ * failures.
+ */
 export function computeExtractionShares(
   turns: readonly Pick<Turn, "extraction" | "attempts">[],
 ): Readonly<Record<string, number>> {

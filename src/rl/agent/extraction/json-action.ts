@@ -12,8 +12,9 @@ export interface JsonActionOptions {
 }
 
 /**
- * Finds an action in JSON, fenced or inside prose, parsed leniently (`parseLenientJson`): the value under one of the keys at any
- * depth; the last one counts. A completion that is a JSON value, such as "hit" or [1, 2], is the action itself.
+ * Finds an action in JSON, fenced or inside prose, parsed leniently (`parseLenientJson`): the value
+ * under one of the keys at any depth; the last one counts. A completion that is a JSON value, such
+ * as "hit" or [1, 2], is the action itself.
  */
 export function jsonAction({ keys = DEFAULT_KEYS }: JsonActionOptions = {}): Extractor<JsonValue> {
   const names = keys.map((key) => key.toLowerCase());

@@ -6,15 +6,15 @@ import { removeNonDecisions } from "./negation-filter.js";
 /** Options of `mentionedChoice`. */
 export interface MentionedChoiceOptions {
   /**
-   * "decision" (default): a mention after words that express a decision ("I will ...", "so ...", "the best move is ..."), else
-   * one in the last or first sentence. "anywhere": the last mention.
+   * "decision" (default): a mention after words that express a decision ("I will ...", "so ...",
+   * "the best move is ..."), else one in the last or first sentence. "anywhere": the last mention.
    */
   readonly where?: "decision" | "anywhere";
 }
 
 /**
- * Finds the choice that English prose decides on: whole words, ignoring case, the last one if several qualify. Negations, lists
- * and idioms do not count (`removeNonDecisions`).
+ * Finds the choice that English prose decides on: whole words, ignoring case, the last one if
+ * several qualify. Negations, lists and idioms do not count (`removeNonDecisions`).
  */
 export function mentionedChoice(
   choices: readonly string[],

@@ -27,8 +27,9 @@ const NEGATION_GAP = `(?:\\s+(?:to|be|a|an|the|go|goes|going|one|taking|choose|c
 const LIST_SEPARATOR = `${QUOTES}\\s*(?:,\\s*(?:or|and)?|/|\\||\\b(?:or|and|nor|versus|vs)\\b\\.?)\\s*(?:(?:to|a|an|the|either|simply|just)\\s+)*${QUOTES}`;
 
 /**
- * Returns a function that blanks out mentions that are not decisions: compounds ("left-hand"), negations ("not left", "rather
- * than hit", "left: no"), lists ("hit or stay"), articles, and idioms ("you're right", "3 pulls left").
+ * Returns a function that blanks out mentions that are not decisions: compounds ("left-hand"),
+ * negations ("not left", "rather than hit", "left: no"), lists ("hit or stay"), articles, and
+ * idioms ("you're right", "3 pulls left").
  */
 export function removeNonDecisions(choices: readonly string[]): (sentence: string) => string {
   const longestFirst = [...choices].sort((a, b) => b.length - a.length);

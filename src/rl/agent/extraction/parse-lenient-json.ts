@@ -23,9 +23,10 @@ const QUOTES: Readonly<Record<string, string>> = { '"': '"', "'": "'", "`": "`",
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
 
 /**
- * Reads a JSON value that starts at a place in a text, as language models write it: also with single or curly quotes, names
- * without quotes, commas too many, comments, line breaks in strings, Python's True, False and None, and with the brackets at
- * the end of the completion missing. Returns undefined where there is no value.
+ * Reads a JSON value that starts at a place in a text, as language models write it: also with
+ * single or curly quotes, names without quotes, commas too many, comments, line breaks in strings,
+ * Python's True, False and None, and with the brackets at the end of the completion missing.
+ * Returns undefined where there is no value.
  */
 export function parseLenientJson(text: string, start: number): LenientValue | undefined {
   const parser = new LenientJsonParser(text, start);

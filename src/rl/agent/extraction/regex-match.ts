@@ -1,6 +1,9 @@
 import type { Extractor } from "./extractor.js";
 
-/** Finds the last match of a regular expression: the group named `action`, else the first group, else the whole match. */
+/**
+ * Finds the last match of a regular expression: the group named `action`, else the first group,
+ * else the whole match.
+ */
 export function regexMatch(pattern: RegExp): Extractor<string> {
   const globalPattern = new RegExp(pattern.source, pattern.flags.includes("g") ? pattern.flags : `${pattern.flags}g`);
   return (completion) => {

@@ -3,7 +3,9 @@ const SURROUNDING = "\\s\"'`“”‘’«»*_~#>(){}[\\]<,:;!?";
 const LEADING = new RegExp(`^(?:[${SURROUNDING}]|[-.](?!\\d))+`);
 const TRAILING = new RegExp(`[${SURROUNDING}.-]+$`);
 
-/** Removes surrounding quotes, brackets, Markdown marks and punctuation, and collapses white space. */
+/**
+ * Removes surrounding quotes, brackets, Markdown marks and punctuation, and collapses white space.
+ */
 export function stripPunctuation(text: string): string {
   return text.replace(/\s+/g, " ").replace(LEADING, "").replace(TRAILING, "");
 }

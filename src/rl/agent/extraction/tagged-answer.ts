@@ -11,8 +11,9 @@ export interface TaggedAnswerOptions {
 }
 
 /**
- * Finds a marked answer: <action>...</action> (also unclosed), \boxed{...}, or a line such as "Action: ...", "**Final answer:** ...",
- * "The answer is: ..." (the next line if the label's line is empty). Tags precede labels; the last of each kind counts.
+ * Finds a marked answer: <action>...</action> (also unclosed), \boxed{...}, or a line such as
+ * "Action: ...", "**Final answer:** ...", "The answer is: ..." (the next line if the label's line
+ * is empty). Tags precede labels; the last of each kind counts.
  */
 export function taggedAnswer({ names = DEFAULT_NAMES }: TaggedAnswerOptions = {}): Extractor<string> {
   const name = names.map(escapeRegExp).join("|");

@@ -19,9 +19,10 @@ type AdvantageConfig = Pick<
 >;
 
 /**
- * Computes the advantage of each turn relative to its group (Shao et al. 2024), repeated for its decisions. With
- * "normalize_then_sum", rewards of several functions are normalized within the group, weighted and added, and the sums are
- * normalized over the batch. NaN marks a missing reward; completions without any have the advantage 0.
+ * Computes the advantage of each turn relative to its group (Shao et al. 2024), repeated for its
+ * decisions. With "normalize_then_sum", rewards of several functions are normalized within the
+ * group, weighted and added, and the sums are normalized over the batch. NaN marks a missing
+ * reward; completions without any have the advantage 0.
  */
 export function grpoAdvantages(trajectories: readonly ScoredTrajectory[], config: AdvantageConfig): NumberArray[][] {
   const advantages = advantagesPerTurn(trajectories, config);

@@ -23,10 +23,11 @@ interface BaselineGroup {
 }
 
 /**
- * Computes advantages of turns, [turns] per episode: (return - mean) / (std + 1e-4), with the mean of
- * the turns selected by `grouping` and `baseline`, and their deviation (n - 1), that of the batch, or
- * none. Turns without others to compare with, and turns with an unknown return, get 0. With one turn
- * per episode and groups that start alike this is the group-relative advantage of Shao et al. 2024.
+ * Computes advantages of turns, [turns] per episode: (return - mean) / (std + 1e-4), with the mean
+ * of the turns selected by `grouping` and `baseline`, and their deviation (n - 1), that of the
+ * batch, or none. Turns without others to compare with, and turns with an unknown return, get 0.
+ * With one turn per episode and groups that start alike this is the group-relative advantage of
+ * Shao et al. 2024.
  */
 export function groupRelativeAdvantages(
   episodes: readonly EpisodeReturns[],

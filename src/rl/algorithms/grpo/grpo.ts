@@ -9,7 +9,10 @@ import { grpoLoss } from "./loss.js";
 import { grpoMetrics } from "./metrics.js";
 import { grpoSettings, resolveGrpoConfig } from "./settings.js";
 
-/** Group relative policy optimization (Shao et al. 2024) and its successors, on the turns of complete episodes. */
+/**
+ * Group relative policy optimization (Shao et al. 2024) and its successors, on the turns of
+ * complete episodes.
+ */
 export const grpo = defineAlgorithm({
   name: "grpo",
   title: "GRPO",

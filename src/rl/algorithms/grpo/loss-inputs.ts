@@ -14,15 +14,18 @@ export interface GrpoSequence {
   readonly advantages: NumberArray;
   /** Log-probability under the reference policy; required with beta. */
   readonly refLogProbs?: NumberArray;
-  /** 1 for tokens that train the policy (highEntropyMask over the update); required with topEntropyQuantile. */
+  /**
+   * 1 for tokens that train the policy (highEntropyMask over the update); required with
+   * topEntropyQuantile.
+   */
   readonly policyMask?: NumberArray;
 }
 
 type InputConfig = Pick<GrpoConfig, "lossType" | "beta" | "topEntropyQuantile" | "entropyCoef" | "maxCompletionLength">;
 
 /**
- * Returns the inputs of grpoLoss for the sequences of a micro-batch. `totals` sums over the whole optimizer step, by
- * default of this micro-batch.
+ * Returns the inputs of grpoLoss for the sequences of a micro-batch. `totals` sums over the whole
+ * optimizer step, by default of this micro-batch.
  * @throws INVALID_ARGUMENT where reference log-probabilities or masks are missing.
  */
 export function grpoInputs(
@@ -56,9 +59,10 @@ export function minibatchTotals(sequences: readonly GrpoSequence[]): MinibatchTo
 }
 
 /**
- * Returns the weight of each sequence's tokens. grpo, sapo: mean over a sequence's tokens, then over
- * sequences. luspo: sum over tokens, mean over sequences. bnpo: mean over the step's tokens. dapo,
- * cispo, vespo: the same with the mean number of tokens per step. dr_grpo: sum divided by a constant.
+ * Returns the weight of each sequence's tokens. grpo, sapo: mean over a sequence's tokens, then
+ * over sequences. luspo: sum over tokens, mean over sequences. bnpo: mean over the step's tokens.
+ * dapo, cispo, vespo: the same with the mean number of tokens per step. dr_grpo: sum divided by a
+ * constant.
  */
 function sequenceWeights(
   lossType: LossType,

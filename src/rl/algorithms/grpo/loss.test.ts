@@ -78,7 +78,9 @@ describe.each(LOSS_TYPES)("%s", (lossType) => {
 });
 
 describe("how a loss is averaged", () => {
-  /** The share of each token in the gradient, with advantages of 1 and no move: minus its weight. */
+  /**
+   * The share of each token in the gradient, with advantages of 1 and no move: minus its weight.
+   */
   async function weights(options: GrpoOptions, update?: MinibatchTotals): Promise<number[]> {
     const still = sequences.map((sequence) => ({
       ...sequence,

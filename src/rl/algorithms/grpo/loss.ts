@@ -63,9 +63,9 @@ interface TokenLoss {
 }
 
 /**
- * Builds a loss of the GRPO family as in TRL 1.16: sum of weights[t] * (loss[t] + beta * KL[t]) - entropyCoef * mean
- * entropy. The weights (grpoInputs) define how the loss is averaged, so micro- batches add up. Statistics are
- * [selected]: ratio, kl (with beta), entropy, phi (vespo).
+ * Builds a loss of the GRPO family as in TRL 1.16: sum of weights[t] * (loss[t] + beta * KL[t]) -
+ * entropyCoef * mean entropy. The weights (grpoInputs) define how the loss is averaged, so micro-
+ * batches add up. Statistics are [selected]: ratio, kl (with beta), entropy, phi (vespo).
  * @throws INVALID_ARGUMENT without entropies where they are weighted.
  */
 export function grpoLoss(
@@ -100,7 +100,10 @@ export function grpoLoss(
   };
 }
 
-/** PPO's clipped surrogate with asymmetric bounds (Yu et al. 2025) and a maximum ratio (dual clip, Ye et al. 2020). */
+/**
+ * PPO's clipped surrogate with asymmetric bounds (Yu et al. 2025) and a maximum ratio (dual clip,
+ * Ye et al. 2020).
+ */
 function clippedLoss({ ratio, advantages, config: { epsilon, epsilonHigh, delta } }: LossTerms): TokenLoss {
   const surrogate = clippedSurrogate(ratio, advantages, { epsilon, epsilonHigh });
   if (delta === undefined) return { loss: surrogate.loss, statistics: { ratio } };
@@ -114,7 +117,9 @@ const tokenLosses: Readonly<Record<LossType, (terms: LossTerms) => TokenLoss>> =
   dr_grpo: clippedLoss,
   dapo: clippedLoss,
   luspo: clippedLoss,
-  /** Policy gradient with clipped importance weights (MiniMax 2025): no token loses its gradient. */
+  /**
+   * Policy gradient with clipped importance weights (MiniMax 2025): no token loses its gradient.
+   */
   cispo: ({ ratio, advantages, logProbs, config }) => ({
     loss: neg(mul(mul(stopGradient(minimum(ratio, config.epsilonHigh)), advantages), logProbs)),
     statistics: { ratio },
@@ -140,7 +145,10 @@ const MAX_LOG_RATIO = 20;
 const MIN_LOG_WEIGHT = Math.log(1e-8);
 const MAX_FLOAT32 = 3.4028234663852886e38;
 
-/** Vespo's sequence weight e^lambda w^k e^(-lambda w) for the sequence's ratio w; 1 at w = 1. No gradient. */
+/**
+ * Vespo's sequence weight e^lambda w^k e^(-lambda w) for the sequence's ratio w; 1 at w = 1. No
+ * gradient.
+ */
 function vespoWeights({ logRatio, advantages, sequences, config }: LossTerms): Node {
   const summed = sequences.sum(clip(stopGradient(logRatio), -MAX_LOG_RATIO, MAX_LOG_RATIO));
   const logWeight = clip(summed, MIN_LOG_WEIGHT, MAX_LOG_RATIO);
@@ -153,14 +161,18 @@ function vespoWeights({ logRatio, advantages, sequences, config }: LossTerms): N
 }
 
 /**
- * 1 for tokens of sequences whose mean KL is within the threshold, or whose advantage is not negative (DeepSeek-V3.2).
+ * 1 for tokens of sequences whose mean KL is within the threshold, or whose advantage is not
+ * negative (DeepSeek-V3.2).
  */
 function offPolicyMask({ logRatio, advantages, sequences }: LossTerms, threshold: number): Node {
   const meanKl = sequences.mean(neg(stopGradient(logRatio)));
   return cast(or(lessEqual(0, advantages), lessEqual(meanKl, threshold)), "float32");
 }
 
-/** Schulman's k3 estimate of the KL to the reference, weighted by the ratio where the bias is corrected. */
+/**
+ * Schulman's k3 estimate of the KL to the reference, weighted by the ratio where the bias is
+ * corrected.
+ */
 function referenceKl({ logProbs, ratio, config: { useBiasCorrectionKl } }: LossTerms, refLogProbs: Node): Node {
   const refLogRatio = sub(refLogProbs, logProbs);
   const k3 = sub(sub(exp(refLogRatio), refLogRatio), 1);

@@ -18,9 +18,9 @@ type MetricConfig = Pick<GrpoConfig, "lossType" | "importanceSamplingLevel" | "e
 const CLIPPED_LOSS_TYPES: readonly LossType[] = ["grpo", "bnpo", "dr_grpo", "dapo", "luspo"];
 
 /**
- * Computes metrics under TRL 1.16's names, and PPO's approxkl. kl and entropy are means over tokens;
- * clip ratios are fractions of tokens, or of sequences with sequence-level ratios. clip_ratio/low_min
- * and high_max are the minimum and maximum over sequences.
+ * Computes metrics under TRL 1.16's names, and PPO's approxkl. kl and entropy are means over
+ * tokens; clip ratios are fractions of tokens, or of sequences with sequence-level ratios.
+ * clip_ratio/low_min and high_max are the minimum and maximum over sequences.
  */
 export function grpoMetrics(
   { ratio, kl, entropy, phi }: GrpoStatistics,
@@ -66,7 +66,10 @@ function splitBySequence(tokens: NumberArray, lengths: readonly number[]): numbe
   return lengths.map((length) => all.slice(start, (start += length)));
 }
 
-/** Mean over tokens, or over sequences with one value each; sequences without tokens then count as 0. */
+/**
+ * Mean over tokens, or over sequences with one value each; sequences without tokens then count as
+ * 0.
+ */
 function summarize(rows: readonly (readonly number[])[], level: GrpoConfig["importanceSamplingLevel"]) {
   const sequences =
     level === "token"

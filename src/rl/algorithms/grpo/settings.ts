@@ -25,7 +25,10 @@ const ORLLLAM = "ORLLLaM";
 export const LOSS_TYPES = ["grpo", "bnpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo"] as const;
 export type LossType = (typeof LOSS_TYPES)[number];
 
-/** Settings of the GRPO family (Shao et al. 2024 and its successors) and where each default comes from. */
+/**
+ * Settings of the GRPO family (Shao et al. 2024 and its successors) and where each default comes
+ * from.
+ */
 export const grpoSettings = defineSettings({
   numGenerations: integer({ default: 8, min: 2, description: "Number of generations per group.", source: TRL }),
   ...updateSettings,
@@ -143,7 +146,10 @@ export const grpoSettings = defineSettings({
 });
 
 interface RewardWeights {
-  /** With multiObjectiveAggregation "normalize_then_sum", weights of the functions' normalized rewards. Default 1. */
+  /**
+   * With multiObjectiveAggregation "normalize_then_sum", weights of the functions' normalized
+   * rewards. Default 1.
+   */
   readonly rewardWeights?: readonly number[];
 }
 
@@ -167,8 +173,8 @@ const LOSS_TYPES_BY_SETTING: Partial<Record<keyof typeof grpoSettings, readonly 
 
 /**
  * Resolves GRPO's settings.
- * @throws INVALID_ARGUMENT for invalid settings, for settings that the loss type does not read, and for conflicting
- * ones.
+ * @throws INVALID_ARGUMENT for invalid settings, for settings that the loss type does not read, and
+ * for conflicting ones.
  */
 export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {}): GrpoConfig {
   const config = resolveSettings("GRPO", grpoSettings, options);
@@ -194,7 +200,8 @@ export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {
 }
 
 /**
- * Resolves the defaults of `baseline` and `scaleRewards`, which depend on each other and on `grouping` and `returns`.
+ * Resolves the defaults of `baseline` and `scaleRewards`, which depend on each other and on
+ * `grouping` and `returns`.
  */
 function resolveBaseline(
   { grouping, returns, baseline, scaleRewards }: Settings<typeof grpoSettings>,

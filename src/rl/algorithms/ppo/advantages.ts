@@ -16,7 +16,9 @@ export interface ScoredSample {
   readonly values: NumberArray;
   /** In order; the last turn ends with the last token. */
   readonly turns: readonly TurnSpan[];
-  /** Value of the state after the last token if the sample was truncated or is partial. Default 0. */
+  /**
+   * Value of the state after the last token if the sample was truncated or is partial. Default 0.
+   */
   readonly bootstrap?: number;
   /** States of the turns; required for `stateBaseline`. */
   readonly states?: StepStates;
@@ -31,9 +33,10 @@ type AdvantageConfig = Pick<PpoConfig, "gamma" | "lam" | "advantageLevel" | "whi
   Partial<Pick<PpoConfig, "stateBaseline" | "minAdvantageStd">>;
 
 /**
- * Computes advantages and returns of a batch. At level "token", gamma and lam count the policy's tokens, and the reward
- * of a turn is received with its last token. At level "turn" they count turns: the reward of a turn includes its
- * tokens' KL penalties, its value is that before its first token, and its tokens share its advantage and return.
+ * Computes advantages and returns of a batch. At level "token", gamma and lam count the policy's
+ * tokens, and the reward of a turn is received with its last token. At level "turn" they count
+ * turns: the reward of a turn includes its tokens' KL penalties, its value is that before its first
+ * token, and its tokens share its advantage and return.
  * @throws INVALID_ARGUMENT for turns that do not partition a sample's tokens.
  */
 export function ppoAdvantages(
@@ -72,9 +75,9 @@ export function ppoAdvantages(
 }
 
 /**
- * Computes advantages and returns of sequences of steps, with rewards and advantages whitened over all
- * steps, as TRL's compute_advantages. `masks` select the steps whose mean and variance are used.
- * Returns are computed before advantages are whitened.
+ * Computes advantages and returns of sequences of steps, with rewards and advantages whitened over
+ * all steps, as TRL's compute_advantages. `masks` select the steps whose mean and variance are
+ * used. Returns are computed before advantages are whitened.
  */
 export function batchAdvantages(
   rows: readonly GaeSteps[],

@@ -5,7 +5,10 @@ import { RandomStream } from "../../../core/random/random-stream.js";
 import { generalizedAdvantages } from "../shared/gae.js";
 import { mean, variance, whiten } from "../shared/statistics.js";
 
-/** What docs/decisions/cartpole-credit.md tells: which way generalized advantages push a policy that lets the cart drift. */
+/**
+ * What docs/decisions/cartpole-credit.md tells: which way generalized advantages push a policy that
+ * lets the cart drift.
+ */
 const GAMMA = 0.99;
 const LANES = 64;
 const STEPS = 1536;
@@ -16,7 +19,10 @@ const RIGHT = 1;
 
 type State = Float32Array;
 
-/** A step of play: `next` is the state it led to, `end` whether the pole fell ("fell") or the step limit was reached ("cut"). */
+/**
+ * A step of play: `next` is the state it led to, `end` whether the pole fell ("fell") or the step
+ * limit was reached ("cut").
+ */
 interface Step {
   readonly state: State;
   readonly next: State;
@@ -53,7 +59,10 @@ function play(seed: number): Step[][] {
 const scaled = ([position, velocity, angle, angularVelocity]: State) =>
   [position / 2.4, velocity, angle / 0.1, angularVelocity / 0.5].map((x) => Math.max(-2.5, Math.min(2.5, x)));
 
-/** Powers of each number on its own: a sum of what position, velocity, angle and angular velocity say one by one. */
+/**
+ * Powers of each number on its own: a sum of what position, velocity, angle and angular velocity
+ * say one by one.
+ */
 const additive = (state: State) => [1, ...scaled(state).flatMap((x) => [x, x ** 2, x ** 3, x ** 4])];
 
 /** All products of up to four of the numbers. */
@@ -75,7 +84,10 @@ interface ValuedStep extends Step {
   readonly nextValue: number;
 }
 
-/** The value function over these features that comes nearest to the discounted rewards that followed, by least squares. */
+/**
+ * The value function over these features that comes nearest to the discounted rewards that
+ * followed, by least squares.
+ */
 function fitValue(lanes: readonly (readonly Step[])[], features: (state: State) => number[]): (state: State) => number {
   const rows = lanes.map((lane) => lane.map(({ state }) => features(state)));
   const n = rows[0][0].length;
@@ -107,8 +119,9 @@ function withValues(lanes: readonly (readonly Step[])[], features: (state: State
 }
 
 /**
- * The policy gradient of an update of BATCH turns, in standard errors, in two directions: a logit of RIGHT that grows with the
- * cart's position, and with its velocity. Segments of `length` turns are cut as training cuts them.
+ * The policy gradient of an update of BATCH turns, in standard errors, in two directions: a logit
+ * of RIGHT that grows with the cart's position, and with its velocity. Segments of `length` turns
+ * are cut as training cuts them.
  */
 function signals(lanes: readonly (readonly ValuedStep[])[], length: number, lam: number) {
   const steps: ValuedStep[] = [];
@@ -140,7 +153,8 @@ function signals(lanes: readonly (readonly ValuedStep[])[], length: number, lam:
 const lanes = play(1);
 const valued = { products: withValues(lanes, withProducts), sum: withValues(lanes, additive) };
 
-// Positive is right: a cart that is too far right must first be pushed right, so that the pole leans to the left.
+// Positive is right: a cart that is too far right must first be pushed right, so that the pole
+// leans to the left.
 it.each([
   { value: "products", length: 32, lam: 0.8, position: 9.7, velocity: 10.2 },
   { value: "products", length: 128, lam: 0.99, position: 4.2, velocity: 4.7 },

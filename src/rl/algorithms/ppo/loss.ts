@@ -20,8 +20,9 @@ export interface PpoTokens {
 type LossConfig = Pick<PpoConfig, "cliprange" | "cliprangeValue" | "vfCoef" | "entropyCoef">;
 
 /**
- * Builds PPO's loss (Schulman et al. 2017, eq. 9), clipped surrogate + vfCoef * clipped value loss - entropyCoef * entropy, as TRL
- * 0.7's PPOTrainer.loss. The value loss is 0.5 * max((v - R)^2, (clip(v) - R)^2).
+ * Builds PPO's loss (Schulman et al. 2017, eq. 9), clipped surrogate + vfCoef * clipped value loss
+ * - entropyCoef * entropy, as TRL 0.7's PPOTrainer.loss. The value loss is 0.5 * max((v - R)^2,
+ * (clip(v) - R)^2).
  *
  * @throws INVALID_ARGUMENT without a value head, or without entropies where they are weighted.
  */

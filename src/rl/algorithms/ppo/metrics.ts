@@ -25,8 +25,9 @@ export type PpoStatistics = Readonly<Partial<Record<keyof typeof LOSS_METRICS, n
 const RELATIVE_VARIANCE_TOLERANCE = 1e-10;
 
 /**
- * A minibatch's metrics as TRL's PPOTrainer names them. val/var_explained is 1 - val/error / returns/var: 1 for a perfect
- * critic, 0 for a constant one at the mean, NaN where returns do not vary.
+ * A minibatch's metrics as TRL's PPOTrainer names them. val/var_explained is 1 - val/error /
+ * returns/var: 1 for a perfect critic, 0 for a constant one at the mean, NaN where returns do not
+ * vary.
  */
 export function ppoMetrics(
   statistics: PpoStatistics,
@@ -56,8 +57,9 @@ export interface SampleStatistics {
 }
 
 /**
- * A batch's metrics before it is trained on, as TRL's PPOTrainer names them. objective/kl and objective/entropy are sums over
- * a sample's tokens, their mean over samples; the entropy is estimated from the tokens that were sampled, as -log pi.
+ * A batch's metrics before it is trained on, as TRL's PPOTrainer names them. objective/kl and
+ * objective/entropy are sums over a sample's tokens, their mean over samples; the entropy is
+ * estimated from the tokens that were sampled, as -log pi.
  */
 export function ppoBatchMetrics(samples: readonly SampleStatistics[], klCoef: number): Record<string, number> {
   const scores = samples.map(({ score }) => score);
@@ -72,7 +74,8 @@ export function ppoBatchMetrics(samples: readonly SampleStatistics[], klCoef: nu
 }
 
 /**
- * Whether the mean ratio of a minibatch exceeds the threshold, so that its step is discarded (TRL's ratio_threshold).
+ * Whether the mean ratio of a minibatch exceeds the threshold, so that its step is discarded (TRL's
+ * ratio_threshold).
  */
 export function exceedsRatioThreshold(
   { ratio = 1 }: PpoStatistics,

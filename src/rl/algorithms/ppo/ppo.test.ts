@@ -51,7 +51,10 @@ class BanditAgent extends Agent<string, number> {
   }
 }
 
-/** With the largest reward, the squared error of the values overflows in 32 bits; with rewards of 0 and 1 it does not. */
+/**
+ * With the largest reward, the squared error of the values overflows in 32 bits; with rewards of 0
+ * and 1 it does not.
+ */
 const OVERFLOWING: PpoOptions = { numPpoEpochs: 1, whitenAdvantages: false, vfCoef: 1e28, maxGradNorm: 1 };
 const BATCH: PpoOptions = { batchSize: 32, miniBatchSize: 16, numPpoEpochs: 2, learningRate: 0.005, initKlCoef: 0 };
 
@@ -60,7 +63,10 @@ async function bandit(ppo: PpoOptions = {}, options: AgentOptions<string, number
   return { model, agent: new BanditAgent(model, undefined, { ppo: { ...BATCH, ...ppo }, seed: 3, ...options }) };
 }
 
-/** Plays episodes of one turn; gives the share of arm 1 in the last hundred, and what each update told. */
+/**
+ * Plays episodes of one turn; gives the share of arm 1 in the last hundred, and what each update
+ * told.
+ */
 async function pull(agent: BanditAgent, episodes: number, pays: (arm: number, context: string) => number) {
   const arms: number[] = [];
   const updates: Metrics[] = [];

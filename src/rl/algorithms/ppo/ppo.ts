@@ -21,8 +21,8 @@ interface PpoState {
 }
 
 /**
- * Proximal policy optimization (Schulman et al. 2017) with a value head and a KL penalty to the reference policy in the reward
- * (Ziegler et al. 2019), as in TRL 0.7's PPOTrainer.
+ * Proximal policy optimization (Schulman et al. 2017) with a value head and a KL penalty to the
+ * reference policy in the reward (Ziegler et al. 2019), as in TRL 0.7's PPOTrainer.
  */
 export const ppo = defineAlgorithm({
   name: "ppo",
@@ -114,8 +114,9 @@ function computeAdvantages(
 }
 
 /**
- * Whether the rewards tell actions apart. Where all returns are equal, advantages are errors of the value head, which whitening
- * would enlarge to the size of any others; a policy that follows them soon stops exploring.
+ * Whether the rewards tell actions apart. Where all returns are equal, advantages are errors of the
+ * value head, which whitening would enlarge to the size of any others; a policy that follows them
+ * soon stops exploring.
  */
 function hasReturnSignal(
   trajectories: readonly ScoredTrajectory[],
@@ -133,7 +134,10 @@ function hasReturnSignal(
   return returns.some((value) => value !== returns[0]);
 }
 
-/** Numbers the prompts of turns, and those after partial trajectories; equal prompts have one number. */
+/**
+ * Numbers the prompts of turns, and those after partial trajectories; equal prompts have one
+ * number.
+ */
 function numberStates(trajectories: readonly ScoredTrajectory[]): StepStates[] {
   const numbers = new Map<string, number>();
   const numberOf = (prompt: readonly number[]): number => {

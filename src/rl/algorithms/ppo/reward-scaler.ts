@@ -21,13 +21,17 @@ export interface RewardSequence {
 
 export const INITIAL_REWARD_SCALE: RewardScaleState = { count: 0, squares: 0 };
 
-/** Root mean square of the first returns below which rewards are scaled up: errors of a new value head would hide them. */
+/**
+ * Root mean square of the first returns below which rewards are scaled up: errors of a new value
+ * head would hide them.
+ */
 const SMALL_RETURN = 0.05;
 
 /**
- * Divides rewards by the root mean square of all discounted returns so far, if it is above 1 or if it was below 0.05 at first, so
- * that values stay of order 1, which suits the learning rate, the value loss's weight and its clipping. Modeled on Gymnasium's
- * NormalizeReward, which uses the standard deviation. Then clips to ±rewardClip.
+ * Divides rewards by the root mean square of all discounted returns so far, if it is above 1 or if
+ * it was below 0.05 at first, so that values stay of order 1, which suits the learning rate, the
+ * value loss's weight and its clipping. Modeled on Gymnasium's NormalizeReward, which uses the
+ * standard deviation. Then clips to ±rewardClip.
  */
 export class RewardScaler {
   constructor(
@@ -43,7 +47,10 @@ export class RewardScaler {
     return isSmall ? Math.sqrt(rewardSquares / count) : Math.max(1, Math.sqrt(squares / count));
   }
 
-  /** Adds the returns of a batch to the statistics, except those of sequences whose squares are not finite. */
+  /**
+   * Adds the returns of a batch to the statistics, except those of sequences whose squares are not
+   * finite.
+   */
   observe(sequences: readonly RewardSequence[]): void {
     if (!this.config.rewardScaling) return;
     const { gamma, rewardScale } = this.config;

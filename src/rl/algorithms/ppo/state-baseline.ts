@@ -9,12 +9,16 @@ export interface StepStates {
 
 /** The value head counts as so many returns. */
 const HEAD_WEIGHT = 1;
-/** The first pass ends partial sequences with the value head's values, the others with those of the pass before. */
+/**
+ * The first pass ends partial sequences with the value head's values, the others with those of the
+ * pass before.
+ */
 const PASSES = 3;
 
 /**
- * Returns steps whose values are means of the value head's value and the returns of the other steps of the batch in the same state.
- * A step's own return is left out, so its advantage stays unbiased; the value of a state that occurs once does not change.
+ * Returns steps whose values are means of the value head's value and the returns of the other steps
+ * of the batch in the same state. A step's own return is left out, so its advantage stays unbiased;
+ * the value of a state that occurs once does not change.
  */
 export function withStateBaselines(
   rows: readonly GaeSteps[],

@@ -22,9 +22,10 @@ export interface ReinforceSample {
 type AdvantageConfig = Pick<ReinforceConfig, "baseline" | "returns" | "gamma" | "rewardSignal" | "klCoef">;
 
 /**
- * Computes advantages of REINFORCE++ (Hu et al. 2025), [tokens] per sample: the return of the token's turn minus klCoef
- * times the KL of the sample from the token on, normalized over all tokens of the batch, in a game of the seat (deviation with
- * n). With a "group" baseline the group's mean return at the same step is subtracted first, with "seat" the seat's mean.
+ * Computes advantages of REINFORCE++ (Hu et al. 2025), [tokens] per sample: the return of the
+ * token's turn minus klCoef times the KL of the sample from the token on, normalized over all
+ * tokens of the batch, in a game of the seat (deviation with n). With a "group" baseline the
+ * group's mean return at the same step is subtracted first, with "seat" the seat's mean.
  * @throws INVALID_ARGUMENT for turns that do not partition a sample's tokens.
  */
 export function reinforceAdvantages(

@@ -6,8 +6,8 @@ import type { LossNodes } from "../shared/loss-nodes.js";
 import type { ReinforceConfig } from "./settings.js";
 
 /**
- * Builds REINFORCE++'s loss (Hu et al. 2025): PPO's clipped surrogate without a critic, minus entropyCoef times the
- * entropy, as a mean over the decisions of the optimizer step.
+ * Builds REINFORCE++'s loss (Hu et al. 2025): PPO's clipped surrogate without a critic, minus
+ * entropyCoef times the entropy, as a mean over the decisions of the optimizer step.
  * @throws INVALID_ARGUMENT without entropies where they are weighted.
  */
 export function reinforceLoss(

@@ -12,8 +12,9 @@ export interface SeatBaselineState {
 export const INITIAL_SEAT_BASELINE: SeatBaselineState = { seats: [] };
 
 /**
- * Returns the baseline of each episode, the moving mean of its seat's returns before it (Liu et al. 2025, SPIRAL), and the state
- * after the last one. Without the correction for the start at 0, the first baselines are too close to 0.
+ * Returns the baseline of each episode, the moving mean of its seat's returns before it (Liu et al.
+ * 2025, SPIRAL), and the state after the last one. Without the correction for the start at 0, the
+ * first baselines are too close to 0.
  */
 export function computeSeatBaselines(
   episodes: readonly { readonly seat: number | undefined; readonly rewards: NumberArray }[],

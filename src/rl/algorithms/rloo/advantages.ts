@@ -11,8 +11,9 @@ type AdvantageConfig = Pick<
 >;
 
 /**
- * Computes advantages: the return of each turn minus the mean return of the other episodes of its group at the same step
- * (Ahmadian et al. 2024), repeated for its decisions. The rewards are clipped, then reduced by beta times the KL to the reference.
+ * Computes advantages: the return of each turn minus the mean return of the other episodes of its
+ * group at the same step (Ahmadian et al. 2024), repeated for its decisions. The rewards are
+ * clipped, then reduced by beta times the KL to the reference.
  */
 export function rlooAdvantages(trajectories: readonly ScoredTrajectory[], config: AdvantageConfig): AdvantageResult {
   const kls = trajectories.map(({ turns }) => turns.map(turnKl));
@@ -33,7 +34,9 @@ export function rlooAdvantages(trajectories: readonly ScoredTrajectory[], config
   };
 }
 
-/** Returns log pi - log pi_ref summed over a turn's decisions; 0 where the reference was not scored. */
+/**
+ * Returns log pi - log pi_ref summed over a turn's decisions; 0 where the reference was not scored.
+ */
 function turnKl({ oldLogProbs, refLogProbs }: ScoredTurn): number {
   return refLogProbs === undefined ? 0 : sum(oldLogProbs) - sum(refLogProbs);
 }

@@ -21,9 +21,9 @@ export interface RlooSequence {
 type LossConfig = Pick<RlooConfig, "epsilon" | "epsilonHigh"> & Partial<Pick<RlooConfig, "entropyCoef">>;
 
 /**
- * Builds RLOO's loss as in TRL 1.16: PPO's clipped surrogate with ratios of whole sequences, weighted by 1 / (sequences
- * of the optimizer step), minus entropyCoef times the mean entropy. The tokens of a sequence must be in the same
- * micro-batch. The statistic `ratio` is [sequences].
+ * Builds RLOO's loss as in TRL 1.16: PPO's clipped surrogate with ratios of whole sequences,
+ * weighted by 1 / (sequences of the optimizer step), minus entropyCoef times the mean entropy. The
+ * tokens of a sequence must be in the same micro-batch. The statistic `ratio` is [sequences].
  * @throws INVALID_ARGUMENT without entropies where they are weighted.
  */
 export function rlooLoss(
@@ -44,7 +44,10 @@ export function rlooLoss(
   };
 }
 
-/** Returns the inputs of rlooLoss for the sequences of a micro-batch; `totals` sums over the optimizer step. */
+/**
+ * Returns the inputs of rlooLoss for the sequences of a micro-batch; `totals` sums over the
+ * optimizer step.
+ */
 export function rlooInputs(
   sequences: readonly RlooSequence[],
   totals: MinibatchTotals = { sequences: sequences.length, tokens: sum(sequences.map(({ length }) => length)) },
@@ -61,7 +64,10 @@ export function rlooInputs(
   };
 }
 
-/** Computes metrics under TRL 1.16's names, and PPO's approxkl: `ratio` is [sequences], `entropy` [tokens]. */
+/**
+ * Computes metrics under TRL 1.16's names, and PPO's approxkl: `ratio` is [sequences], `entropy`
+ * [tokens].
+ */
 export function rlooMetrics(
   { ratio, entropy }: { readonly ratio: NumberArray; readonly entropy?: NumberArray },
   sequences: readonly Pick<RlooSequence, "advantage">[],

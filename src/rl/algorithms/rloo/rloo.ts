@@ -7,8 +7,8 @@ import { rlooInputs, rlooLoss, rlooMetrics, type RlooSequence } from "./loss.js"
 import { resolveRlooConfig, rlooSettings } from "./settings.js";
 
 /**
- * REINFORCE leave-one-out (Ahmadian et al. 2024) on the turns of complete episodes: the baseline of a turn is the mean return of the
- * other episodes of its group at the same step.
+ * REINFORCE leave-one-out (Ahmadian et al. 2024) on the turns of complete episodes: the baseline of
+ * a turn is the mean return of the other episodes of its group at the same step.
  */
 export const rloo = defineAlgorithm({
   name: "rloo",

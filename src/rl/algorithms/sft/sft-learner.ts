@@ -13,7 +13,10 @@ import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js
 export interface SftLossMetrics {
   /** Mean cross-entropy of the loss tokens in nats, before the update. */
   readonly loss: number;
-  /** Fraction of the loss tokens that are the argmax of their distribution; absent where a service does not return it. */
+  /**
+   * Fraction of the loss tokens that are the argmax of their distribution; absent where a service
+   * does not return it.
+   */
   readonly mean_token_accuracy?: number;
 }
 
@@ -39,7 +42,10 @@ export class SftLearner extends ExampleLearner<TokenExample, SftLossMetrics, Sft
     this.graphs = new LossGraphs(model.policy, crossEntropyLoss);
   }
 
-  /** @throws INVALID_STATE for a model without trainable parameters, INVALID_ARGUMENT for invalid settings. */
+  /**
+   * @throws INVALID_STATE for a model without trainable parameters, INVALID_ARGUMENT for invalid
+   * settings.
+   */
   static async create(
     model: LanguageModel,
     options: SftOptions = {},

@@ -4,8 +4,8 @@ import type { ExampleConfig } from "./example-settings.js";
 type BatchSettings = Pick<ExampleConfig, "batchSize" | "maxBatchTokens" | "numTrainEpochs" | "maxSteps" | "seed">;
 
 /**
- * Assigns examples to updates. Each epoch contains all examples in an order that depends only on the seed and the epoch, so that a
- * run can resume at any update.
+ * Assigns examples to updates. Each epoch contains all examples in an order that depends only on
+ * the seed and the epoch, so that a run can resume at any update.
  */
 export class BatchSchedule<Example> {
   readonly totalSteps: number;
@@ -20,7 +20,9 @@ export class BatchSchedule<Example> {
     this.totalSteps = maxSteps ?? this.stepsInEpochs(numTrainEpochs);
   }
 
-  /** Returns the examples of an update, counted from 0, and the number of epochs completed after it. */
+  /**
+   * Returns the examples of an update, counted from 0, and the number of epochs completed after it.
+   */
   batch(step: number): { readonly examples: readonly Example[]; readonly epoch: number } {
     let stepsBefore = 0;
     for (let epoch = 0; ; epoch++) {
@@ -49,7 +51,10 @@ export class BatchSchedule<Example> {
     return batches;
   }
 
-  /** Splits the order into batches of `batchSize` examples or at most `maxBatchTokens` tokens; a longer example is its own batch. */
+  /**
+   * Splits the order into batches of `batchSize` examples or at most `maxBatchTokens` tokens; a
+   * longer example is its own batch.
+   */
   private splitIntoBatches(order: readonly number[]): readonly (readonly number[])[] {
     const { batchSize, maxBatchTokens } = this.settings;
     const batches: number[][] = [];

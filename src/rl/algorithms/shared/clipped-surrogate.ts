@@ -16,7 +16,10 @@ export function ratioBounds({ epsilon, epsilonHigh }: ClipRange): { readonly low
   return { low: Math.fround(1 - epsilon), high: Math.fround(1 + epsilonHigh) };
 }
 
-/** Builds both terms of PPO's clipped surrogate (Schulman et al. 2017, eq. 7) as losses; the larger one counts. */
+/**
+ * Builds both terms of PPO's clipped surrogate (Schulman et al. 2017, eq. 7) as losses; the larger
+ * one counts.
+ */
 export function clippedSurrogate(
   ratio: Node,
   advantages: Node,

@@ -3,8 +3,8 @@ import { invalidArgument } from "../../../core/errors.js";
 import { withoutNaN, type NumberArray } from "./statistics.js";
 
 /**
- * Computes each sample's weighted sum of the rewards of several functions, [samples][functions]. NaN rewards do not
- * count; a sample with NaN only has NaN. Weights are 1 by default.
+ * Computes each sample's weighted sum of the rewards of several functions, [samples][functions].
+ * NaN rewards do not count; a sample with NaN only has NaN. Weights are 1 by default.
  * @throws INVALID_ARGUMENT unless there is one weight per function.
  */
 export function combineRewards(perFunction: readonly NumberArray[], weights?: NumberArray): Float64Array {
@@ -18,7 +18,10 @@ export function combineRewards(perFunction: readonly NumberArray[], weights?: Nu
   });
 }
 
-/** Splits samples into consecutive groups. @throws INVALID_ARGUMENT when they do not fill the groups. */
+/**
+ * Splits samples into consecutive groups. @throws INVALID_ARGUMENT when they do not fill the
+ * groups.
+ */
 export function splitIntoGroups<T>(samples: ArrayLike<T>, size: number): T[][] {
   const all = Array.from(samples);
   if (!Number.isSafeInteger(size) || size < 1 || all.length % size !== 0)

@@ -4,7 +4,8 @@ import { mean, type NumberArray } from "./statistics.js";
 export type ReturnKind = "return-to-go" | "episode-return";
 
 /**
- * Computes the return-to-go of each step: G_t = r_t + gamma * G_(t+1). An episode ends after each step with ends[t].
+ * Computes the return-to-go of each step: G_t = r_t + gamma * G_(t+1). An episode ends after each
+ * step with ends[t].
  */
 export function discountedReturns(
   rewards: NumberArray,
@@ -18,7 +19,10 @@ export function discountedReturns(
   return returns;
 }
 
-/** Computes the return of each turn of an episode; with "episode-return" all turns have that of the first. */
+/**
+ * Computes the return of each turn of an episode; with "episode-return" all turns have that of the
+ * first.
+ */
 export function returnsByKind(
   rewards: NumberArray,
   { returns, gamma }: { returns: ReturnKind; gamma: number },

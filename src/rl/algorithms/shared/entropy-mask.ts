@@ -1,9 +1,9 @@
 import type { NumberArray } from "./statistics.js";
 
 /**
- * Returns 1 for the given fraction of tokens with the highest entropy, 0 for others (Wang et al. 2025,
- * "Beyond the 80/20 rule"). The threshold is the (1 - fraction) quantile of the update's entropies,
- * computed in float32 as torch.quantile.
+ * Returns 1 for the given fraction of tokens with the highest entropy, 0 for others (Wang et al.
+ * 2025, "Beyond the 80/20 rule"). The threshold is the (1 - fraction) quantile of the update's
+ * entropies, computed in float32 as torch.quantile.
  */
 export function highEntropyMask(entropies: NumberArray, fraction: number): Float64Array {
   const values = Float32Array.from(entropies);

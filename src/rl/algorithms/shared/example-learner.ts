@@ -29,7 +29,9 @@ export interface ExampleState {
   readonly optimizer: OptimizerState;
 }
 
-/** Trains a model on examples, one batch at a time; a subclass computes the gradients of its loss. */
+/**
+ * Trains a model on examples, one batch at a time; a subclass computes the gradients of its loss.
+ */
 export abstract class ExampleLearner<Example, LossMetrics extends { readonly loss: number }, Evaluation> {
   private readonly optimizer: PolicyOptimizer;
   private updates = 0;
@@ -51,7 +53,9 @@ export abstract class ExampleLearner<Example, LossMetrics extends { readonly los
     return this.updates;
   }
 
-  /** Makes one update. @throws INVALID_ARGUMENT for examples without loss tokens, TRAINING_DIVERGED. */
+  /**
+   * Makes one update. @throws INVALID_ARGUMENT for examples without loss tokens, TRAINING_DIVERGED.
+   */
   async update(examples: readonly Example[]): Promise<StepMetrics & LossMetrics> {
     const started = performance.now();
     const random = stream(this.config.seed, "sftDropout", this.step);
@@ -84,7 +88,9 @@ export abstract class ExampleLearner<Example, LossMetrics extends { readonly los
     return { step: this.updates, numTokens: this.numTokens, optimizer: await this.optimizer.getState() };
   }
 
-  /** Restores a state; the trained parameters are restored with the model. @throws INVALID_ARGUMENT */
+  /**
+   * Restores a state; the trained parameters are restored with the model. @throws INVALID_ARGUMENT
+   */
   async setState({ step, numTokens, optimizer }: ExampleState): Promise<void> {
     checkSavedState({ step, numTokens }, { step: 0, numTokens: 0 }, "The state of the training");
     await this.optimizer.setState(optimizer);
@@ -106,7 +112,10 @@ export abstract class ExampleLearner<Example, LossMetrics extends { readonly los
     return { sharePrefixes, microBatchTokens, config };
   }
 
-  /** Returns the next update's factor of the learning rate, which is constant if the number of updates is unknown. */
+  /**
+   * Returns the next update's factor of the learning rate, which is constant if the number of
+   * updates is unknown.
+   */
   private learningRateFactor(): number {
     const { totalSteps } = this;
     const kind = totalSteps === undefined ? "constant" : this.config.lrSchedulerType;

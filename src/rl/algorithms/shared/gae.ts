@@ -2,7 +2,10 @@ import type { NumberArray } from "./statistics.js";
 
 type Flags = ArrayLike<boolean | number>;
 
-/** Consecutive steps for generalized advantage estimation: tokens of a completion, or turns of episodes. */
+/**
+ * Consecutive steps for generalized advantage estimation: tokens of a completion, or turns of
+ * episodes.
+ */
 export interface GaeSteps {
   /** Reward for each step. */
   readonly rewards: NumberArray;
@@ -10,7 +13,10 @@ export interface GaeSteps {
   readonly values: NumberArray;
   /** Whether the episode terminated with this step. Default false. */
   readonly terminated?: Flags;
-  /** Whether the episode was truncated after this step, so that bootstrap[t] replaces what follows. Default false. */
+  /**
+   * Whether the episode was truncated after this step, so that bootstrap[t] replaces what follows.
+   * Default false.
+   */
   readonly truncated?: Flags;
   /**
    * Value of the state after step t, read at truncated steps and after the last step if it is not
@@ -27,7 +33,8 @@ export interface Advantages {
 
 /**
  * Computes generalized advantage estimates (Schulman et al. 2016): A_t = delta_t + gamma * lam *
- * A_(t+1) with delta_t = r_t + gamma * V_(t+1) - V_t. Nothing propagates across the end of an episode.
+ * A_(t+1) with delta_t = r_t + gamma * V_(t+1) - V_t. Nothing propagates across the end of an
+ * episode.
  */
 export function generalizedAdvantages(
   { rewards, values, terminated = [], truncated = [], bootstrap = [] }: GaeSteps,

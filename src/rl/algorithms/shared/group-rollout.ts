@@ -8,8 +8,8 @@ interface GroupRolloutConfig {
 }
 
 /**
- * Requests the groups of an update. Groups without signal are resampled where the advantage is relative to the group alone
- * (dynamic sampling, DAPO).
+ * Requests the groups of an update. Groups without signal are resampled where the advantage is
+ * relative to the group alone (dynamic sampling, DAPO).
  */
 export function groupRollout(
   { batchSize, minTurns, filterGroups, maxResamples }: GroupRolloutConfig,

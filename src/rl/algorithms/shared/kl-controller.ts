@@ -8,8 +8,9 @@ export interface KlControllerConfig {
 }
 
 /**
- * Returns the KL coefficient after an update on `samples` samples whose mean KL to the reference was `kl` nats: raised when the
- * KL is above the target, lowered when below, by 20 % per horizon at most (Ziegler et al. 2019, sec. 2.2). A KL or coefficient that is not finite changes nothing.
+ * Returns the KL coefficient after an update on `samples` samples whose mean KL to the reference
+ * was `kl` nats: raised when the KL is above the target, lowered when below, by 20 % per horizon at
+ * most (Ziegler et al. 2019, sec. 2.2). A KL or coefficient that is not finite changes nothing.
  */
 export function nextKlCoef(
   klCoef: number,

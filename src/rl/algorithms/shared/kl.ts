@@ -34,8 +34,8 @@ export interface TokenRewards {
 }
 
 /**
- * Computes reward_t = -klCoef * kl_t, plus the scores of the turns that end at token t (Ziegler et al.
- * 2019). `ends[i]` is the token that receives scores[i].
+ * Computes reward_t = -klCoef * kl_t, plus the scores of the turns that end at token t (Ziegler et
+ * al. 2019). `ends[i]` is the token that receives scores[i].
  */
 export function tokenRewards(kls: NumberArray, klCoef: number, scores: NumberArray, ends: NumberArray): TokenRewards {
   const nonScoreRewards = Float64Array.from(kls, (kl) => -klCoef * kl);

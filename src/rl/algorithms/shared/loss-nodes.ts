@@ -14,9 +14,15 @@ type PolicyOutputs = Pick<PolicyNodes, "selected" | "logProbs" | "entropy"> & Pa
 
 /** Arguments of a loss: the policy's nodes and the inputs supplied with each micro-batch. */
 export interface LossNodes extends PolicyOutputs {
-  /** Declares a per-token input, [selected]; names other than `TokenInput` come from the definition's `inputs`. */
+  /**
+   * Declares a per-token input, [selected]; names other than `TokenInput` come from the
+   * definition's `inputs`.
+   */
   readonly perToken: (name: TokenInput | (string & {})) => Node;
-  /** 1 / (tokens of the optimizer step), so that weighted sums over micro-batches add up to the mean. */
+  /**
+   * 1 / (tokens of the optimizer step), so that weighted sums over micro-batches add up to the
+   * mean.
+   */
   readonly weights: Node;
   /** Scheduled factor of the entropy bonus; scalar. */
   readonly entropyFactor: Node;
@@ -35,7 +41,10 @@ export function lossNodes(policy: PolicyOutputs): LossNodes {
 
 type TokenColumns = Readonly<Partial<Record<(typeof TOKEN_INPUTS)[number], NumberArray | undefined>>>;
 
-/** Returns the inputs of `lossNodes` for a micro-batch of turns; `tokens` counts the whole optimizer step. */
+/**
+ * Returns the inputs of `lossNodes` for a micro-batch of turns; `tokens` counts the whole optimizer
+ * step.
+ */
 export function tokenInputs(
   turns: readonly TokenColumns[],
   { tokens, entropyFactor = 1 }: { readonly tokens: number; readonly entropyFactor?: number },

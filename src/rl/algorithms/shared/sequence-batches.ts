@@ -11,7 +11,10 @@ import {
 } from "../../../models/graphs/index.js";
 import type { TokenExample } from "../../data/sft-example.js";
 
-/** Items of one or several sequences that go through the model in one pass. The sequences of an item stay together. */
+/**
+ * Items of one or several sequences that go through the model in one pass. The sequences of an item
+ * stay together.
+ */
 export interface SequenceBatch {
   /** Indices of the items. */
   readonly indices: readonly number[];
@@ -22,7 +25,9 @@ export interface SequenceBatch {
   readonly sequences: readonly number[];
 }
 
-/** Packs items into batches of one forward and backward pass, in which the loss tokens are selected. */
+/**
+ * Packs items into batches of one forward and backward pass, in which the loss tokens are selected.
+ */
 export function packItems(
   items: readonly (readonly TokenExample[])[],
   options: PackingOptions,
@@ -47,7 +52,10 @@ export function packItems(
   });
 }
 
-/** Returns the index of the last loss token, behind which nothing needs to be computed; 0 without any. */
+/**
+ * Returns the index of the last loss token, behind which nothing needs to be computed; 0 without
+ * any.
+ */
 function lastLossToken({ lossMask }: TokenExample): number {
   let last = lossMask.length - 1;
   while (last > 0 && lossMask[last] === 0) last--;
@@ -60,7 +68,10 @@ export class SequenceGraphs {
 
   constructor(protected readonly policy: PolicyBackend) {}
 
-  /** Scores the selected tokens; `adapter: false` under the reference policy, the model without its adapter. */
+  /**
+   * Scores the selected tokens; `adapter: false` under the reference policy, the model without its
+   * adapter.
+   */
   async score(batch: TokenBatch, options: { readonly adapter?: boolean } = {}): Promise<TokenScores> {
     const withPrefix = hasPrefix(batch);
     const scorer = await getOrCreatePromise(this.scorers, withPrefix, async () =>

@@ -9,8 +9,9 @@ export interface SequenceNodes {
 }
 
 /**
- * Declares the inputs "rows", the index of each token's sequence, and "inverseLengths". The tokens of a sequence must
- * be in the same micro-batch. Sums are scattered into [selected], since there are at most as many sequences as tokens.
+ * Declares the inputs "rows", the index of each token's sequence, and "inverseLengths". The tokens
+ * of a sequence must be in the same micro-batch. Sums are scattered into [selected], since there
+ * are at most as many sequences as tokens.
  */
 export function sequenceNodes(selected: Dim): SequenceNodes {
   const rows = input("rows", "int32", [selected]);

@@ -64,7 +64,10 @@ export function nanMean(x: NumberArray): number {
   return values.length === 0 ? Number.NaN : mean(values);
 }
 
-/** Standard deviation (n - 1) without NaN; NaN for fewer than two numbers, but 0 for an array of one. */
+/**
+ * Standard deviation (n - 1) without NaN; NaN for fewer than two numbers, but 0 for an array of
+ * one.
+ */
 export function nanStd(x: NumberArray): number {
   if (x.length === 1) return 0;
   const values = withoutNaN(x);

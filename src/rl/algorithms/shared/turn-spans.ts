@@ -1,7 +1,9 @@
 import { invalidArgument } from "../../../core/errors.js";
 import type { NumberArray } from "./statistics.js";
 
-/** A turn within a sample: the tokens from the end of the previous turn to `end`, and their reward. */
+/**
+ * A turn within a sample: the tokens from the end of the previous turn to `end`, and their reward.
+ */
 export interface TurnSpan {
   readonly end: number;
   readonly reward: number;
@@ -19,7 +21,10 @@ export function broadcastOverTurns(turns: readonly TurnSpan[], values: NumberArr
   return tokens;
 }
 
-/** @throws INVALID_ARGUMENT unless the turns partition a sample's tokens, each with at least one token. */
+/**
+ * @throws INVALID_ARGUMENT unless the turns partition a sample's tokens, each with at least one
+ * token.
+ */
 export function checkTurnSpans(turns: readonly TurnSpan[], tokens: number, sample: number): void {
   const isOrdered = turnStarts(turns).every((start, i) => turns[i].end > start);
   if (isOrdered && (turns.at(-1)?.end ?? 0) === tokens) return;

@@ -137,8 +137,8 @@ export const updateSettings = defineSettings({
 });
 
 /**
- * Resolves an update's size to whole groups; by default the smallest multiple of the group size that is not below
- * `defaultSize`.
+ * Resolves an update's size to whole groups; by default the smallest multiple of the group size
+ * that is not below `defaultSize`.
  * @throws INVALID_ARGUMENT for a size that is no multiple of the group size.
  */
 export function resolveBatchSize(

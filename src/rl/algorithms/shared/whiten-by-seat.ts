@@ -2,8 +2,9 @@ import { concatenate } from "./arrays.js";
 import { whiten, type NumberArray, type WhitenOptions } from "./statistics.js";
 
 /**
- * Normalizes rows of numbers together with those of the same seat. In a game over all seats, the advantages of one seat would move
- * with the returns of the other. Rows without a seat are normalized together.
+ * Normalizes rows of numbers together with those of the same seat. In a game over all seats, the
+ * advantages of one seat would move with the returns of the other. Rows without a seat are
+ * normalized together.
  */
 export function whitenBySeat(
   rows: readonly NumberArray[],

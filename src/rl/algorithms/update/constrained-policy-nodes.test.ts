@@ -20,7 +20,10 @@ const policy: PolicyNodes & { entropy: Node; values: Node } = {
   hidden: input("hidden", "float32", [selected, 2]),
 };
 
-/** Three tokens (the second is chosen), an unconstrained token, and two actions of two tokens and one (the first is chosen). */
+/**
+ * Three tokens (the second is chosen), an unconstrained token, and two actions of two tokens and
+ * one (the first is chosen).
+ */
 const alternatives: Alternative[][] = [
   [0, 1, 2].map((token) => ({ tokens: [token], weight: 1 })),
   [{ tokens: [3], weight: 1 }],
@@ -51,7 +54,10 @@ const expected = alternatives.map((all, i) => {
   };
 });
 
-/** Converts derivatives with respect to alternatives' scores into derivatives with respect to their tokens' log-probabilities. */
+/**
+ * Converts derivatives with respect to alternatives' scores into derivatives with respect to their
+ * tokens' log-probabilities.
+ */
 function byTokens(slopes: readonly (readonly number[])[]): number[] {
   return alternatives.flatMap((all, i) =>
     all.flatMap(({ tokens, weight }, j) => tokens.map(() => weight * slopes[i][j])),

@@ -17,9 +17,10 @@ import {
 import type { PolicyNodes } from "../../../models/graphs/index.js";
 
 /**
- * Returns the policy under the constraints that its tokens or actions were sampled with: each decision's log-probability and
- * entropy in the softmax of its alternatives' scores. Unconstrained tokens keep theirs. The inputs come from `constraintFeeds`,
- * the outputs have one entry per decision.
+ * Returns the policy under the constraints that its tokens or actions were sampled with: each
+ * decision's log-probability and entropy in the softmax of its alternatives' scores. Unconstrained
+ * tokens keep theirs. The inputs come from `constraintFeeds`, the outputs have one entry per
+ * decision.
  */
 export function constrainedPolicyNodes(policy: PolicyNodes): PolicyNodes {
   const decisions = dim("decisions");

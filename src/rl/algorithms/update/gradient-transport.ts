@@ -29,7 +29,10 @@ export interface SizedGradientJob extends Pick<GradientLimits, "lengths"> {
 /** Memory of results that arrive before those that are summed first. */
 const MAX_PENDING_BYTES = 2 ** 30;
 
-/** Computes the micro-batches of an optimizer step on workers, and sums their gradients in the order of the micro-batches. */
+/**
+ * Computes the micro-batches of an optimizer step on workers, and sums their gradients in the order
+ * of the micro-batches.
+ */
 export class RemoteGradients {
   private publishedParameters: number | undefined;
   private addend: BufferView | undefined;
@@ -40,7 +43,10 @@ export class RemoteGradients {
     private readonly outputs: GradientLimits["outputs"],
   ) {}
 
-  /** Yields the outputs of the jobs in order, after adding their gradients to the model's gradient buffer. */
+  /**
+   * Yields the outputs of the jobs in order, after adding their gradients to the model's gradient
+   * buffer.
+   */
   async *compute(jobs: Iterable<SizedGradientJob>): AsyncGenerator<MicroBatchOutputs> {
     const { count: parameterCount } = this.model.parameters;
     const maxPending = Math.max(8, Math.floor(MAX_PENDING_BYTES / (4 * parameterCount)));
@@ -68,7 +74,10 @@ export class RemoteGradients {
     this.publishedParameters = parametersVersion;
   }
 
-  /** Adds the gradients of a micro-batch as `TrainingGraph.run` does, so that the sum has the same bytes; returns its outputs. */
+  /**
+   * Adds the gradients of a micro-batch as `TrainingGraph.run` does, so that the sum has the same
+   * bytes; returns its outputs.
+   */
   private async add({ outputs, gradients }: GradientResult, index: number): Promise<MicroBatchOutputs> {
     const { runtime, parameters } = this.model;
     if (gradients === undefined) return { ...outputs, loss: tensor("float32", [], Float32Array.of(Number.NaN)) };

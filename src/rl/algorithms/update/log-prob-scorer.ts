@@ -20,9 +20,14 @@ export interface TurnScores {
   readonly entropies: readonly Float64Array[] | undefined;
 }
 
-/** Scores turns without gradients under the policy or the reference policy, which is the model without its adapter. */
+/**
+ * Scores turns without gradients under the policy or the reference policy, which is the model
+ * without its adapter.
+ */
 export class LogProbScorer {
-  /** By whether batches have allowed tokens, and whether logits are computed of some tokens only. */
+  /**
+   * By whether batches have allowed tokens, and whether logits are computed of some tokens only.
+   */
   private readonly graphs = new Map<`${boolean} ${boolean}`, PolicyScorer>();
 
   /** Creates a scorer that computes entropies if requested. */
@@ -85,7 +90,10 @@ export class LogProbScorer {
   }
 }
 
-/** Computes each decision's log-probability among its alternatives from those of the selected tokens. */
+/**
+ * Computes each decision's log-probability among its alternatives from those of the selected
+ * tokens.
+ */
 function decisionLogProbs({ alternatives, chosen, isUnconstrained }: TurnBatch, logProbs: Float32Array): Float64Array {
   return Float64Array.from(alternatives, (all, decision) => {
     const scores = alternativeScores(all, logProbs);
@@ -98,7 +106,9 @@ function alternativeScores(alternatives: readonly Alternative[], logProbs: Float
   return alternatives.map(({ tokens, weight }) => weight * tokens.reduce((sum, i) => sum + logProbs[i], 0));
 }
 
-/** Computes each decision's entropy: among its alternatives, or that of its token's distribution. */
+/**
+ * Computes each decision's entropy: among its alternatives, or that of its token's distribution.
+ */
 function decisionEntropies(
   { alternatives, isUnconstrained }: TurnBatch,
   logProbs: Float32Array,

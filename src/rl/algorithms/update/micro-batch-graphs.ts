@@ -12,7 +12,9 @@ import type {
 } from "../../../models/graphs/index.js";
 import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
 
-/** Graphs for unconstrained turns, for decisions among alternatives, and for masked vocabularies. */
+/**
+ * Graphs for unconstrained turns, for decisions among alternatives, and for masked vocabularies.
+ */
 export const GRAPH_KINDS = ["free", "alternatives", "masked"] as const;
 type GraphKind = (typeof GRAPH_KINDS)[number];
 
@@ -39,7 +41,9 @@ export type MicroBatchOutputs = Readonly<Record<string, Tensor<"float32">>>;
 /** Result of a gradient job. */
 export interface GradientResult {
   readonly outputs: MicroBatchOutputs;
-  /** Gradients in the order of the model's parameter buffer; undefined where a number is not finite. */
+  /**
+   * Gradients in the order of the model's parameter buffer; undefined where a number is not finite.
+   */
   readonly gradients: Float32Array | undefined;
 }
 

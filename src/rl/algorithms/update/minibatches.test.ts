@@ -5,7 +5,10 @@ import { RandomStream } from "../../../core/random/random-stream.js";
 import type { Trajectory } from "../../rollout/trajectory.js";
 import { shuffleIntoMinibatches } from "./minibatches.js";
 
-/** Trajectories by the lengths of their chains, and each turn's chain: in a chain each prompt extends the previous turn. */
+/**
+ * Trajectories by the lengths of their chains, and each turn's chain: in a chain each prompt
+ * extends the previous turn.
+ */
 function trajectoriesOf(chains: readonly (readonly number[])[]): { trajectories: Trajectory[]; chainOf: number[] } {
   const chainOf: number[] = [];
   let chain = 0;

@@ -2,9 +2,10 @@ import type { RandomStream } from "../../../core/random/random-stream.js";
 import type { Trajectory } from "../../rollout/trajectory.js";
 
 /**
- * Splits the turns, numbered across all trajectories, into random minibatches. Their number is the number of turns divided by
- * `size`, rounded, and their sizes differ by at most one turn. Turns of one conversation and turns with the same prompt stay
- * together, except where a minibatch ends, because tokens that they share are computed once per minibatch.
+ * Splits the turns, numbered across all trajectories, into random minibatches. Their number is the
+ * number of turns divided by `size`, rounded, and their sizes differ by at most one turn. Turns of
+ * one conversation and turns with the same prompt stay together, except where a minibatch ends,
+ * because tokens that they share are computed once per minibatch.
  */
 export function shuffleIntoMinibatches(
   trajectories: readonly Trajectory[],
@@ -13,7 +14,8 @@ export function shuffleIntoMinibatches(
 ): number[][] {
   const shuffle = <Item>(items: readonly Item[]) => random.permutation(items.length).map((i) => items[i]);
   const chains = shuffle(turnChains(trajectories));
-  // Groups are shuffled again: in the order of their first turns, frequent prompts would come first.
+  // Groups are shuffled again: in the order of their first turns, frequent prompts would come
+  // first.
   const turnIndices = shuffle(mergeSamePrompts(chains, trajectories)).flat();
   const count = Math.max(1, Math.round(turnIndices.length / size));
   const boundary = (i: number) => Math.floor((i * turnIndices.length) / count);

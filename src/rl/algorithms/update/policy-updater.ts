@@ -18,7 +18,9 @@ import {
 
 export interface PolicyUpdaterOptions extends MicroBatchLoss {
   readonly optimizer: PolicyOptimizerOptions;
-  /** Memory of a micro-batch, in tokens. A minibatch in several micro-batches has the same gradient. */
+  /**
+   * Memory of a micro-batch, in tokens. A minibatch in several micro-batches has the same gradient.
+   */
   readonly microBatchTokens: number;
   readonly frozenStates?: GraphOptions["frozenStates"];
 }
@@ -27,7 +29,9 @@ export interface PolicyUpdaterOptions extends MicroBatchLoss {
 export interface UpdateResult {
   /** The loss and its scalar statistics, summed over the minibatch. */
   readonly statistics: Readonly<Record<string, number>>;
-  /** Other statistics per turn of the minibatch, with one entry per decision or one for the turn. */
+  /**
+   * Other statistics per turn of the minibatch, with one entry per decision or one for the turn.
+   */
   readonly perTurn: Readonly<Record<string, readonly Float32Array[]>>;
   readonly gradNorm: number;
   readonly learningRate: number;
@@ -35,7 +39,10 @@ export interface UpdateResult {
   readonly skipped: boolean;
 }
 
-/** Returns the inputs of the loss for a micro-batch, given the indices of its turns: one entry per decision, turn by turn. */
+/**
+ * Returns the inputs of the loss for a micro-batch, given the indices of its turns: one entry per
+ * decision, turn by turn.
+ */
 type InputsOf = (turnIndices: readonly number[]) => Readonly<Record<string, Tensor>>;
 
 interface GradientOptions {
@@ -49,7 +56,10 @@ interface BuiltMicroBatch extends SizedGradientJob {
   readonly batch: TurnBatch;
 }
 
-/** Makes optimizer steps on turns: packs them, computes the loss and its gradient, and updates the trainable parameters. */
+/**
+ * Makes optimizer steps on turns: packs them, computes the loss and its gradient, and updates the
+ * trainable parameters.
+ */
 export class PolicyUpdater {
   private readonly graphs: MicroBatchGraphs;
   private remote: RemoteGradients | undefined;

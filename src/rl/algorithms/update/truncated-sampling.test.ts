@@ -117,7 +117,10 @@ describe("truncated sampling", () => {
     const slope = ((await at(1e-3)) - (await at(-1e-3))) / 2e-3;
     await writeParameters(parameters);
 
-    /** The mean of the estimate R d log p(token), along the direction: each token counts with its probability. */
+    /**
+     * The mean of the estimate R d log p(token), along the direction: each token counts with its
+     * probability.
+     */
     const estimate = async (turns: readonly TurnTokens[]) => {
       const updater = new PolicyUpdater(new EnginePolicy(model), {
         loss: ({ logProbs, selected }) => ({

@@ -62,7 +62,9 @@ const free: readonly TurnTokens[] = [
   { prompt: [99, 98], tokens: [1, 2, 3], allowedTokens: undefined },
 ];
 
-/** Rows that all begin with the same two tokens of a reply, which then stand in the shared prefix. */
+/**
+ * Rows that all begin with the same two tokens of a reply, which then stand in the shared prefix.
+ */
 const alike: readonly TurnTokens[] = [22, 23, 24].map((third) => ({
   prompt,
   tokens: [20, 21, third, 60],
@@ -94,7 +96,10 @@ interface Decided {
   readonly gradients: Float32Array;
 }
 
-/** Log-probabilities, values and the gradient of a weighted sum of both, of a batch as it was laid out. */
+/**
+ * Log-probabilities, values and the gradient of a weighted sum of both, of a batch as it was laid
+ * out.
+ */
 async function decide(
   batches: readonly { tokens: TokenBatch; feeds: Record<string, ReturnType<typeof tensor>> }[],
   { trained = model, ...options }: { trained?: CausalLM } & GraphOptions = {},

@@ -12,13 +12,17 @@ import { int32, tensor, type Tensor } from "../../../engine/tensor/index.js";
 /** The tokens of a turn. A prompt without a completion yields only the value of its state. */
 export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowedTokens" | "hasKeptTokens" | "actionCandidates">;
 
-/** A choice of the policy: the index of its turn in the batch and of its token in the completion. */
+/**
+ * A choice of the policy: the index of its turn in the batch and of its token in the completion.
+ */
 export interface Decision {
   readonly turn: number;
   readonly token: number;
 }
 
-/** A possible choice, with the score weight * (sum of the log-probabilities of its selected tokens). */
+/**
+ * A possible choice, with the score weight * (sum of the log-probabilities of its selected tokens).
+ */
 export interface Alternative {
   /** Indices of selected tokens. */
   readonly tokens: readonly number[];
@@ -34,8 +38,8 @@ export interface TurnBatch {
   /** The index of each decision's chosen alternative. */
   readonly chosen: readonly number[];
   /**
-   * Whether a decision's log-probability belongs to its only alternative, among the whole vocabulary or the allowed tokens of its
-   * selected token.
+   * Whether a decision's log-probability belongs to its only alternative, among the whole
+   * vocabulary or the allowed tokens of its selected token.
    */
   readonly isUnconstrained: readonly boolean[];
   /** Whether selected tokens have allowed tokens, which needs a graph with them. */
@@ -43,8 +47,8 @@ export interface TurnBatch {
 }
 
 /**
- * Returns the token indices of a completion at which several tokens were allowed; the first token where none was. The turn's
- * value is read at the first of them. A scored action is one decision.
+ * Returns the token indices of a completion at which several tokens were allowed; the first token
+ * where none was. The turn's value is read at the first of them. A scored action is one decision.
  */
 export function decisionIndices({
   tokens,
@@ -71,8 +75,8 @@ export function usesHeadTokens({ tokens: { headTokens } }: TurnBatch, vocabSize:
 }
 
 /**
- * Returns the tokens whose logits suffice for a batch, in ascending order: decisions among alternatives and allowed tokens depend on
- * no others. Undefined if some turn was not constrained.
+ * Returns the tokens whose logits suffice for a batch, in ascending order: decisions among
+ * alternatives and allowed tokens depend on no others. Undefined if some turn was not constrained.
  */
 function findHeadTokens(turns: readonly TurnTokens[], selected: readonly SelectedToken[]): number[] | undefined {
   const isConstrained = turns.every(
@@ -88,8 +92,8 @@ function findHeadTokens(turns: readonly TurnTokens[], selected: readonly Selecte
 }
 
 /**
- * Default number of allowed tokens up to which each is scored as an alternative, which turns in the same state share; beyond it, the
- * chosen token is scored under a mask over the vocabulary.
+ * Default number of allowed tokens up to which each is scored as an alternative, which turns in the
+ * same state share; beyond it, the chosen token is scored under a mask over the vocabulary.
  */
 const MAX_ALTERNATIVES = 16;
 
@@ -138,7 +142,10 @@ interface AddedDecision extends Decision {
   readonly isUnconstrained: boolean;
 }
 
-/** Selects the tokens of a turn's decisions; `locate` returns the position of a token of one of its decision sequences. */
+/**
+ * Selects the tokens of a turn's decisions; `locate` returns the position of a token of one of its
+ * decision sequences.
+ */
 function* turnDecisions(
   turn: TurnTokens,
   locate: (sequence: number, token: number) => TokenPosition,

@@ -5,9 +5,9 @@ import type { ResumePoint, Tracker } from "../tracker.js";
 import { truncateAfterStep } from "./truncate-after-step.js";
 
 /**
- * Writes the metrics of a run as lines of JSON: one flat record per line of `metrics.jsonl`, with its "step". Numbers that are
- * not finite are null. With `resumeFromStep`, lines of later steps and incomplete ones are removed first; without it, the file
- * must not exist.
+ * Writes the metrics of a run as lines of JSON: one flat record per line of `metrics.jsonl`, with
+ * its "step". Numbers that are not finite are null. With `resumeFromStep`, lines of later steps and
+ * incomplete ones are removed first; without it, the file must not exist.
  * @throws FILE_WRITE_FAILED, FILE_READ_FAILED, INVALID_STATE
  */
 export async function openJsonlTracker(

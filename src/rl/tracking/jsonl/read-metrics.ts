@@ -7,8 +7,8 @@ import type { MetricRecord } from "../tracker.js";
 export const METRICS_FILE = "metrics.jsonl";
 
 /**
- * Reads the records of a metrics.jsonl, including "step"; null becomes NaN. Skips incomplete lines, such as the last one of a
- * running run. @throws FILE_NOT_FOUND, FILE_READ_FAILED
+ * Reads the records of a metrics.jsonl, including "step"; null becomes NaN. Skips incomplete lines,
+ * such as the last one of a running run. @throws FILE_NOT_FOUND, FILE_READ_FAILED
  */
 export async function readMetrics(path: string): Promise<MetricRecord[]> {
   const records: MetricRecord[] = [];

@@ -2,7 +2,10 @@ import { fs } from "#platform";
 import { writeFileAtomic, getSystemErrorCode, toReadError } from "../../../models/files/index.js";
 import { parseRecord } from "./read-metrics.js";
 
-/** Removes the lines after a step and incomplete lines, which a killed process may leave; replaces the file atomically. */
+/**
+ * Removes the lines after a step and incomplete lines, which a killed process may leave; replaces
+ * the file atomically.
+ */
 export async function truncateAfterStep(path: string, lastStep: number): Promise<void> {
   let text: string;
   try {

@@ -6,9 +6,15 @@ import type { EpisodeDetail, EpisodeRow, Vocabulary } from "./rollout-record.js"
 
 export const ROLLOUTS_FILE = "rollouts.jsonl";
 const ROLLOUTS_VERSION = 2;
-/** Bytes that a chunk unpacks to; a small file can expand to a thousand times its size. They are read part by part. */
+/**
+ * Bytes that a chunk unpacks to; a small file can expand to a thousand times its size. They are
+ * read part by part.
+ */
 const MAX_CHUNK_BYTES = 256 * 2 ** 20;
-/** Bytes of the JSON of one episode, or of the texts of all tokens: 100,000 tokens with all that is recorded of each. */
+/**
+ * Bytes of the JSON of one episode, or of the texts of all tokens: 100,000 tokens with all that is
+ * recorded of each.
+ */
 const MAX_EPISODE_BYTES = 32 * 2 ** 20;
 /** Bytes of the episodes that one call returns. */
 const MAX_DECODED_BYTES = 64 * 2 ** 20;
@@ -69,7 +75,8 @@ export function parseRolloutLine(line: string): RolloutLine | undefined {
 const DATA_FIELD = ',"data":"';
 
 /**
- * Returns the episodes of a line, or those whose index is `wanted`. Other work runs between two episodes.
+ * Returns the episodes of a line, or those whose index is `wanted`. Other work runs between two
+ * episodes.
  * @throws FILE_CORRUPT for damaged or too large data.
  */
 export async function decodeChunk(

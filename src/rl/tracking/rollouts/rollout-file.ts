@@ -10,10 +10,14 @@ export interface RolloutFileOptions extends ResumePoint {
   readonly maxBytes: number;
 }
 
-/** Fraction of the limit that a thinned file has: thinning then costs little, as it happens rarely. */
+/**
+ * Fraction of the limit that a thinned file has: thinning then costs little, as it happens rarely.
+ */
 const THINNED_SHARE = 0.5;
 
-/** Opens a tracker that writes recorded episodes into a run folder. @throws as `openJsonlTracker` */
+/**
+ * Opens a tracker that writes recorded episodes into a run folder. @throws as `openJsonlTracker`
+ */
 export async function openRolloutTracker(folder: string, options: RolloutFileOptions): Promise<Tracker> {
   const file = await RolloutFile.open(folder, options);
   return { log: () => {}, logRollout: async (step, record) => file.append(step, record), close: () => file.close() };
@@ -27,7 +31,10 @@ class RolloutFile {
     private readonly maxBytes: number,
   ) {}
 
-  /** Opens the file in a run folder; lines after the step to resume from are removed. @throws as `openJsonlTracker` */
+  /**
+   * Opens the file in a run folder; lines after the step to resume from are removed. @throws as
+   * `openJsonlTracker`
+   */
   static async open(folder: string, { maxBytes, resumeFromStep }: RolloutFileOptions): Promise<RolloutFile> {
     const path = fs.join(folder, ROLLOUTS_FILE);
     if (resumeFromStep === undefined) return new RolloutFile(AppendFile.create(path), 0, maxBytes);
@@ -48,7 +55,10 @@ class RolloutFile {
     this.file.close();
   }
 
-  /** Drops older lines until the file is small enough: those that remain are spread evenly over the run. */
+  /**
+   * Drops older lines until the file is small enough: those that remain are spread evenly over the
+   * run.
+   */
   private async thin(added: number): Promise<void> {
     const { path } = this.file;
     let lines: string[] = [];
@@ -62,7 +72,10 @@ class RolloutFile {
   }
 }
 
-/** Keeps the newest quarter of the lines, and as many of the others at even distances of their steps. */
+/**
+ * Keeps the newest quarter of the lines, and as many of the others at even distances of their
+ * steps.
+ */
 function halve(lines: readonly string[]): string[] {
   const quarter = Math.floor(lines.length / 4);
   const older = lines.slice(0, lines.length - quarter);

@@ -1,6 +1,6 @@
 /**
- * Recorded episodes: the contents of rollouts.jsonl (docs/rollouts.md). Numbers that are not finite are null. Imports nothing: the
- * dashboard's page uses these types.
+ * Recorded episodes: the contents of rollouts.jsonl (docs/rollouts.md). Numbers that are not finite
+ * are null. Imports nothing: the dashboard's page uses these types.
  */
 
 /** How a part of an episode ends; "partial" parts continue in the next update. */
@@ -50,7 +50,10 @@ export interface Vocabulary {
   readonly special: readonly number[];
 }
 
-/** A prompt and its completion. Arrays "per token" have one entry per token of `tokens`; null where unknown. */
+/**
+ * A prompt and its completion. Arrays "per token" have one entry per token of `tokens`; null where
+ * unknown.
+ */
 export interface TurnDetail {
   /** The update that trained it; 0 outside of training. */
   readonly step: number;
@@ -80,21 +83,31 @@ export interface TurnDetail {
   readonly advantages: readonly (number | null)[] | null;
   /** Targets of the critic. */
   readonly returns: readonly (number | null)[] | null;
-  /** Per token: probability at the update's last pass over the turn divided by that when sampled. */
+  /**
+   * Per token: probability at the update's last pass over the turn divided by that when sampled.
+   */
   readonly ratios: readonly (number | null)[] | null;
   /** Per token: 1 where the ratio was clipped. */
   readonly clipped: readonly (0 | 1)[] | null;
   /** Per token: "f" forced (the only token allowed), "t" trained, "m" masked (not trained). */
   readonly marks: string;
-  /** Per token: number of tokens allowed, 0 for an unconstrained token; null for an unconstrained completion. */
+  /**
+   * Per token: number of tokens allowed, 0 for an unconstrained token; null for an unconstrained
+   * completion.
+   */
   readonly allowedCounts: readonly number[] | null;
-  /** Per token: the most probable of the allowed tokens with their probabilities; an empty list where unknown. */
+  /**
+   * Per token: the most probable of the allowed tokens with their probabilities; an empty list
+   * where unknown.
+   */
   readonly alternatives: readonly (readonly RecordedAlternative[])[] | null;
   /** For an action sampled by its score: all candidates. */
   readonly candidates: readonly { readonly text: string; readonly probability: number | null }[] | null;
 }
 
-/** A token that could have been sampled; without a probability where only the constraint is known. */
+/**
+ * A token that could have been sampled; without a probability where only the constraint is known.
+ */
 export interface RecordedAlternative {
   readonly token: number;
   readonly probability: number | null;

@@ -7,8 +7,8 @@ import { EventSchema } from "./event_pb.js";
 export type EventInit = Omit<MessageInitShape<typeof EventSchema>, "wallTime" | "step" | "$typeName">;
 
 /**
- * A TensorBoard event file: TFRecords (length, its checksum, data, its checksum) of Event messages. `write` returns after the
- * operating system has accepted the event.
+ * A TensorBoard event file: TFRecords (length, its checksum, data, its checksum) of Event messages.
+ * `write` returns after the operating system has accepted the event.
  */
 export class EventFile {
   private constructor(
@@ -17,8 +17,8 @@ export class EventFile {
   ) {}
 
   /**
-   * Creates a new file in `folder`; TensorBoard reads all event files there, in the order of their names, as one run.
-   * `now` returns milliseconds since 1970. @throws FILE_WRITE_FAILED
+   * Creates a new file in `folder`; TensorBoard reads all event files there, in the order of their
+   * names, as one run. `now` returns milliseconds since 1970. @throws FILE_WRITE_FAILED
    */
   static create(folder: string, now: () => number): EventFile {
     const seconds = Math.floor(now() / 1000).toFixed(0);
@@ -53,7 +53,10 @@ function frameRecord(data: Uint8Array): Uint8Array {
   return record;
 }
 
-/** Creates the first free name of STEM.0, STEM.1, ...; a process may open several files within one second. */
+/**
+ * Creates the first free name of STEM.0, STEM.1, ...; a process may open several files within one
+ * second.
+ */
 function findFreeName(stem: string): string {
   let number = 0;
   while (fs.existsSync(`${stem}.${number}`)) number++;

@@ -10,8 +10,8 @@ type SummaryInit = MessageInitShape<typeof SummarySchema>;
 const utf8 = new TextEncoder();
 
 /**
- * Creates a scalar per number; TensorBoard groups names by the part before the first slash. Numbers beyond float32 are infinite, as
- * in TensorBoard's writer.
+ * Creates a scalar per number; TensorBoard groups names by the part before the first slash. Numbers
+ * beyond float32 are infinite, as in TensorBoard's writer.
  */
 export function createScalarSummary(record: MetricRecord): SummaryInit {
   return { value: Object.entries(record).map(([tag, value]) => ({ tag, simpleValue: Math.fround(value) })) };

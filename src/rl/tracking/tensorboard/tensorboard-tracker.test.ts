@@ -15,7 +15,10 @@ beforeEach(async () => {
 });
 afterEach(async () => rm(folder, { recursive: true, force: true }));
 
-/** The events of every file in the folder, in the order of the files' names, their checksums checked. */
+/**
+ * The events of every file in the folder, in the order of the files' names, their checksums
+ * checked.
+ */
 async function eventsOf(path: string): Promise<Event[]> {
   const events: Event[] = [];
   for (const name of (await readdir(path)).sort()) {

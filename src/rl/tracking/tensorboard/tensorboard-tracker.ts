@@ -17,8 +17,9 @@ export interface TensorBoardOptions extends ResumePoint {
 }
 
 /**
- * Writes a run for `tensorboard --logdir FOLDER`: metrics under SCALARS, completions and settings under TEXT, and settings as a
- * row of HPARAMS. With `resumeFromStep`, a new file makes TensorBoard discard later steps of older files.
+ * Writes a run for `tensorboard --logdir FOLDER`: metrics under SCALARS, completions and settings
+ * under TEXT, and settings as a row of HPARAMS. With `resumeFromStep`, a new file makes TensorBoard
+ * discard later steps of older files.
  * @throws FILE_WRITE_FAILED
  */
 export function openTensorBoardTracker(

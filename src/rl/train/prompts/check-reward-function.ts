@@ -15,8 +15,9 @@ export interface CheckRewardFunctionOptions {
 const UNUSUAL_COMPLETIONS = ["", " \n\u0000", "\u{1f0a1}\u2028</think>", "9".repeat(1000)];
 
 /**
- * Checks a reward function on every row with usual and unusual completions, in one batch and one by one: it returns a finite
- * number, a boolean, null or undefined per completion, in time, and does not throw. Return null, not NaN, for unscored completions.
+ * Checks a reward function on every row with usual and unusual completions, in one batch and one by
+ * one: it returns a finite number, a boolean, null or undefined per completion, in time, and does
+ * not throw. Return null, not NaN, for unscored completions.
  * @throws REWARD_FAILED at the first violation.
  */
 export async function checkRewardFunction(

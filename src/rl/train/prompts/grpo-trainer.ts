@@ -36,7 +36,10 @@ export interface PromptTrainResult {
   readonly isInterrupted: boolean;
 }
 
-/** Trains a model on prompts with reward functions; `GrpoTrainer` and `RlooTrainer` add the algorithm. */
+/**
+ * Trains a model on prompts with reward functions; `GrpoTrainer` and `RlooTrainer` add the
+ * algorithm.
+ */
 class PromptTrainer<Algorithm extends PromptAlgorithm> {
   readonly config;
   private readonly algorithmConfig;
@@ -70,12 +73,12 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
   }
 
   /**
-   * Trains for maxSteps updates or numTrainEpochs epochs. Checks the dataset, the prompts' lengths and the output folder before
-   * the first completion is sampled.
-   * @throws INVALID_ARGUMENT for resumeFromCheckpoint without outputDir; INVALID_STATE while `train` is running, for a model
-   * without trainable parameters, and for an output folder that contains another run; FOLDER_IN_USE while another process writes
-   * to it; FILE_CORRUPT, INVALID_ARGUMENT or
-   * CONTEXT_OVERFLOW for invalid rows; REWARD_FAILED; TRAINING_DIVERGED.
+   * Trains for maxSteps updates or numTrainEpochs epochs. Checks the dataset, the prompts' lengths
+   * and the output folder before the first completion is sampled.
+   * @throws INVALID_ARGUMENT for resumeFromCheckpoint without outputDir; INVALID_STATE while
+   * `train` is running, for a model without trainable parameters, and for an output folder that
+   * contains another run; FOLDER_IN_USE while another process writes to it; FILE_CORRUPT,
+   * INVALID_ARGUMENT or CONTEXT_OVERFLOW for invalid rows; REWARD_FAILED; TRAINING_DIVERGED.
    */
   async train(options: PromptTrainOptions = {}): Promise<PromptTrainResult> {
     const { outputDir } = this.config;

@@ -66,7 +66,10 @@ export class PromptRollout {
     return this.order.rowIndices[index];
   }
 
-  /** Samples a completion per spec, whose seed is a row index. @throws REWARD_FAILED after too many unscored batches. */
+  /**
+   * Samples a completion per spec, whose seed is a row index. @throws REWARD_FAILED after too many
+   * unscored batches.
+   */
   async collectEpisodes(
     specs: readonly EpisodeSpec[],
     { onProgress }: { readonly onProgress?: (turns: number, finished: readonly EpisodeSummary[]) => void } = {},

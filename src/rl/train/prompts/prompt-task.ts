@@ -120,7 +120,10 @@ export class PromptTask extends LearnerTask<PromptBatch, PromptTaskState> {
     return { promptRollout: dropRollout ? this.rolloutState : promptRollout.getState(), fingerprint };
   }
 
-  /** @throws RUN_INCOMPATIBLE for a checkpoint with another fingerprint: other settings, or a dataset with other rows. */
+  /**
+   * @throws RUN_INCOMPATIBLE for a checkpoint with another fingerprint: other settings, or a
+   * dataset with other rows.
+   */
   protected override checkRolloutState(saved: PromptTaskState, folder: string): void {
     const { promptRollout, fingerprint } = this.options;
     for (const name of Object.keys(fingerprint) as (keyof RunFingerprint)[]) {

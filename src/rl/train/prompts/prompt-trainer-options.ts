@@ -116,7 +116,8 @@ export interface ResolvedPromptConfig<
 
 /**
  * Resolves a trainer's arguments.
- * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one, and for values out of range.
+ * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one, and for values out of
+ * range.
  */
 export function resolveTrainerConfig<Algorithm extends PromptAlgorithm>(
   trainer: string,
@@ -149,18 +150,30 @@ export function checkTruncation(
 }
 
 export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {
-  /** A model with trainable parameters (`getPeftModel`), or the name of a model, which gets an adapter. */
+  /**
+   * A model with trainable parameters (`getPeftModel`), or the name of a model, which gets an
+   * adapter.
+   */
   readonly model: LanguageModel | string;
   /** Functions that score completions; their rewards are added. */
   readonly rewardFuncs: RewardFunction | readonly RewardFunction[];
   /** Weight of each function's rewards. Default 1. */
   readonly rewardWeights?: readonly number[];
-  /** Rows with a prompt, or the path of a JSONL, JSON or CSV file of them. Other columns are passed to the reward functions. */
+  /**
+   * Rows with a prompt, or the path of a JSONL, JSON or CSV file of them. Other columns are passed
+   * to the reward functions.
+   */
   readonly trainDataset: string | readonly PromptRow[];
-  /** Rows of evaluations, which log the reward of numGenerations completions of each: `eval_reward` and others. */
+  /**
+   * Rows of evaluations, which log the reward of numGenerations completions of each: `eval_reward`
+   * and others.
+   */
   readonly evalDataset?: string | readonly PromptRow[];
   readonly args?: GrpoTrainerConfig<Algorithm>;
-  /** Further variables of the chat template, for prompts of messages, such as { enable_thinking: false }. */
+  /**
+   * Further variables of the chat template, for prompts of messages, such as { enable_thinking:
+   * false }.
+   */
   readonly chatTemplateKwargs?: Readonly<Record<string, unknown>>;
   /** Adapter of a model given by name. Default: rank 16 and alpha 32 on all linear layers. */
   readonly peftConfig?: PeftOptions;
@@ -184,7 +197,10 @@ const required: Readonly<Record<keyof PromptTrainerOptions<PromptAlgorithm>, boo
   onWarning: false,
 };
 
-/** @throws INVALID_ARGUMENT for an unknown option, suggesting the nearest one, and for a missing one. */
+/**
+ * @throws INVALID_ARGUMENT for an unknown option, suggesting the nearest one, and for a missing
+ * one.
+ */
 export function checkTrainerOptions(trainer: string, given: PromptTrainerOptions<PromptAlgorithm>): void {
   const names = Object.keys(required) as (keyof typeof required)[];
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(required, name));

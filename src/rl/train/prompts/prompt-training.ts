@@ -48,7 +48,10 @@ export class PromptTraining {
     readonly numPrompts: number,
   ) {}
 
-  /** Loads the dataset and creates the learner. @throws as `loadPromptDataset`, and INVALID_STATE for a model without trainable parameters. */
+  /**
+   * Loads the dataset and creates the learner. @throws as `loadPromptDataset`, and INVALID_STATE
+   * for a model without trainable parameters.
+   */
   static async open<Algorithm extends PromptAlgorithm>(
     model: LanguageModel,
     options: PromptTrainingOptions<Algorithm>,
@@ -88,7 +91,8 @@ export class PromptTraining {
   }
 
   /**
-   * Restores the newest undamaged checkpoint in a folder, if there is one, and returns the number of updates made so far.
+   * Restores the newest undamaged checkpoint in a folder, if there is one, and returns the number
+   * of updates made so far.
    * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, RUN_INCOMPATIBLE
    */
   async resume(checkpointDir: string | undefined): Promise<number> {
@@ -96,7 +100,10 @@ export class PromptTraining {
     return this.resumed?.state.updates ?? 0;
   }
 
-  /** Makes the remaining updates. @throws INVALID_STATE for the folder of another run, REWARD_FAILED, TRAINING_DIVERGED. */
+  /**
+   * Makes the remaining updates. @throws INVALID_STATE for the folder of another run,
+   * REWARD_FAILED, TRAINING_DIVERGED.
+   */
   async train(run: PromptTrainingRun = {}): Promise<TrainResult> {
     const { config, evalSteps, onWarning } = this.options;
     const { resumed, task } = this;

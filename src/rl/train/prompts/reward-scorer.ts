@@ -7,7 +7,10 @@ import type { MaybePromise } from "../../../core/maybe-promise.js";
 import type { DatasetPrompt, PromptRow } from "../../data/prompt-dataset.js";
 import { withTimeout } from "../../rollout/with-timeout.js";
 
-/** Arguments of a reward function: lists with an entry per completion, including the dataset's other columns. */
+/**
+ * Arguments of a reward function: lists with an entry per completion, including the dataset's other
+ * columns.
+ */
 export interface RewardBatch {
   readonly prompts: readonly DatasetPrompt[];
   readonly completions: readonly string[];
@@ -17,8 +20,8 @@ export interface RewardBatch {
 }
 
 /**
- * Scores completions with a number or boolean each, synchronously or not. null and undefined mean that the function does not apply;
- * completions without any score are excluded from training.
+ * Scores completions with a number or boolean each, synchronously or not. null and undefined mean
+ * that the function does not apply; completions without any score are excluded from training.
  */
 export interface RewardFunction {
   (batch: RewardBatch): MaybePromise<readonly (number | boolean | null | undefined)[]>;
@@ -97,7 +100,10 @@ export class RewardScorer {
     };
   }
 
-  /** Calls a function; if it fails on a batch, calls it again for each sample, except after a timeout. */
+  /**
+   * Calls a function; if it fails on a batch, calls it again for each sample, except after a
+   * timeout.
+   */
   private async scoreWithFallback(
     name: string,
     call: RewardFunction,

@@ -7,9 +7,9 @@ export interface CallerRules {
   /** Host names of this server in addition to those of this machine. */
   readonly hosts?: readonly string[];
   /**
-   * Whether pages of other servers on this machine may use the server, such as an inspector on another port; by default its own
-   * pages alone. No server here lets pages read its responses (CORS), so this concerns WebSocket connections and what
-   * browsers send without asking.
+   * Whether pages of other servers on this machine may use the server, such as an inspector on
+   * another port; by default its own pages alone. No server here lets pages read its responses
+   * (CORS), so this concerns WebSocket connections and what browsers send without asking.
    */
   readonly acceptsLocalPages?: boolean;
 }
@@ -23,9 +23,10 @@ export interface CallerRefusal {
 const LOCAL_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/;
 
 /**
- * Returns why a request must not be answered; undefined if it may be. Web pages reach servers on this machine by letting their names
- * point to it (DNS rebinding), which the Host header shows, and by requests that browsers send without asking the server,
- * which the Origin header shows. A page can let a name point here, but not an address.
+ * Returns why a request must not be answered; undefined if it may be. Web pages reach servers on
+ * this machine by letting their names point to it (DNS rebinding), which the Host header shows, and
+ * by requests that browsers send without asking the server, which the Origin header shows. A page
+ * can let a name point here, but not an address.
  */
 export function refuseCaller(
   { host = "", origin }: Pick<IncomingHttpHeaders, "host" | "origin">,

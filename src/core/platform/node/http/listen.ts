@@ -11,7 +11,10 @@ export const REQUEST_TIMEOUT_MS = 60_000;
 /** Milliseconds between two searches for connections that exceed these times. */
 const CHECK_INTERVAL_MS = 1_000;
 
-/** Options that every HTTP server here has: Node ends connections whose request does not arrive in time, with status 408. */
+/**
+ * Options that every HTTP server here has: Node ends connections whose request does not arrive in
+ * time, with status 408.
+ */
 export function serverOptions(requestTimeoutMs = REQUEST_TIMEOUT_MS): ServerOptions {
   return {
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
@@ -27,10 +30,16 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** Connections that wait to be accepted: as many as the system allows, because others than clients may fill the queue. */
+/**
+ * Connections that wait to be accepted: as many as the system allows, because others than clients
+ * may fill the queue.
+ */
 const BACKLOG = 4096;
 
-/** Starts to listen, and returns the port and the URL, such as http://127.0.0.1:8080. @throws INVALID_STATE if the address cannot be used. */
+/**
+ * Starts to listen, and returns the port and the URL, such as http://127.0.0.1:8080. @throws
+ * INVALID_STATE if the address cannot be used.
+ */
 export async function listen(server: Server, { host, port }: ListenAddress): Promise<{ port: number; url: string }> {
   const address = host.replace(/^\[|\]$/g, "");
   await new Promise<void>((resolve, reject) => {

@@ -5,9 +5,10 @@ import { ReceivingMessage } from "./receiving-message.js";
 const clientClosed = () => new HttpError(499, "The client closed the connection.");
 
 /**
- * Receives the body of a request. What limits its time is `requestTimeout` of the server (listen.ts).
- * @throws HttpError 413 for more than `maxBytes`, 415 for a compressed body, 499 if the client leaves, 503 if unfinished
- * bodies take too much memory.
+ * Receives the body of a request. What limits its time is `requestTimeout` of the server
+ * (listen.ts).
+ * @throws HttpError 413 for more than `maxBytes`, 415 for a compressed body, 499 if the client
+ * leaves, 503 if unfinished bodies take too much memory.
  */
 export async function receiveBody(incoming: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { "content-encoding": encoding = "identity", "content-length": announced } = incoming.headers;
@@ -25,7 +26,8 @@ export async function receiveBody(incoming: IncomingMessage, maxBytes: number): 
     };
     const fail = (error: HttpError) => {
       finish();
-      // A stream without listeners is not read further, and an error without one would end the process.
+      // A stream without listeners is not read further, and an error without one would end the
+      // process.
       incoming.pause().on("error", () => {});
       reject(error);
     };

@@ -5,8 +5,9 @@ const MAX_RECEIVING_BYTES = 256 * 2 ** 20;
 const PART_BYTES = 256;
 
 /**
- * A request's body, or a WebSocket message, that has not arrived in full. When the unfinished messages of the process take more
- * than MAX_RECEIVING_BYTES, the oldest is dropped: slow senders cannot keep out others, whose messages arrive at once.
+ * A request's body, or a WebSocket message, that has not arrived in full. When the unfinished
+ * messages of the process take more than MAX_RECEIVING_BYTES, the oldest is dropped: slow senders
+ * cannot keep out others, whose messages arrive at once.
  */
 export class ReceivingMessage {
   /** From the oldest to the newest. */

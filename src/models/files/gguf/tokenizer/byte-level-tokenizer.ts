@@ -5,7 +5,10 @@ import type { GgufFields } from "../gguf-fields.js";
 import { findPreTokenizer, preTokenizerNames, type PreTokenizer } from "./pre-tokenizers.js";
 import { createAddedToken, createPostProcessor, TokenType, type SpecialTokens, type Vocabulary } from "./vocabulary.js";
 
-/** Creates the characters of the 256 bytes in a byte-level vocabulary; printable bytes map to themselves. */
+/**
+ * Creates the characters of the 256 bytes in a byte-level vocabulary; printable bytes map to
+ * themselves.
+ */
 function createByteAlphabet(): string[] {
   let others = 0;
   return Array.from({ length: 256 }, (_, byte) => {

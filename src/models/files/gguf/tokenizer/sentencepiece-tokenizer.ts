@@ -44,7 +44,9 @@ export function buildSentencePieceTokenizer(
   };
 }
 
-/** Restores SentencePiece's space character in Gemma's runs of spaces, which GGUF stores as spaces. */
+/**
+ * Restores SentencePiece's space character in Gemma's runs of spaces, which GGUF stores as spaces.
+ */
 function escapeSpaces(token: string): string {
   return /^ +$/u.test(token) ? SPACE.repeat(token.length) : token;
 }

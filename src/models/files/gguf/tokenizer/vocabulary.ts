@@ -82,7 +82,10 @@ export function createAddedToken(id: number, content: string, special: boolean, 
   return { id, content, single_word: false, lstrip: false, rstrip: stripsRight, normalized: false, special };
 }
 
-/** Creates the `post_processor` that adds beginning-of-text and end-of-text tokens, or null for none. */
+/**
+ * Creates the `post_processor` that adds beginning-of-text and end-of-text tokens, or null for
+ * none.
+ */
 export function createPostProcessor(special: SpecialTokens, tokens: readonly string[]): JsonObject | null {
   const before = special.addsBos ? special.bos : undefined;
   const after = special.addsEos ? special.eos : undefined;

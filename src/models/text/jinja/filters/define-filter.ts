@@ -10,7 +10,10 @@ export interface FilterContext {
 
 export type Filter = (value: Value, args: CallArguments, context: FilterContext) => Value;
 
-/** Creates a filter with the parameters of its Python function; those that end with "=" are optional. */
+/**
+ * Creates a filter with the parameters of its Python function; those that end with "=" are
+ * optional.
+ */
 export function defineFilter(
   parameters: readonly string[],
   run: (value: Value, args: readonly (Value | undefined)[], context: FilterContext) => Value,

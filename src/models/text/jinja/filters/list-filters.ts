@@ -162,7 +162,10 @@ function map(value: Value, { positional, named }: Parameters<Filter>[1], context
   });
 }
 
-/** Creates a generator of a value's items; a falsy value has none, and the source is checked when it is read. */
+/**
+ * Creates a generator of a value's items; a falsy value has none, and the source is checked when it
+ * is read.
+ */
 function lazyIfTruthy(value: Value, transform: (items: Iterable<Value>) => Iterator<Value>): Lazy {
   return lazy(isTruthy(value) ? value : [], transform);
 }

@@ -24,7 +24,8 @@ function toInteger(value: Value, [fallback = 0, base = 10]: readonly (Value | un
   if (parsed !== undefined) return parsed;
   const number =
     value instanceof Float ? value.value : text === undefined ? undefined : parseFloatText(strip(text, undefined));
-  // int() of an infinite float raises what the filter does not catch, of an infinite text what it does.
+  // int() of an infinite float raises what the filter does not catch, of an infinite text what it
+  // does.
   if (number === undefined || Number.isNaN(number) || (text !== undefined && !Number.isFinite(number))) return fallback;
   return truncateFloat(number);
 }
