@@ -1,5 +1,6 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
@@ -78,6 +79,16 @@ export default defineConfig(({ mode }) => {
   const skipped = [...configDefaults.exclude, ...(mode === "quick" ? [...SLOW_TESTS, "test/**"] : [])];
   const shared = { ...common, name: "shared", include: ["{src,test}/**/*.test.ts"], isolate: false };
   const isolated = { ...common, name: "isolated", include: ISOLATED_TESTS, exclude: skipped };
-  const projects = [{ test: { ...shared, exclude: [...skipped, ...ISOLATED_TESTS] } }, { test: isolated }];
+  // The built files of package.json's imports would have classes and registries of their own.
+  const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));
+  const alias = {
+    "#compute-workers": source("engine/runtime/workers/node.ts"),
+    "#env-bridges": source("envs/bridges/register-openers.ts"),
+    "#onnxruntime": source("engine/runtime/onnxruntime/node.ts"),
+  };
+  const projects = [
+    { resolve: { alias }, test: { ...shared, exclude: [...skipped, ...ISOLATED_TESTS] } },
+    { resolve: { alias }, test: isolated },
+  ];
   return { test: { maxWorkers: 2, sequence: { sequencer: Sequencer }, projects } };
 });

@@ -36,5 +36,6 @@ function normalize(path: string): string {
     else if (!isAbsolute) names.push(name);
   }
   const text = names.join("/") + (path.endsWith("/") && names.length > 0 ? "/" : "");
-  return isAbsolute ? `/${text}` : text === "" ? "." : text;
+  if (isAbsolute) return `/${text}`;
+  return text !== "" ? text : path.endsWith("/") ? "./" : ".";
 }
