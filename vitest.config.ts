@@ -65,7 +65,7 @@ class Sequencer extends BaseSequencer {
   }
 }
 
-/** Each test file has modules of its own. */
+/** Test files share processes, so that a module is loaded once per process. */
 export default defineConfig(({ mode }) => {
   const common = {
     testTimeout: 180_000,
@@ -77,7 +77,7 @@ export default defineConfig(({ mode }) => {
     setupFiles: ["test/support/close-command-host.ts"],
   };
   const skipped = [...configDefaults.exclude, ...(mode === "quick" ? [...SLOW_TESTS, "test/**"] : [])];
-  const shared = { ...common, name: "shared", include: ["{src,test}/**/*.test.ts"], isolate: true };
+  const shared = { ...common, name: "shared", include: ["{src,test}/**/*.test.ts"], isolate: false };
   const isolated = { ...common, name: "isolated", include: ISOLATED_TESTS, exclude: skipped };
   // The built files of package.json's imports would have classes and registries of their own.
   const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));

@@ -242,7 +242,7 @@ describe("llamagym models", () => {
   it("lists architectures and models with their memory", async () => {
     const { out } = await run(["models"]);
     expect(out).toMatch(
-      /^HuggingFaceTB\/SmolLM2-135M-Instruct +135M +8192 +\d\.\d +\d\.\d +\d\.\d +\S+ +\S+ +\S+ +\w+( \d)? +Apache-2\.0 +chat$/m,
+      /^HuggingFaceTB\/SmolLM2-135M-Instruct +135M +8192 +0\.8 +0\.4 +0\.3 +\S+ +\S+ +\S+ +\w+( \d)? +Apache-2\.0 +chat$/m,
     );
     const { architectures, models } = JSON.parse((await run(["models", "--json"])).out) as {
       architectures: string[];
