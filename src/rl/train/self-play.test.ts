@@ -119,6 +119,12 @@ describe("self-play", () => {
     expect(metrics["eval/win_against_random_seat_0"] + metrics["eval/loss_against_random_seat_0"]).toBeCloseTo(1, 9);
   });
 
+  it("computes exact values without playing episodes", async () => {
+    const { logs } = await recordRun(await setUp({ evalSteps: 100, evalEpisodes: 0, evalExact: true }));
+    expect(logs.at(-1)).toHaveProperty(["eval/nash_conv"]);
+    expect(logs.at(-1)).not.toHaveProperty(["eval/mean_return"]);
+  });
+
   it.each<[string, Partial<TrainerOptions>, string]>([
     ["of an unknown opponent", { opponents: "self,stockfish:1" }, 'unknown opponent "stockfish"'],
     ["without any weight", { opponents: "self:0,past:0" }, "no weight above 0"],
@@ -133,6 +139,11 @@ describe("self-play", () => {
       "chance during play",
     ],
     ["with exact values without evaluations", { evalExact: true }, "evalSteps"],
+    [
+      "with a best model by exact values alone",
+      { evalExact: true, evalSteps: 1, evalEpisodes: 0, loadBestModelAtEnd: true },
+      "evalEpisodes",
+    ],
   ])("refuses a league %s before training", async (_, options, message) => {
     const train = async () => {
       const { trainer } = await setUp(options);

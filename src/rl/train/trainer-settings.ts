@@ -193,7 +193,7 @@ export function checkEvaluationSettings({
 }: Partial<Settings<typeof evaluationSettings & typeof exactEvaluationSettings>>): void {
   if (evalExact && evalSteps === undefined)
     throw invalidArgument("`evalExact` belongs to evaluations during training: set `evalSteps`.");
-  if (evalSteps !== undefined && evalEpisodes === 0)
+  if (evalSteps !== undefined && evalEpisodes === 0 && (!evalExact || loadBestModelAtEnd))
     throw invalidArgument("`evalSteps` needs episodes to evaluate: set `evalEpisodes`.");
   if (loadBestModelAtEnd && evalSteps === undefined)
     throw invalidArgument("`loadBestModelAtEnd` compares evaluations during training: set `evalSteps`.");
