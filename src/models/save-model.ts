@@ -17,7 +17,7 @@ import {
   type TensorToSave,
 } from "./files/index.js";
 import { JsonFields } from "./files/json-fields.js";
-import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
+import { isValueHeadParameter, VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
 import { getValueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters/get-peft-model.js";
 import { buildLegacyRope, HEAD_MODULE } from "./architectures/index.js";
 import { formatAdapterReadme } from "./adapter-readme.js";
@@ -206,17 +206,22 @@ async function checkBaseWeights(model: CausalLM, folder: string, baseWeights: Ad
 }
 
 /**
- * Restores trainable parameters that `saveModel` wrote for a model of the same form. @throws
- * FILE_NOT_FOUND, FILE_CORRUPT, and WEIGHTS_MISMATCH, before changing anything, for values of
- * another form.
+ * Restores trainable parameters that `saveModel` wrote for a model of the same form, without the
+ * value head if `valueHead` is false. @throws FILE_NOT_FOUND, FILE_CORRUPT, and WEIGHTS_MISMATCH,
+ * before changing anything, for values of another form.
  */
-export async function loadTrainedValues(model: CausalLM, folder: string): Promise<void> {
+export async function loadTrainedValues(
+  model: CausalLM,
+  folder: string,
+  { valueHead = true }: { readonly valueHead?: boolean } = {},
+): Promise<void> {
   await verifyChecksums(folder);
   const trainedTensors =
     model.adapter === undefined ? await readTrainedWeights(model, folder) : (await readAdapter(folder)).tensors;
   const savedValues: ParameterValues = new Map([...trainedTensors, ...((await loadValueHead(folder))?.values ?? [])]);
   const { parameters } = model;
-  for (const name of parameters.names) {
+  const names = parameters.names.filter((name) => valueHead || !isValueHeadParameter(name));
+  for (const name of names) {
     const { shape, data } = savedValues.get(name) ?? {};
     if (data !== undefined && !isAllFinite(data)) throw nonFiniteError(folder, name);
     if (shape?.join() === parameters.shape(name).join()) continue;
@@ -226,7 +231,7 @@ export async function loadTrainedValues(model: CausalLM, folder: string): Promis
       `${name} in ${folder} must be [${parameters.shape(name).join(", ")}], but is ${found}. Check that it was saved from the same form of model.`,
     );
   }
-  for (const name of parameters.names) await parameters.write(name, savedValues.get(name)!.data);
+  for (const name of names) await parameters.write(name, savedValues.get(name)!.data);
   model.markParametersChanged();
 }
 

@@ -64,7 +64,7 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
     if (options.evalExact) await checkExact(createEnv, options);
     const envs = await openEnvs(createEnv, transport === undefined ? numEnvs : options.selfPlay ? 1 : 0, settings);
     const games = options.selfPlay
-      ? { league: createLeague(envs[0], options), players: new GamePlayers(agent) }
+      ? { league: await createLeague(envs[0], options, agent), players: new GamePlayers(agent) }
       : undefined;
     const episodeStarts = stream(seed, "episodeStarts");
     const starts = Array.from({ length: numEnvs }, (_, index) => ({

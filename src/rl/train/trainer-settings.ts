@@ -24,7 +24,8 @@ export const selfPlaySettings = defineSettings(
     opponents: text({
       default: "self:0.7,past:0.3",
       valueName: "weights",
-      description: "Weights of the opponents in self-play: self, past (earlier versions), random, minimax.",
+      description:
+        "Weights of the opponents in self-play: self, past (earlier versions), random, minimax, and paths of other runs.",
     }),
     /** Updates between snapshots of the policy for the league. Default 20. */
     snapshotSteps: integer({
