@@ -37,6 +37,7 @@ const SLOW_TESTS = [
 const ISOLATED_TESTS = [
   "test/made-up-setting.test.ts",
   "src/rl/algorithms/ppo/ppo.test.ts",
+  "src/app/runs/expect-to-learn.test.ts",
   "src/envs/documentation.test.ts",
   "src/envs/solvers/experts.test.ts",
   "test/contracts/environments.test.ts",

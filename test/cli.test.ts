@@ -119,9 +119,9 @@ describe("llamagym generate", () => {
       ..."--prompt Hello --max-new-tokens 60 --seed 4 --system".split(" "),
       "Be brief",
     ];
-    const { status, out, chunkCount } = await runInProcess(streamArgs);
+    const { status, out, writeCount } = await run(streamArgs);
     expect({ status, out }).toEqual({ status: 0, out: text.endsWith("\n") ? text : `${text}\n` });
-    expect(chunkCount).toBeGreaterThan(3);
+    expect(writeCount).toBeGreaterThan(3);
     const second = await run(
       [...modelArgs(), ..."--prompt - --raw --max-new-tokens 9 --stop zzz --stop e --stats".split(" ")],
       {

@@ -21,7 +21,7 @@ async function run({ args, cwd, env = {}, input = "" }) {
   const previousEnv = Object.fromEntries(Object.keys(env).map((name) => [name, process.env[name]]));
   const previousFolder = process.cwd();
   const written = { stdout: "", stderr: "" };
-  let chunkCount = 0;
+  let writeCount = 0;
   const streams = Object.keys(written).map((name) => ({ name, write: process[name].write }));
   setVariables(env);
   if (cwd !== undefined) process.chdir(cwd);
@@ -29,7 +29,7 @@ async function run({ args, cwd, env = {}, input = "" }) {
   for (const { name } of streams)
     process[name].write = (data) => {
       written[name] += data;
-      if (name === "stdout") chunkCount++;
+      if (name === "stdout") writeCount++;
       return true;
     };
   const reporter = new Reporter(args.includes("--debug"));
@@ -38,7 +38,7 @@ async function run({ args, cwd, env = {}, input = "" }) {
   for (const { name, write } of streams) process[name].write = write;
   process.chdir(previousFolder);
   setVariables(previousEnv);
-  return { status, signal: null, out: written.stdout, err: written.stderr, chunkCount };
+  return { status, signal: null, out: written.stdout, err: written.stderr, writeCount };
 }
 
 process.on("message", async (request) => process.send(await run(request)));

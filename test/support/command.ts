@@ -10,8 +10,11 @@ export interface CommandResult {
   readonly signal: NodeJS.Signals | null;
   readonly out: string;
   readonly err: string;
-  /** Number of chunks that standard output came in. */
-  readonly chunkCount: number;
+}
+
+interface HostResult extends CommandResult {
+  /** Number of writes to standard output. */
+  readonly writeCount: number;
 }
 
 type Kill = (signal: NodeJS.Signals) => void;
@@ -47,10 +50,8 @@ export async function runCommand(args: readonly string[], options: CommandOption
   const kill: Kill = (signal) => void child.kill(signal);
   let out = "";
   let err = "";
-  let chunkCount = 0;
   child.stdout.on("data", (data: Buffer) => {
     out += data.toString();
-    chunkCount++;
     onStdout?.(out, kill, child);
   });
   child.stderr.on("data", (data: Buffer) => {
@@ -60,9 +61,7 @@ export async function runCommand(args: readonly string[], options: CommandOption
   child.stdin.on("error", () => {});
   if (initialInput !== undefined) child.stdin.write(initialInput);
   else child.stdin.end(input ?? "");
-  return new Promise((resolve) =>
-    child.on("close", (status, signal) => resolve({ status, signal, out, err, chunkCount })),
-  );
+  return new Promise((resolve) => child.on("close", (status, signal) => resolve({ status, signal, out, err })));
 }
 
 /** Options for a command that gets `signal` as soon as it writes `text` to standard error. */
@@ -72,13 +71,13 @@ export function interruptAt(text: string, signal: NodeJS.Signals): Pick<CommandO
 }
 
 let host: ChildProcess | undefined;
-let settle: (result: CommandResult | Error) => void = () => {};
+let settle: (result: HostResult | Error) => void = () => {};
 let lastCall: Promise<unknown> = Promise.resolve();
 
 function startHost(): ChildProcess {
   const path = fileURLToPath(new URL("command-host.mjs", import.meta.url));
   const child = fork(path, { env: { ...process.env, WANDB_PROJECT: "", NO_COLOR: "1" } });
-  child.on("message", (result) => settle(result as CommandResult));
+  child.on("message", (result) => settle(result as HostResult));
   child.on("exit", (status) => {
     if (child === host) settle(new Error(`The host of commands exited with status ${status}.`));
   });
@@ -100,10 +99,10 @@ export function closeHost(): void {
 export async function runInHost(
   args: readonly string[],
   { cwd, env, input }: Pick<CommandOptions, "env" | "cwd" | "input"> = {},
-): Promise<CommandResult> {
+): Promise<HostResult> {
   const call = lastCall.then(async () => {
     host ??= startHost();
-    const answer = new Promise<CommandResult | Error>((resolve) => (settle = resolve));
+    const answer = new Promise<HostResult | Error>((resolve) => (settle = resolve));
     host.send({ args, cwd, env, input });
     const result = await answer;
     if (result instanceof Error) throw result;

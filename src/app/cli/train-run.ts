@@ -77,7 +77,8 @@ export async function trainRun<Run extends TrainedRun>(
   return reporter.signal.aborted ? SIGINT_EXIT_CODE : 0;
 }
 
-interface EndedRun {
+/** A run whose training has ended. */
+export interface EndedRun {
   readonly hasCheckpoint: boolean;
   readonly resumedAt: number;
   readonly serviceUsage: string | undefined;
@@ -114,4 +115,10 @@ export async function saveTrained(
   if (run.hasCheckpoint && updates === run.resumedAt)
     reporter.print(`The run was already complete. Extend it with ${length}.`);
   return path;
+}
+
+/** Prints where a model was saved, and how to try it; nothing for undefined. */
+export function printSaved(path: string | undefined, reporter: Pick<Reporter, "print">): void {
+  if (path !== undefined)
+    reporter.print(`Saved ${path}.\nTry it: ${formatCommandLine(`generate --model ${quoteArg(path)}`)}`);
 }

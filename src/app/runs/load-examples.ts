@@ -7,7 +7,7 @@ import type { exampleRunSettings } from "./example-run-settings.js";
 import { hashData } from "./hash-files.js";
 
 /** The settings that name the files of a run's examples, with the hashes of their contents. */
-interface ExampleFiles {
+export interface ExampleFiles {
   readonly data: string;
   readonly evalData: string | undefined;
   readonly dataSha256?: string | undefined;

@@ -51,9 +51,7 @@ export function preferenceDataSettings(algorithm: PreferenceAlgorithm) {
 
 /** The resolved settings of a run, as stored in config.json. */
 export interface PreferenceRunConfig
-  extends
-    Settings<typeof exampleRunSettings>,
-    Pick<DpoConfig, (keyof KtoConfig & keyof DpoConfig & "seed") | "microBatchTokens"> {
+  extends Settings<typeof exampleRunSettings>, Pick<DpoConfig, "seed" | "learningRate" | "microBatchTokens"> {
   readonly algorithm: PreferenceAlgorithm;
   /** File of training examples. */
   readonly data: string;
@@ -78,16 +76,14 @@ export function resolvePreferenceRunConfig({
   const { model = EMBEDDED_MODEL, tuning = "lora" } = given;
   const learningRate =
     model === EMBEDDED_MODEL ? EMBEDDED_LEARNING_RATE : tuning === "lora" ? ADAPTER_LEARNING_RATE : undefined;
-  const resolved = resolveSettings(`A ${algorithm} run`, table, withDefault(given, { learningRate }));
+  const resolved = resolveSettings(`A ${algorithm} run`, table, {
+    ...given,
+    learningRate: given.learningRate ?? learningRate,
+  });
   const config = { algorithm, data, dataSha256, evalDataSha256, ...resolved } as unknown as PreferenceRunConfig;
   getPreferenceConfig(config);
   checkTuning(config);
   return config;
-}
-
-function withDefault(given: object, defaults: Readonly<Record<string, unknown>>): object {
-  const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return { ...Object.fromEntries(Object.entries(defaults).filter(([, value]) => value !== undefined)), ...present };
 }
 
 /** Returns the settings of a run's algorithm. */

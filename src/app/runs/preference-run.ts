@@ -8,20 +8,10 @@ import {
   DpoTrainer,
   KtoTrainer,
 } from "../../rl/preferences/index.js";
-import type { InvalidLine } from "../../rl/data/index.js";
-import type { ExampleTrainOptions } from "../../rl/train/index.js";
 import type { LanguageModel } from "../../generation/index.js";
-import { checkService } from "./check-service.js";
-import { hashExamples, loadExamples } from "./load-examples.js";
-import {
-  OpenRun,
-  resumeProgram,
-  startProgram,
-  type OpenedRun,
-  type RunContext,
-  type RunHooks,
-  type RunProgram,
-} from "./open-run.js";
+import { loadExamples } from "./load-examples.js";
+import { openExampleRun, type OpenedExampleRun } from "./open-example-run.js";
+import { OpenRun, resumeProgram, startProgram, type RunHooks, type RunProgram } from "./open-run.js";
 import {
   getPreferenceConfig,
   preferenceDataSettings,
@@ -32,20 +22,11 @@ import {
   type PreferenceRunOptions,
 } from "./preference-run-settings.js";
 
-type PreferenceCallbacks = Pick<
-  ExampleTrainOptions<DpoMetrics | KtoMetrics, DpoEvaluation | KtoEvaluation>,
-  "onStep" | "onEvaluation" | "signal"
->;
+type Metrics = DpoMetrics | KtoMetrics;
+type Evaluation = DpoEvaluation | KtoEvaluation;
 
 /** The open trainer of a run on preferences. */
-export interface OpenedPreferenceRun extends OpenedRun<PreferenceRunConfig, PreferenceCallbacks> {
-  readonly trainer: DpoTrainer | KtoTrainer;
-  readonly invalidLines: readonly InvalidLine[];
-  /** Columns of the data that are not part of any example. */
-  readonly unusedColumns: readonly string[];
-}
-
-type PreferenceContext = RunContext<PreferenceRunOptions, PreferenceRunConfig, RunHooks>;
+export type OpenedPreferenceRun = OpenedExampleRun<PreferenceRunConfig, DpoTrainer | KtoTrainer, Metrics, Evaluation>;
 
 /** An open run on a file of preferences. */
 export type PreferenceRun = OpenRun<PreferenceRunConfig, OpenedPreferenceRun>;
@@ -84,28 +65,8 @@ function createProgram(
     resultFolder: "model",
     settings: { ...preferenceDataSettings(algorithm), ...preferenceRunSettingsOf(algorithm) },
     resolve: resolvePreferenceRunConfig,
-    open: openTrainer,
-  };
-}
-
-async function openTrainer(context: PreferenceContext): Promise<OpenedPreferenceRun> {
-  const { saved, checkpointDir, lock, hooks } = context;
-  checkService(context.config);
-  const config = await hashExamples(context);
-  const model = await context.openModel("saved");
-  // The reference policy is a copy of the parameters before a checkpoint replaces them.
-  const { trainer, ...read } = await createTrainer(config, model);
-  context.defer(async () => trainer.release());
-  const resumedAt = saved !== undefined ? await trainer.resume(checkpointDir, hooks.onWarning) : 0;
-  const { saveSteps, evalSteps } = config;
-  return {
-    config,
-    model,
-    trainer,
-    ...read,
-    resumedAt,
-    hasCheckpoint: resumedAt > 0,
-    train: async (callbacks) => trainer.train({ checkpointDir, lock, saveSteps, evalSteps, ...callbacks }),
+    open: async (context) =>
+      openExampleRun<PreferenceRunConfig, Metrics, Evaluation, DpoTrainer | KtoTrainer>(context, createTrainer),
   };
 }
 

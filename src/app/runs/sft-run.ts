@@ -1,16 +1,10 @@
-import { readExamples, type InvalidLine } from "../../rl/data/index.js";
-import { SftTrainer, type SftTrainOptions } from "../../rl/train/index.js";
-import { checkService } from "./check-service.js";
-import { hashExamples, loadExamples } from "./load-examples.js";
-import {
-  resumeProgram,
-  startProgram,
-  OpenRun,
-  type OpenedRun,
-  type RunContext,
-  type RunHooks,
-  type RunProgram,
-} from "./open-run.js";
+import type { LanguageModel } from "../../generation/index.js";
+import type { SftEvaluation, SftMetrics } from "../../rl/algorithms/index.js";
+import { readExamples } from "../../rl/data/index.js";
+import { SftTrainer } from "../../rl/train/index.js";
+import { loadExamples } from "./load-examples.js";
+import { openExampleRun, type OpenedExampleRun } from "./open-example-run.js";
+import { resumeProgram, startProgram, OpenRun, type RunHooks, type RunProgram } from "./open-run.js";
 import {
   allSftRunSettings,
   dataSettings,
@@ -20,17 +14,8 @@ import {
   type SftRunOptions,
 } from "./sft-run-settings.js";
 
-type SftRunCallbacks = Pick<SftTrainOptions, "onStep" | "onEvaluation" | "signal">;
-
 /** The open trainer of supervised fine-tuning. */
-export interface OpenedSftRun extends OpenedRun<SftRunConfig, SftRunCallbacks> {
-  readonly trainer: SftTrainer;
-  readonly invalidLines: readonly InvalidLine[];
-  /** Columns of the data that are not part of any example. */
-  readonly unusedColumns: readonly string[];
-}
-
-type SftContext = RunContext<SftRunOptions, SftRunConfig, RunHooks>;
+export type OpenedSftRun = OpenedExampleRun<SftRunConfig, SftTrainer, SftMetrics, SftEvaluation>;
 
 /** An open run of supervised fine-tuning. */
 export type SftRun = OpenRun<SftRunConfig, OpenedSftRun>;
@@ -40,7 +25,7 @@ const sftProgram: RunProgram<SftRunOptions, SftRunConfig, RunHooks, OpenedSftRun
   resultFolder: "model",
   settings: { ...dataSettings, ...allSftRunSettings },
   resolve: resolveSftRunConfig,
-  open: openSft,
+  open: async (context) => openExampleRun(context, createTrainer),
 };
 
 /**
@@ -64,23 +49,7 @@ export async function resumeSftRun(
   return new OpenRun(await resumeProgram(sftProgram, folder, changes, hooks));
 }
 
-async function openSft(context: SftContext): Promise<OpenedSftRun> {
-  const { saved, checkpointDir, lock, hooks } = context;
-  checkService(context.config);
-  const config = await hashExamples(context);
-  const model = await context.openModel("saved");
+async function createTrainer(config: SftRunConfig, model: LanguageModel) {
   const { examples: train, evalExamples: evaluation, ...read } = await loadExamples(config, model, readExamples);
-  const trainer = await SftTrainer.create(model, { ...getSftConfig(config), train, evaluation });
-  context.defer(async () => trainer.release());
-  const resumedAt = saved !== undefined ? await trainer.resume(checkpointDir, hooks.onWarning) : 0;
-  const { saveSteps, evalSteps } = config;
-  return {
-    config,
-    model,
-    trainer,
-    ...read,
-    resumedAt,
-    hasCheckpoint: resumedAt > 0,
-    train: async (callbacks) => trainer.train({ checkpointDir, lock, saveSteps, evalSteps, ...callbacks }),
-  };
+  return { trainer: await SftTrainer.create(model, { ...getSftConfig(config), train, evaluation }), ...read };
 }

@@ -15,7 +15,7 @@ export type { LossNodes } from "./shared/loss-nodes.js";
 export { checkSavedState } from "./check-saved-state.js";
 export { createLearner } from "./create-learner.js";
 export { type SftConfig, resolveSftConfig, sftSettings } from "./sft/settings.js";
-export type { SftMetrics } from "./sft/sft-learner.js";
+export type { SftEvaluation, SftMetrics } from "./sft/sft-learner.js";
 export type { GradientLimits, GradientTransport } from "./update/gradient-transport.js";
 export { GRAPH_KINDS, type GradientJob, type GradientResult, MicroBatchGraphs } from "./update/micro-batch-graphs.js";
 export type { Teacher } from "./learner.js";

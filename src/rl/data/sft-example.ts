@@ -73,13 +73,15 @@ export function encodeExample(
     const encoded = encodeTexts(prompt, completion, tokenizer);
     return assistantOnlyLoss ? encoded : withAllTokens(encoded.tokens);
   }
+  const { messages, promptLength } = toMessages(example);
+  return encodeMessages(messages, promptLength, { tokenizer, assistantOnlyLoss, ...example });
+}
+
+/** Returns the messages of a prompt and its completion, with the number of the prompt's. */
+function toMessages({ prompt, completion }: CompletionExample) {
   const promptMessages = typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt;
-  const completionMessages = typeof completion === "string" ? [{ role: "assistant", content: completion }] : completion;
-  return encodeMessages([...promptMessages, ...completionMessages], promptMessages.length, {
-    tokenizer,
-    assistantOnlyLoss,
-    ...example,
-  });
+  const answers = typeof completion === "string" ? [{ role: "assistant", content: completion }] : completion;
+  return { messages: [...promptMessages, ...answers], promptLength: promptMessages.length };
 }
 
 interface MessageOptions extends TemplateInputs {
@@ -134,24 +136,20 @@ function findCompletion(
  * text that the chat template writes: the sequences of TRL's preference trainers.
  * @throws as `encodeExample`, and INVALID_ARGUMENT for messages with a weight.
  */
-export function encodeCompletion(
-  { prompt, completion, tools, variables }: CompletionExample,
-  getTokenizer: () => Tokenizer,
-): TokenExample {
+export function encodeCompletion(example: CompletionExample, getTokenizer: () => Tokenizer): TokenExample {
+  const { prompt, completion, tools, variables } = example;
   const tokenizer = getTokenizer();
   if (typeof prompt === "string" && typeof completion === "string") return encodeTexts(prompt, completion, tokenizer);
-  const promptMessages = typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt;
-  const completionMessages = typeof completion === "string" ? [{ role: "assistant", content: completion }] : completion;
-  const given = [...promptMessages, ...completionMessages];
+  const { messages: given, promptLength } = toMessages(example);
   if (given.some(({ weight }) => weight === 0))
     throw invalidArgument(
       "A message has the weight 0, but preferences are between whole completions. Remove the weight.",
     );
   const messages = tokenizer.prepareToolCalls(given.map(withoutWeight), { tools });
   const { ids, missingAnswers } = tokenizer.encodeChat(messages, { tools, variables });
-  const missing = missingAnswers.find((index) => index >= promptMessages.length);
+  const missing = missingAnswers.find((index) => index >= promptLength);
   if (missing !== undefined) throw missingAnswerError(messages[missing], missing);
-  const start = findCompletion(messages.slice(0, promptMessages.length), ids, { tokenizer, tools, variables });
+  const start = findCompletion(messages.slice(0, promptLength), ids, { tokenizer, tools, variables });
   return { tokens: ids, lossMask: new Uint8Array(ids.length).fill(1, start) };
 }
 

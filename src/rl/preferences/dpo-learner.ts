@@ -7,6 +7,7 @@ import type { LanguageModel } from "../../generation/index.js";
 import type { TokenPair } from "./preference-example.js";
 import { countLossTokens } from "../data/sft-example.js";
 import { ExampleLearner, type StepMetrics } from "../algorithms/shared/example-learner.js";
+import { nameEvaluation, type EvaluationOf } from "../algorithms/shared/name-evaluation.js";
 import { packItems, LossGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 import { dpoLoss, pairLosses, pairs } from "./dpo-loss.js";
 import type { DpoConfig } from "./dpo-settings.js";
@@ -34,7 +35,7 @@ export interface PairMetrics {
 export interface DpoMetrics extends StepMetrics, PairMetrics {}
 
 /** Metrics of an evaluation: `eval_loss`, `eval_rewards/chosen`, ... */
-export type DpoEvaluation = { readonly [Name in keyof PairMetrics as `eval_${Name}`]: number };
+export type DpoEvaluation = EvaluationOf<PairMetrics>;
 
 /** Log-probabilities of one pair's completions under the policy and the reference policy. */
 interface PairScores {
@@ -109,10 +110,7 @@ export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvalua
       });
       loss += outputs.loss.data[0];
     }
-    const metrics = this.metrics(scores, loss, correct, examples);
-    return Object.fromEntries(
-      Object.entries(metrics).map(([name, value]) => [`eval_${name}`, value as number]),
-    ) as unknown as DpoEvaluation;
+    return nameEvaluation(this.metrics(scores, loss, correct, examples));
   }
 
   override async release(): Promise<void> {

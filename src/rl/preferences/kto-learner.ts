@@ -7,6 +7,7 @@ import type { LanguageModel } from "../../generation/index.js";
 import type { LabeledTokens } from "./preference-example.js";
 import { countLossTokens, type TokenExample } from "../data/sft-example.js";
 import { ExampleLearner, type StepMetrics } from "../algorithms/shared/example-learner.js";
+import { nameEvaluation, type EvaluationOf } from "../algorithms/shared/name-evaluation.js";
 import { packItems, LossGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 import { completionLosses, completions, ktoLoss } from "./kto-loss.js";
 import type { KtoConfig } from "./kto-settings.js";
@@ -33,7 +34,7 @@ export interface CompletionMetrics {
 export interface KtoMetrics extends StepMetrics, CompletionMetrics {}
 
 /** Metrics of an evaluation: `eval_loss`, `eval_kl`, ... */
-export type KtoEvaluation = { readonly [Name in keyof CompletionMetrics as `eval_${Name}`]: CompletionMetrics[Name] };
+export type KtoEvaluation = EvaluationOf<CompletionMetrics>;
 
 interface CompletionScores {
   readonly label: boolean;
@@ -91,10 +92,7 @@ export class KtoLearner extends ExampleLearner<LabeledTokens, CompletionMetrics,
       loss += (await session.run(feeds)).loss.data[0];
       scores.push(...joinScores(batch, examples, policy, reference));
     }
-    const metrics = this.metrics(scores, loss, kl);
-    return Object.fromEntries(
-      Object.entries(metrics).map(([name, value]) => [`eval_${name}`, value as number]),
-    ) as never;
+    return nameEvaluation(this.metrics(scores, loss, kl));
   }
 
   override async release(): Promise<void> {

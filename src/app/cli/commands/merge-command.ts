@@ -1,7 +1,7 @@
 import { choice, defineSettings, text } from "../../../core/settings.js";
-import { formatCommandLine, quoteArg } from "../command-line.js";
 import { exportToFolder } from "../export-model.js";
 import { defineCommand } from "../options/define-command.js";
+import { printSaved } from "../train-run.js";
 
 export const mergeCommand = defineCommand({
   name: "merge",
@@ -27,7 +27,7 @@ export const mergeCommand = defineCommand({
   run: async (options, reporter, [adapter]) => {
     const { output } = options;
     await exportToFolder(adapter, { ...options, format: "merged", requiresAdapter: true }, reporter);
-    reporter.print(`Saved ${output}.\nTry it: ${formatCommandLine(`generate --model ${quoteArg(output)}`)}`);
+    printSaved(output, reporter);
     return 0;
   },
 });

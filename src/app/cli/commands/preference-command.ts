@@ -1,6 +1,6 @@
-import { defineSettings, selectSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
+import { selectSettings, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { formatCount } from "../../../core/format.js";
-import { listChangeable, type RunHooks } from "../../runs/open-run.js";
+import type { RunHooks } from "../../runs/open-run.js";
 import { resumePreferenceRun, startPreferenceRun, type PreferenceRun } from "../../runs/preference-run.js";
 import {
   preferenceDataSettings,
@@ -8,15 +8,14 @@ import {
   type PreferenceAlgorithm,
   type PreferenceRunOptions,
 } from "../../runs/preference-run-settings.js";
-import { formatCommandLine, quoteArg } from "../command-line.js";
-import { ExampleProgress } from "../display/report-training.js";
 import { checkResumeOptions } from "../options/check-resume-options.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { inheritModel } from "../options/inherit-model.js";
-import { toOptionName } from "../options/option-names.js";
+import { exampleRunOptions } from "../options/run-folder-options.js";
 import { UsageError } from "../options/usage-error.js";
-import { dashboardOption, saveTrained, trainRun, type RunDisplay } from "../train-run.js";
+import { trainOnExamples } from "../train-on-examples.js";
+import { trainRun, type RunDisplay } from "../train-run.js";
 
 const DESCRIPTIONS: Readonly<Record<PreferenceAlgorithm, string>> = {
   dpo: "Trains a language model on pairs of completions, of which one is preferred, by direct preference optimization.",
@@ -32,32 +31,11 @@ type Args = Partial<GivenSettings<SettingTable> & PreferenceRunOptions> & {
   readonly dashboard?: boolean;
 };
 
-/** Options of the command that are not settings of the run. */
-function createCommandOptions(algorithm: PreferenceAlgorithm, settings: SettingTable) {
-  return defineSettings(
-    {
-      output: text({
-        short: "o",
-        valueName: "folder",
-        defaultText: `runs/${algorithm}-TIME`,
-        description: "Run folder: settings, metrics, checkpoints and the result.",
-      }),
-      resume: text({
-        valueName: "folder",
-        changeable: "resume",
-        description: `Resume the run in this folder. Only these settings may change: ${listChangeable(settings).map(toOptionName).join(", ")}; the files of data and evalData may have moved, but not changed.`,
-      }),
-      dashboard: dashboardOption,
-    },
-    { group: "Run", common: true },
-  );
-}
-
 /** Defines the command that trains on a file of preferences with an algorithm. */
 function definePreferenceCommand(algorithm: PreferenceAlgorithm): Command {
   const data = preferenceDataSettings(algorithm);
   const settings: SettingTable = { ...data, ...preferenceRunSettingsOf(algorithm) };
-  const commandOptions = createCommandOptions(algorithm, settings);
+  const commandOptions = exampleRunOptions(algorithm, settings);
   return defineCommand<SettingTable>({
     name: algorithm,
     description: DESCRIPTIONS[algorithm],
@@ -106,33 +84,7 @@ async function openRun(
 }
 
 async function train(run: PreferenceRun, display: RunDisplay): Promise<void> {
-  const { reporter } = display;
-  const { trainer, invalidLines, unusedColumns } = run.opened;
-  for (const { name, reason } of invalidLines) reporter.warn(`Skipped ${name}: ${reason}`);
-  if (unusedColumns.length > 0) reporter.warn(`These columns are not used: ${unusedColumns.join(", ")}.`);
-  reporter.print(describeStart(run));
-  const progress = new ExampleProgress(reporter);
-  const result = await run.train({
-    signal: reporter.signal,
-    onStep: (metrics) => progress.update(metrics, trainer.totalSteps ?? 0),
-    onEvaluation: (evaluation, step) => {
-      const { eval_loss: loss, "eval_rewards/margins": margin } = evaluation;
-      const margins = margin === undefined ? "" : `, reward margin ${margin.toFixed(3)}`;
-      reporter.info(`step ${step}: evaluation loss ${loss.toFixed(4)}${margins}`);
-    },
-  });
-  progress.end();
-  const path = await saveTrained(run, result, display, "a new run from its result (--adapter)");
-  if (path !== undefined)
-    reporter.print(`Saved ${path}.\nTry it: ${formatCommandLine(`generate --model ${quoteArg(path)}`)}`);
-}
-
-function describeStart({ folder, resumedAt, config, opened: { trainer } }: PreferenceRun): string {
-  const { examples, truncated, skipped } = trainer.dataset!;
-  const truncatedNote = truncated === 0 ? "" : `, ${truncated} truncated`;
-  const skippedNote = skipped === 0 ? "" : `, ${skipped} skipped (too long or without tokens to train on)`;
-  return [
-    `${formatCount(examples.length)} ${EXAMPLES[config.algorithm]}${truncatedNote}${skippedNote} are trained in ${trainer.totalSteps} updates.`,
-    resumedAt > 0 ? `Resuming ${folder} from update ${resumedAt}.` : `Run folder: ${folder}`,
-  ].join("\n");
+  const { examples } = run.opened.trainer.dataset!;
+  const counted = `${formatCount(examples.length)} ${EXAMPLES[run.config.algorithm]}`;
+  await trainOnExamples(run, display, { counted, trained: " are trained" });
 }

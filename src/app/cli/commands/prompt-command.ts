@@ -3,7 +3,7 @@ import { defineSettings, selectSettings, text, type GivenSettings, type SettingT
 import { readJson } from "../../../models/files/index.js";
 import { algorithms } from "../../../rl/algorithms/index.js";
 import type { PromptAlgorithm } from "../../../rl/train/index.js";
-import { listChangeable, type RunHooks } from "../../runs/open-run.js";
+import type { RunHooks } from "../../runs/open-run.js";
 import { resumePromptRun, startPromptRun, type PromptRun } from "../../runs/prompt-run.js";
 import {
   promptRunSettings,
@@ -11,7 +11,7 @@ import {
   resolvePromptRunConfig,
   type PromptRunOptions,
 } from "../../runs/prompt-run-settings.js";
-import { formatCommandLine, quoteArg } from "../command-line.js";
+import { formatCommandLine } from "../command-line.js";
 import { formatCount } from "../../../core/format.js";
 import { checkResumeOptions } from "../options/check-resume-options.js";
 import { timestampedFolder } from "../options/default-output.js";
@@ -19,8 +19,9 @@ import { defineCommand, type Command } from "../options/define-command.js";
 import { describeModelDefaults } from "../options/describe-defaults.js";
 import { inheritModel } from "../options/inherit-model.js";
 import { toOptionName } from "../options/option-names.js";
+import { runFolderOptions } from "../options/run-folder-options.js";
 import { UsageError } from "../options/usage-error.js";
-import { dashboardOption, saveTrained, trainRun, type RunDisplay } from "../train-run.js";
+import { printSaved, saveTrained, trainRun, type RunDisplay } from "../train-run.js";
 import { withModelAdvice } from "../with-model-advice.js";
 
 /** Options of `llamagym train` that runs on prompts do not have, with what to do. */
@@ -43,28 +44,16 @@ type Args = Partial<GivenSettings<SettingTable> & PromptRunOptions> & {
 
 /** Options of the command that are not settings of the run. */
 function createCommandOptions(algorithm: PromptAlgorithm, settings: SettingTable) {
-  return defineSettings(
-    {
-      config: text({
-        short: "c",
-        valueName: "file",
-        description: "JSON file with settings; options on the command line take precedence.",
-      }),
-      output: text({
-        short: "o",
-        valueName: "folder",
-        defaultText: `runs/${algorithm}-TIME`,
-        description: "Run folder: settings, metrics, checkpoints and the adapter.",
-      }),
-      resume: text({
-        valueName: "folder",
-        changeable: "resume",
-        description: `Resume the run in this folder. Only these settings may change: ${listChangeable(settings).map(toOptionName).join(", ")}; the data may have moved, but not changed.`,
-      }),
-      dashboard: dashboardOption,
-    },
-    { group: "Run", common: true },
-  );
+  const config = text({
+    short: "c",
+    valueName: "file",
+    description: "JSON file with settings; options on the command line take precedence.",
+  });
+  const folder = { contents: "settings, metrics, checkpoints and the adapter", moved: "the data" };
+  return {
+    ...defineSettings({ config }, { group: "Run", common: true }),
+    ...runFolderOptions(algorithm, settings, folder),
+  };
 }
 
 /** Defines the command that trains on prompts with an algorithm. */
@@ -151,9 +140,7 @@ async function trainOnPrompts(run: PromptRun, display: RunDisplay): Promise<void
   const { reporter, report } = display;
   reporter.print(describeStart(run));
   const result = await run.train({ onProgress: (event) => report.update(event), signal: reporter.signal });
-  const path = await saveTrained(run, result, display, "a new run from its adapter (--adapter)");
-  if (path !== undefined)
-    reporter.print(`Saved ${path}.\nTry it: ${formatCommandLine(`generate --model ${quoteArg(path)}`)}`);
+  printSaved(await saveTrained(run, result, display, "a new run from its adapter (--adapter)"), reporter);
 }
 
 function describeStart(run: PromptRun): string {

@@ -1,6 +1,7 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/index.js";
 import { checkSavedState } from "../../algorithms/check-saved-state.js";
+import { nameEvaluation } from "../../algorithms/shared/name-evaluation.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
 import { mean } from "../../../core/mean.js";
@@ -88,8 +89,11 @@ export class PromptTask extends LearnerTask<PromptBatch, PromptTaskState> {
       }
     });
     const rewards = turns.map(({ reward }) => reward).filter((reward) => !Number.isNaN(reward));
-    const metrics = { reward: mean(rewards), ...evalRollout.flushMetrics(), ...computeCompletionMetrics(turns) };
-    return Object.fromEntries(Object.entries(metrics).map(([name, value]) => [`eval_${name}`, value]));
+    return nameEvaluation({
+      reward: mean(rewards),
+      ...evalRollout.flushMetrics(),
+      ...computeCompletionMetrics(turns),
+    });
   }
 
   count({ trajectories }: PromptBatch): RolloutCounts {
