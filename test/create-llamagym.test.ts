@@ -35,7 +35,11 @@ describe("npm create llamagym", () => {
     expect((await readJson(join(packageFolder, "package.json"))).version).toBe(version);
     await createProject(join(folder, "Version Two"), "blackjack");
     const manifest = await readJson(join(folder, "Version Two", "package.json"));
-    expect(manifest).toMatchObject({ name: "version-two", type: "module", dependencies: { llamagym: `^${version}` } });
+    expect(manifest).toMatchObject({
+      name: "version-two",
+      type: "module",
+      dependencies: { llamagym: `^${String(version)}` },
+    });
   });
 
   it("has the environment and the server of the examples", async () => {
