@@ -92,8 +92,8 @@ function Outcomes({ last }: { readonly last: RunDetail["last"] }): JSX.Element {
         <table class="data">
           <thead>
             <tr>
-              <th>Opponent</th>
-              <th>Seat</th>
+              <th>opponent</th>
+              <th>seat</th>
               {OUTCOMES.map((outcome) => (
                 <th key={outcome} class="right">
                   {outcome}
@@ -186,10 +186,11 @@ function League({ league, detail }: { readonly league: LeagueInfo; readonly deta
   const { snapshots, elo } = league;
   const rows = listRows(league);
   const { env } = detail.row;
+  const { opponents } = detail.config;
   return (
     <Panel title="League">
       <p class="soft">
-        Weights: <code>{stripControls(String(detail.config.opponents ?? ""))}</code>.{" "}
+        Weights: <code>{stripControls(typeof opponents === "string" ? opponents : "")}</code>.{" "}
         {elo === null ? (
           <>
             Ratings are computed by{" "}

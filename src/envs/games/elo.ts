@@ -12,7 +12,7 @@ const TOLERANCE = 1e-9;
 
 /**
  * Computes Elo ratings by maximum likelihood from matches between numbered players, with a draw
- * added to each match so that a player that never loses has a rating, too. The player `anchor` has
+ * added to each match so that a player that never loses also has a rating. The player `anchor` has
  * rating 0; 400 points are odds of 10 to 1.
  */
 export function computeElo(matches: readonly MatchScore[], numPlayers: number, anchor = 0): number[] {

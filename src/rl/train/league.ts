@@ -166,7 +166,8 @@ export class League {
 }
 
 /**
- * Reads the versions of the policy in the latest checkpoint of a run in self-play, the oldest first.
+ * Reads the versions of the policy in the latest checkpoint of a run in self-play, from the oldest
+ * one on.
  */
 export async function readLeague(checkpointDir: string): Promise<readonly Pick<Snapshot, "updates" | "values">[]> {
   const checkpoint = await findLatestCheckpoint(checkpointDir);

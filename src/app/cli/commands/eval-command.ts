@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { boolean, defineSettings, integer, type GivenSettings } from "../../../core/settings.js";
-import { writeJson, type JsonObject } from "../../../models/files/index.js";
+import { writeJson } from "../../../models/files/index.js";
 import { EXTRACTION_KINDS, requireGame, closeEnvs } from "../../../rl/rollout/index.js";
 import {
   evaluate,
@@ -180,7 +180,7 @@ async function rateVersions(args: Args, runEnv: RunEnv, reporter: Reporter): Pro
         signal: reporter.signal,
         onWarning: reporter.warn,
       });
-      await writeJson(join(run, ELO_FILE), ladder as unknown as JsonObject);
+      await writeJson(join(run, ELO_FILE), ladder);
       reporter.print(
         args.json === true
           ? JSON.stringify({ env: runEnv.id, ...describePolicy(args, config), ...ladder })
