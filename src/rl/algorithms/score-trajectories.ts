@@ -89,7 +89,9 @@ async function scorePolicy(
     tokens: [],
     allowedTokens: undefined,
   }));
-  const scores = await scorer.score([...rescored, ...states], { temperature });
+  // The log-probabilities that were recorded are those of the policy, except of replaced turns.
+  const valuesOnly = replaced.size === 0 && !entropies;
+  const scores = await scorer.score([...rescored, ...states], { temperature, valuesOnly });
   return {
     scores,
     replaced,
