@@ -73,7 +73,7 @@ export class LocalCritic {
     }
   }
 
-  /** Creates the optimizer, whose learning rate is that of value heads. */
+  /** Creates the optimizer with the learning rate for value heads. */
   createOptimizer({ valueHeadFactor = 1, learningRate, ...options }: PolicyOptimizerOptions): PolicyOptimizer {
     return this.model.policy.createOptimizer({
       ...options,
@@ -115,7 +115,7 @@ export class LocalCritic {
     }
   }
 
-  /** Returns a row in the critic's tokens, whose beginning is dropped where it exceeds the context. */
+  /** Returns a row in the critic's tokens; the beginning of one beyond its context is dropped. */
   private translate({ tokens, selectedByLength }: RowStates): RowStates {
     const { tokenizer, model } = this;
     const { tokens: translated, lengthOf } = translateTokens(tokens, tokenizer, model.tokenizer);

@@ -18,11 +18,12 @@ it("counts the tokens within the text of a state", () => {
   const tokens = other.encode(text);
   const { tokens: translated, lengthOf } = translateTokens(tokens, other, embedded);
   expect(embedded.decode(translated, { skipSpecialTokens: true })).toBe(text);
-  tokens.forEach((_, i) => {
-    const state = embedded.decode(translated.slice(0, lengthOf(i + 1)), { skipSpecialTokens: true });
-    const own = other.decode(tokens.slice(0, i + 1));
-    // A token of the critic that ends later is not part of the state.
-    if (!own.includes("\uFFFD") && !state.includes("\uFFFD")) expect(own.startsWith(state)).toBe(true);
-  });
+  const states = tokens.map((_, i) => ({
+    own: other.decode(tokens.slice(0, i + 1)),
+    translated: embedded.decode(translated.slice(0, lengthOf(i + 1)), { skipSpecialTokens: true }),
+  }));
+  // A token that ends later is not part of a state; a part of a character has no text.
+  const later = states.filter((state) => !`${state.own}${state.translated}`.includes("\uFFFD"));
+  expect(later.filter((state) => !state.own.startsWith(state.translated))).toEqual([]);
   expect(lengthOf(tokens.length)).toBe(translated.length);
 });

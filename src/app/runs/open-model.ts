@@ -19,7 +19,7 @@ type ModelConfig = Settings<typeof modelSettings & typeof tuningSettings & typeo
 
 const { checkMemory: _, ...openSettings } = modelSettings;
 
-/** What opening the model of a run needs beside its settings. */
+/** What opening the model of a run needs in addition to its settings. */
 interface OpenOptions {
   /** The value head of an algorithm with a critic. */
   readonly valueHead: Partial<ValueHeadConfig> | null | "saved";

@@ -170,7 +170,7 @@ export class TinkerService {
     });
   }
 
-  /** Returns what a checkpoint of a model contains beside an optimizer. */
+  /** Returns what a checkpoint of a model contains, apart from the optimizer. */
   private describeModel(
     { form, userMetadata }: TrainedModelEntry,
     { model }: TrainedModel,

@@ -89,7 +89,7 @@ async function scorePolicy(
     tokens: [],
     allowedTokens: undefined,
   }));
-  // The log-probabilities that were recorded are those of the policy, except of replaced turns.
+  // Log-probabilities were recorded when sampling, except where turns are replaced.
   const valuesOnly = replaced.size === 0 && !entropies;
   const scores = await scorer.score([...rescored, ...states], { temperature, valuesOnly });
   return {
