@@ -150,7 +150,7 @@ export class PettingZooGame extends Game {
 
 /**
  * Opens a game of PettingZoo as an environment, in which an opponent moves for the other seats.
- * Throws as `PettingZooGame.open`, and INVALID_ARGUMENT for minimax and for seats that do not exist.
+ * Throws as `PettingZooGame.open`, and INVALID_ARGUMENT for minimax and a seat that does not exist.
  */
 export async function openPettingZoo(
   module: string,
