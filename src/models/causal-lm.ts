@@ -9,9 +9,16 @@ import {
   type Session,
   type BufferView,
 } from "../engine/runtime/index.js";
-import { findLayer, HEAD_MODULE, linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
+import {
+  findLayer,
+  HEAD_MODULE,
+  HEAD_WEIGHT,
+  linearModules,
+  matchWeights,
+  parseModelConfig,
+} from "./architectures/index.js";
 import type { LoraConfig } from "./files/index.js";
-import { HEAD_WEIGHT, type AdapterParts } from "./adapters/adapter-parts.js";
+import type { AdapterParts } from "./adapters/adapter-parts.js";
 import { loraBiasName, loraBName } from "./adapters/lora-module.js";
 import { ParameterBuffer } from "./weights/parameter-buffer.js";
 import {

@@ -7,6 +7,7 @@ import { mul, reduceSum } from "../engine/graph/index.js";
 import { mergeAdapter } from "./adapters/index.js";
 import { CausalLM, type ModelOptions } from "./causal-lm.js";
 import { SafetensorsFile } from "./files/index.js";
+import { Sampler } from "../generation/sampling/sampler.js";
 import { ScoringGraph, TrainingGraph } from "./graphs/index.js";
 import { loadAdapter, saveModel } from "./save-model.js";
 
@@ -120,6 +121,27 @@ describe.each(adapters)("an adapter of PEFT: %s", (name) => {
     const model = await loadAdapter(base, fixture(`peft/${name}`));
     if (model.weights.tables.length === 0) expectClose(await score(model, { adapter: false }), await score(base));
     else expectClose(await score(model, { adapter: false }), await score(model.withoutTrainable()));
+  });
+
+  it("has PEFT's log-probabilities in cached decoding", async () => {
+    const model = await loadAdapter(await openBase(name), fixture(`peft/${name}`));
+    const sampler = await Sampler.create(model);
+    const scores = await sampler.score(TOKENS.slice(0, 1), TOKENS.slice(1));
+    await sampler.release();
+    expectClose(scores, (await readExpected(name)).get("log_probs")!);
+  });
+
+  it.each([8, 4] as const)("agrees with itself on %s-bit weights", async (quantize) => {
+    const model = await loadAdapter(await openBase(name, { quantize }), fixture(`peft/${name}`));
+    const [merged, unmerged] = [await score(model, { adapterMode: "merged" }), await score(model)];
+    expectClose(merged, unmerged, 5e-3);
+    expectClose(unmerged, (await readExpected(name)).get("log_probs")!, 1);
+    // The base model's values of weights that are trained are not rounded.
+    const tolerance = name.startsWith("modules_to_save") ? 0.05 : 1e-4;
+    expectClose(await score(model, { adapter: false }), await score(model.withoutTrainable()), tolerance);
+    const sampler = await Sampler.create(model);
+    expectClose(await sampler.score(TOKENS.slice(0, 1), TOKENS.slice(1)), unmerged, 2e-2);
+    await sampler.release();
   });
 
   it("has the same log-probabilities merged", async () => {

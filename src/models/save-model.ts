@@ -20,11 +20,10 @@ import {
 import { JsonFields } from "./files/json-fields.js";
 import { isValueHeadParameter, VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
 import { getValueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters/get-peft-model.js";
-import { buildLegacyRope, HEAD_MODULE } from "./architectures/index.js";
+import { buildLegacyRope, HEAD_MODULE, HEAD_WEIGHT } from "./architectures/index.js";
 import { formatAdapterReadme } from "./adapter-readme.js";
 import type { CausalLM } from "./causal-lm.js";
 import { EMBEDDED_MODEL } from "./embedded-model.js";
-import { HEAD_WEIGHT } from "./adapters/adapter-parts.js";
 import { loraAName, loraBName, type LoraModule } from "./adapters/lora-module.js";
 import { LORA_DEFAULTS, type LoraConfig } from "./files/index.js";
 import { openModelSource } from "./weights/model-source.js";

@@ -1,14 +1,11 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { DecoderConfig } from "../../engine/nn/index.js";
-import { HEAD_MODULE, parameterShapes } from "../architectures/index.js";
+import { HEAD_MODULE, HEAD_WEIGHT, parameterShapes } from "../architectures/index.js";
 import type { LoraConfig } from "../files/index.js";
 import { isOfModule } from "../files/peft/index.js";
 import { formatJson } from "../files/json-file.js";
 import { loraAName, loraBiasName, loraBName, loraMagnitudeName, type LoraModule } from "./lora-module.js";
 import { selectLoraModules } from "./select-lora-modules.js";
-
-/** Output matrix of models that do not tie it to the embedding. */
-export const HEAD_WEIGHT = `${HEAD_MODULE}.weight`;
 
 /** Trained rows of the embedding, the output matrix, or both where they are tied. */
 export interface TrainedTokens {

@@ -8,7 +8,7 @@ import { compile } from "../../engine/graph/index.js";
 import type { BufferView } from "../../engine/runtime/index.js";
 import { getAdapterShapes, selectAdapterParts, type AdapterParts } from "./adapter-parts.js";
 import { HEAD_MODULE } from "../architectures/index.js";
-import { loraAName, loraBiasName, loraBName, loraMagnitudeName } from "./lora-module.js";
+import { loraAName, loraBName, loraMagnitudeName } from "./lora-module.js";
 import { ParameterBuffer } from "../weights/parameter-buffer.js";
 
 /** Options of `getPeftModel`, named as PEFT's LoraConfig. */
@@ -42,7 +42,6 @@ export async function getPeftModel(
     await parameters.write(name, (await model.runtime.read(view)).data as Float32Array);
   const random = new RandomStream(seed);
   for (const lora of parts.modules.values()) {
-    if (lora.hasBias) await fillParameter(parameters, loraBiasName(lora), createUniformSampler(random, lora.rank));
     if (lora.kind === "embedding") await fillParameter(parameters, loraBName(lora), () => random.normal());
     else await fillParameter(parameters, loraAName(lora), createUniformSampler(random, lora.inFeatures));
   }

@@ -6,7 +6,7 @@ import { float32, tensor } from "../../engine/tensor/index.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { CausalLM, withHead, type Adapter } from "../causal-lm.js";
 import type { ComputedWeight } from "../weights/model-weights.js";
-import { HEAD_WEIGHT } from "./adapter-parts.js";
+import { HEAD_WEIGHT } from "../architectures/index.js";
 import { loraAName, loraBiasName, loraBName, loraMagnitudeName, type LoraModule } from "./lora-module.js";
 
 /**

@@ -165,6 +165,12 @@ export function hasModulePattern({ targetModules, excludeModules, layersPattern 
   );
 }
 
+function copyTokens(tokens: AdapterConfig["trainableTokenIndices"]): JsonValue {
+  return Array.isArray(tokens)
+    ? [...(tokens as readonly number[])]
+    : Object.fromEntries(Object.entries(tokens).map(([module, list]) => [module, [...(list as readonly number[])]]));
+}
+
 /**
  * Formats an adapter_config.json with sorted keys. Only fields that PEFT 0.11 has are written,
  * since older versions reject unknown ones, and later ones such as `exclude_modules` (0.14) if they
@@ -197,7 +203,7 @@ export function formatAdapterConfig(config: AdapterConfig): JsonObject {
     revision: config.revision,
     target_modules: copy(targetModules),
     task_type: config.taskType,
-    ...(hasTokens ? { trainable_token_indices: structuredClone(tokens) as unknown as JsonValue } : {}),
+    ...(hasTokens ? { trainable_token_indices: copyTokens(tokens) } : {}),
     ...(config.useDora ? { use_dora: true } : {}),
     use_rslora: config.useRslora,
   };
