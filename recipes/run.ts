@@ -19,7 +19,8 @@ import { renderReport } from "../src/app/dashboard/report.js";
 import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/models/files/index.js";
 import { renderLearningCurve, MEAN_RETURN, readMetricCurve, computeSeedBand } from "../src/app/tracking/index.js";
 import { resolveTrainConfig, resumeRun, startRun, type Run, type TrainOptions } from "../src/app/runs/index.js";
-import { evaluate, type EvalResult } from "../src/rl/train/index.js";
+import { closeEnvs } from "../src/rl/rollout/index.js";
+import { evaluate, evaluateExact, type EvalResult, type ExactEvaluations } from "../src/rl/train/index.js";
 
 /** What a recipe's config.json says. */
 interface Recipe {
@@ -48,6 +49,8 @@ interface Recipe {
    * stand in place of those of the environment's id, where `train` gives it other options.
    */
   readonly references?: Readonly<Record<string, number>>;
+  /** Metric of the curve in place of the mean return while training. */
+  readonly curve?: string;
   /** Other metrics that are drawn over the updates, each in a picture of its name. */
   readonly plots?: readonly string[];
 }
@@ -76,6 +79,8 @@ interface SeedResult {
   readonly wallSeconds: number;
   /** In a recipe with a target; null where it was not reached. */
   readonly episodesToTarget?: number | null;
+  /** Exact values of the sampled and the greedy policy, in a recipe with `evalExact`. */
+  readonly exact?: ExactEvaluations;
 }
 
 const recipes = fileURLToPath(new URL("../../", import.meta.url));
@@ -100,8 +105,8 @@ const recipe = (await readJson(join(folder, "config.json"))) as unknown as Recip
 const { random, best } = findSpec(recipe.train.env)?.knownReturns ?? {};
 /** Returns to compare with, by name. */
 const references: Readonly<Record<string, number>> = {
-  ...(random === undefined ? {} : { "random actions": random }),
-  ...(best === undefined ? {} : { "best known": best }),
+  ...(random === undefined || recipe.curve !== undefined ? {} : { "random actions": random }),
+  ...(best === undefined || recipe.curve !== undefined ? {} : { "best known": best }),
   ...recipe.references,
 };
 const variants: readonly (string | undefined)[] =
@@ -152,9 +157,11 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
       evaluate(run.agent, makeEnv, { episodes: recipe.evalEpisodes, seed: recipe.evalSeed, mode });
     const greedy = await evaluateIn("eval");
     const sampled = recipe.evalSampled === true ? await evaluateIn("train") : undefined;
+    const exact = recipe.train.evalExact === true ? await evaluateExactly(run, env) : undefined;
     const label = variant === undefined ? `seed ${seed}` : `${variant}, seed ${seed}`;
     const suffix = sampled === undefined ? "" : `, sampled ${formatMean(sampled)}`;
-    process.stdout.write(`${label}: ${formatMean(greedy)}${suffix}\n`);
+    const nashConv = exact === undefined ? "" : `, NashConv ${exact.sampled.nashConv.toFixed(4)}`;
+    process.stdout.write(`${label}: ${formatMean(greedy)}${suffix}${nashConv}\n`);
     const { turns, seconds } = trained.state;
     const episodesToTarget = recipe.target === undefined ? undefined : await episodesToReach(recipe.target, output);
     return {
@@ -167,9 +174,19 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
       turns,
       wallSeconds: Math.round(seconds),
       episodesToTarget,
+      exact,
     };
   } finally {
     await run.close();
+  }
+}
+
+async function evaluateExactly({ agent }: Run, env: RunEnv): Promise<ExactEvaluations> {
+  const opened = await env.open();
+  try {
+    return await evaluateExact(agent, opened);
+  } finally {
+    await closeEnvs([opened], (message) => process.stderr.write(`${message}\n`));
   }
 }
 
@@ -213,8 +230,8 @@ async function saveResult(result: SeedResult): Promise<void> {
 /** Draws what a recipe shows, each over all seeds that ran here. */
 async function drawPlots(): Promise<void> {
   const over = recipe.target === undefined ? "num_turns" : "num_episodes";
-  const yLabel = "mean return while training";
-  await drawPlot({ file: "curve", metric: MEAN_RETURN, over, yLabel, references });
+  const yLabel = recipe.curve ?? "mean return while training";
+  await drawPlot({ file: "curve", metric: recipe.curve ?? MEAN_RETURN, over, yLabel, references });
   for (const metric of recipe.plots ?? [])
     await drawPlot({ file: metric.replaceAll("/", "-"), metric, over: "step", yLabel: metric, references: {} });
 }

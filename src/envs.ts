@@ -185,6 +185,8 @@ export {
   type RulesGameOptions,
   SeatsEnv,
   type SeatsInfo,
+  SimpleNegotiation,
+  type SimpleNegotiationOptions,
   TicTacToe,
   uniformPolicy,
 } from "./envs/games/index.js";

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openTrainable } from "../src/generation/auto-model.js";
@@ -55,13 +56,16 @@ async function trainInEnv(options: AgentOptions<number, number>): Promise<void> 
 async function trainInGames(): Promise<void> {
   const env = () => openEnv("Nim-v0", { piles: [1, 2] });
   const { text } = await env();
-  const agent = new TextAgent(await openModel({}), text!, {
+  const model = await openModel({});
+  const adapter = join(folder, "adapter");
+  await model.savePretrained(adapter);
+  const agent = new TextAgent(model, text!, {
     actionMode: "scored",
     historyTurns: 0,
     ppo: { batchSize: 100 },
   });
-  const league = { selfPlay: true, opponents: "self,past,random,minimax", evalExact: true };
-  await new Trainer({ agent, env, numEnvs: 8, episodes: 40, evalSteps: 1, evalEpisodes: 2, ...league }).train({
+  const league = { selfPlay: true, opponents: `self,past,random,minimax,${adapter}`, evalExact: true };
+  await new Trainer({ agent, env, numEnvs: 8, episodes: 200, evalSteps: 10, evalEpisodes: 2, ...league }).train({
     tracker,
   });
 }

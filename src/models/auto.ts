@@ -2,6 +2,7 @@ import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
 import {
   isAdapterFolder,
+  type AdapterConfig,
   readAdapter,
   resolveModel,
   verifyChecksum,
@@ -61,6 +62,33 @@ async function locate(idOrPath: string, options: ResolveOptions): Promise<string
 export async function openAdapter(model: CausalLM, idOrPath: string, options: ResolveOptions = {}): Promise<CausalLM> {
   const { path } = await resolveModel(idOrPath, options);
   return loadAdapter(model, path);
+}
+
+/**
+ * Checks that an adapter belongs to a model's base model and computes with the same scale as the
+ * model's own adapter. @throws WEIGHTS_MISMATCH
+ */
+export async function checkAdapterBase(model: CausalLM, folder: string): Promise<void> {
+  const { config } = await readAdapter(folder);
+  const { baseModelNameOrPath: base } = config;
+  const own = model.adapter?.config;
+  if (base !== null) {
+    const { name, revision } = await findBaseModel(folder);
+    const path = fs.resolve(await locate(name, { revision }));
+    if (path !== fs.resolve(model.source.path))
+      throw new LlamaGymError(
+        "WEIGHTS_MISMATCH",
+        `${folder} is an adapter of the base model ${name}, but this model's is ${model.source.path}.`,
+      );
+  }
+  type Scale = Pick<AdapterConfig, "r" | "loraAlpha" | "useRslora" | "rankPattern" | "alphaPattern">;
+  const scale = ({ r, loraAlpha, useRslora, rankPattern, alphaPattern }: Scale) =>
+    JSON.stringify({ r, loraAlpha, useRslora, rankPattern, alphaPattern });
+  if (own === undefined || scale(own) !== scale(config))
+    throw new LlamaGymError(
+      "WEIGHTS_MISMATCH",
+      `${folder} is an adapter with ${scale(config)}, but this model trains ${own === undefined ? "all weights" : `one with ${scale(own)}`}.`,
+    );
 }
 
 async function loadAdapterOrClose(model: CausalLM, folder: string): Promise<CausalLM> {

@@ -1,5 +1,5 @@
 export { formatAdapterReadme } from "./adapter-readme.js";
-export { type OpenOptions, type ResolveOptions, openAdapter, openPretrained } from "./auto.js";
+export { type OpenOptions, type ResolveOptions, checkAdapterBase, openAdapter, openPretrained } from "./auto.js";
 export { CausalLM } from "./causal-lm.js";
 export { EMBEDDED_MODEL } from "./embedded-model.js";
 export {

@@ -268,7 +268,7 @@ export class ModelParameterScope implements ParameterScope {
     return lora.useDora ? mul(sum, this.getMagnitudeFactors(lora)) : sum;
   }
 
-  /** Returns what DoRA multiplies the outputs by: magnitudes divided by norms without a gradient. */
+  /** Returns DoRA's factors of the outputs: magnitudes divided by norms without a gradient. */
   private getMagnitudeFactors(lora: LoraModule): Node {
     const magnitudes = this.getTrainableInput(loraMagnitudeName(lora), [lora.outFeatures]);
     return div(magnitudes, stopGradient(this.computeNorms(lora, this.getLoraFactors(lora))));

@@ -129,7 +129,7 @@ async function saveAdapter(
   return files;
 }
 
-/** Reads the embedding and the output matrix where an adapter's file has them instead of the model's. */
+/** Reads the tables that came with an adapter, less those that it trains. */
 async function readTables({ weights, adapter, config }: CausalLM): Promise<Map<string, AdapterTensor>> {
   const values = new Map<string, AdapterTensor>();
   for (const name of weights.tables) {
@@ -156,7 +156,7 @@ function withTiedCopies({ adapter, config: { names } }: CausalLM, values: Parame
   return tied;
 }
 
-/** Returns the names of an embedding's A and B with those of the output matrix's transposed B and A. */
+/** Returns the names of an embedding's A and B, each with its transpose of the output matrix. */
 function getTiedNames(lora: LoraModule): readonly (readonly [string, string])[] {
   const head = { module: HEAD_MODULE, kind: "head" } as const;
   return [
@@ -281,17 +281,22 @@ function isClose(values: Float32Array, others: Float32Array): boolean {
 }
 
 /**
- * Restores trainable parameters that `saveModel` wrote for a model of the same form. @throws
- * FILE_NOT_FOUND, FILE_CORRUPT, and WEIGHTS_MISMATCH, before changing anything, for values of
- * another form.
+ * Restores trainable parameters that `saveModel` wrote for a model of the same form, without the
+ * value head if `valueHead` is false. @throws FILE_NOT_FOUND, FILE_CORRUPT, and WEIGHTS_MISMATCH,
+ * before changing anything, for values of another form.
  */
-export async function loadTrainedValues(model: CausalLM, folder: string): Promise<void> {
+export async function loadTrainedValues(
+  model: CausalLM,
+  folder: string,
+  { valueHead = true }: { readonly valueHead?: boolean } = {},
+): Promise<void> {
   await verifyChecksums(folder);
   const trainedTensors =
     model.adapter === undefined ? await readTrainedWeights(model, folder) : (await readAdapter(folder)).tensors;
   const savedValues: ParameterValues = new Map([...trainedTensors, ...((await loadValueHead(folder))?.values ?? [])]);
   const { parameters } = model;
-  for (const name of parameters.names) {
+  const names = parameters.names.filter((name) => valueHead || !isValueHeadParameter(name));
+  for (const name of names) {
     const { shape, data } = savedValues.get(name) ?? {};
     if (data !== undefined && !isAllFinite(data)) throw nonFiniteError(folder, name);
     if (shape?.join() === parameters.shape(name).join()) continue;
@@ -301,7 +306,7 @@ export async function loadTrainedValues(model: CausalLM, folder: string): Promis
       `${name} in ${folder} must be [${parameters.shape(name).join(", ")}], but is ${found}. Check that it was saved from the same form of model.`,
     );
   }
-  for (const name of parameters.names) await parameters.write(name, savedValues.get(name)!.data);
+  for (const name of names) await parameters.write(name, savedValues.get(name)!.data);
   model.markParametersChanged();
 }
 

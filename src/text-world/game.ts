@@ -30,7 +30,7 @@ export interface GameParts {
 }
 
 /** A text game's rules, world, quests and names. */
-export class Game {
+export class TextWorldGame {
   readonly objective: string;
   private readonly infos: ReadonlyMap<string, EntityInfo>;
 

@@ -1,6 +1,6 @@
 import "./register.js";
 
-export { Game, type EntityInfo } from "./game.js";
+export { TextWorldGame, type EntityInfo } from "./game.js";
 export { parseGame } from "./parse-game.js";
 export { HouseGame } from "./house/house-game.js";
 export { makeHouse, type HouseOptions } from "./house/make-house.js";

@@ -2,7 +2,7 @@ import { parseBoundedJson } from "../core/json.js";
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../core/errors.js";
 import { describeIssue } from "../core/schema-issue.js";
-import { Game, type EntityInfo } from "./game.js";
+import { TextWorldGame, type EntityInfo } from "./game.js";
 import { Action } from "./logic/action.js";
 import { Facts } from "./logic/facts.js";
 import { KnowledgeBase } from "./logic/knowledge-base.js";
@@ -65,7 +65,7 @@ const gameSchema = z.object({
  * @throws FILE_CORRUPT, naming the file and what is wrong in it; FORMAT_UNSUPPORTED for another
  * version of the format
  */
-export function parseGame(text: string, fileName: string): Game {
+export function parseGame(text: string, fileName: string): TextWorldGame {
   const checked = gameSchema.safeParse(parseJson(text, fileName));
   if (!checked.success) {
     const fault = describeIssue(checked.error.issues);
@@ -78,7 +78,7 @@ export function parseGame(text: string, fileName: string): Game {
       `${fileName} has format version ${version}, expected ${FORMAT_VERSION}.`,
     );
   const knowledge = new KnowledgeBase(KB.logic, fileName);
-  return new Game({ ...parts, knowledge, facts: new Facts(world), objective: objective ?? undefined });
+  return new TextWorldGame({ ...parts, knowledge, facts: new Facts(world), objective: objective ?? undefined });
 }
 
 /** Arrays, objects and strings of a game; the largest of tw-make has 100,000. */

@@ -1,4 +1,4 @@
-import type { Game } from "./game.js";
+import type { TextWorldGame } from "./game.js";
 import type { Action } from "./logic/action.js";
 import { compareStrings } from "./logic/proposition.js";
 import type { GameProgress } from "./progress/game-progress.js";
@@ -21,7 +21,7 @@ export class StateTracker {
   private previousPolicy: readonly Action[] | undefined;
 
   constructor(
-    private readonly game: Game,
+    private readonly game: TextWorldGame,
     private readonly infos: RequestedInfos,
     trackQuests = infos.has("policyCommands") || infos.has("intermediateReward"),
   ) {

@@ -1,6 +1,6 @@
 import { fs } from "#platform";
 import { errorMessage, LlamaGymError } from "../core/errors.js";
-import type { Game } from "./game.js";
+import type { TextWorldGame } from "./game.js";
 import { parseGame } from "./parse-game.js";
 import { Story } from "./zmachine/story.js";
 
@@ -10,7 +10,7 @@ const MAX_BYTES = 64 * 1024 * 1024;
 /** A game as TextWorld saves it: the story file and the .json file with its description. */
 export interface StoryFiles {
   readonly story: Story;
-  readonly game: Game;
+  readonly game: TextWorldGame;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../core/errors.js";
-import type { Game } from "./game.js";
+import type { TextWorldGame } from "./game.js";
 import { StateTracker, needsTracking } from "./state-tracker.js";
 import type { GameState, RequestedInfos, TextGame } from "./text-game.js";
 import { ZMachine } from "./zmachine/z-machine.js";
@@ -39,7 +39,7 @@ export class StoryGame implements TextGame {
 
   constructor(
     private readonly story: Story,
-    private readonly game: Game,
+    private readonly game: TextWorldGame,
     { infos, trimPrompt, maxInstructions }: StoryGameOptions,
   ) {
     this.machine = new ZMachine(story, maxInstructions);

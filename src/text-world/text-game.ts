@@ -1,4 +1,4 @@
-import type { Game } from "./game.js";
+import type { TextWorldGame } from "./game.js";
 import type { GameEvent } from "./progress/quest-progress.js";
 
 /** Info entries of a game's state. */
@@ -14,21 +14,23 @@ export const TRACKED_INFOS = [
   "lastAction",
 ] as const;
 
-const describeEvent = (game: Game, { condition }: GameEvent) =>
+const describeEvent = (game: TextWorldGame, { condition }: GameEvent) =>
   condition.preconditions.map((fact) => game.describeFact(fact));
 
 /** Info entries that never change. */
 const STATIC_INFOS = {
-  objective: (game: Game) => game.objective,
-  maxScore: (game: Game) => game.maxScore,
-  entities: (game: Game) => game.entities,
-  typedEntities: (game: Game) => game.typedEntities,
-  verbs: (game: Game) => game.verbs,
-  commandTemplates: (game: Game) => game.commandTemplates,
-  possibleAdmissibleCommands: (game: Game) => game.possibleAdmissibleCommands,
-  winFacts: (game: Game) => game.quests.map((quest) => quest.winEvents.map((event) => describeEvent(game, event))),
-  failFacts: (game: Game) => game.quests.map((quest) => quest.failEvents.map((event) => describeEvent(game, event))),
-  walkthrough: (game: Game) => game.walkthrough,
+  objective: (game: TextWorldGame) => game.objective,
+  maxScore: (game: TextWorldGame) => game.maxScore,
+  entities: (game: TextWorldGame) => game.entities,
+  typedEntities: (game: TextWorldGame) => game.typedEntities,
+  verbs: (game: TextWorldGame) => game.verbs,
+  commandTemplates: (game: TextWorldGame) => game.commandTemplates,
+  possibleAdmissibleCommands: (game: TextWorldGame) => game.possibleAdmissibleCommands,
+  winFacts: (game: TextWorldGame) =>
+    game.quests.map((quest) => quest.winEvents.map((event) => describeEvent(game, event))),
+  failFacts: (game: TextWorldGame) =>
+    game.quests.map((quest) => quest.failEvents.map((event) => describeEvent(game, event))),
+  walkthrough: (game: TextWorldGame) => game.walkthrough,
 };
 
 /** Name of an info that TextWorld can request. */
@@ -45,8 +47,8 @@ export const INFO_NAMES: readonly InfoName[] = [
 export type RequestedInfos = ReadonlySet<InfoName>;
 
 /** Returns the requested info entries that never change. */
-export function getStaticInfos(game: Game, infos: RequestedInfos): Partial<Record<InfoName, unknown>> {
-  const values: Partial<Record<InfoName, (game: Game) => unknown>> = STATIC_INFOS;
+export function getStaticInfos(game: TextWorldGame, infos: RequestedInfos): Partial<Record<InfoName, unknown>> {
+  const values: Partial<Record<InfoName, (game: TextWorldGame) => unknown>> = STATIC_INFOS;
   return Object.fromEntries([...infos].flatMap((name) => (values[name] ? [[name, values[name](game)]] : [])));
 }
 

@@ -14,7 +14,7 @@ import {
   type TextInterface,
 } from "../envs/index.js";
 import type { JsonValue } from "../core/json.js";
-import type { Game } from "./game.js";
+import type { TextWorldGame } from "./game.js";
 import { HOUSE_DEFAULTS, type HouseOptions, makeHouse } from "./house/make-house.js";
 import { HouseGame } from "./house/house-game.js";
 import { readStoryFiles } from "./story-files.js";
@@ -77,7 +77,7 @@ export class TextWorldEnv extends Env<string, string> {
   private readonly house: HouseOptions;
   private readonly gameSeed: number | undefined;
   private readonly files: readonly ReturnType<typeof readStoryFiles>[];
-  private readonly games = new Map<GameKey, { game: Game; textGame: TextGame; staticInfos: Info }>();
+  private readonly games = new Map<GameKey, { game: TextWorldGame; textGame: TextGame; staticInfos: Info }>();
   private gameKey: GameKey = 0;
   private commands: string[] = [];
   private state: GameState | undefined;
@@ -158,7 +158,7 @@ export class TextWorldEnv extends Env<string, string> {
   }
 
   /** Current game, created on first use. Only one generated game is cached. */
-  private get currentGame(): { game: Game; textGame: TextGame; staticInfos: Info } {
+  private get currentGame(): { game: TextWorldGame; textGame: TextGame; staticInfos: Info } {
     let currentGame = this.games.get(this.gameKey);
     if (currentGame === undefined) {
       if (this.files.length === 0) this.games.clear();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ConnectFour, KuhnPoker, Nim, Pig, TicTacToe } from "../../src/envs.js";
+import { ConnectFour, KuhnPoker, Nim, Pig, SimpleNegotiation, TicTacToe } from "../../src/envs.js";
 import { checkGame } from "../../src/testing.js";
 
 const games = [
@@ -9,6 +9,8 @@ const games = [
   ["Nim with a second try", () => new Nim({ piles: [2, 3], illegalMoves: "retry" })],
   ["Pig", () => new Pig({ goal: 30 })],
   ["Kuhn poker", () => new KuhnPoker()],
+  ["negotiation", () => new SimpleNegotiation()],
+  ["negotiation by TextArena's rules", () => new SimpleNegotiation({ rules: "text-arena", illegalMoves: "retry" })],
   ["Kuhn poker by TextArena's rules", () => new KuhnPoker({ rules: "text-arena", rounds: 5 })],
 ] as const;
 

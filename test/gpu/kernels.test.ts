@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { whyNoGpu } from "../support/gpu.js";
 import { subview, type BufferView } from "../../src/engine/runtime/buffer-view.js";
-import type { KernelCall } from "../../src/engine/runtime/kernels/run-kernel.js";
+import type { CpuKernelCall } from "../../src/engine/runtime/kernels/run-kernel.js";
 import { Runtime } from "../../src/engine/runtime/runtime.js";
 
 const reason = await whyNoGpu();
@@ -16,7 +16,7 @@ const VECTORS = {
 type Views = Readonly<Record<keyof typeof VECTORS, BufferView>>;
 
 /** Calls that change or read the vectors. */
-const CALLS: readonly ((views: Views) => KernelCall)[] = [
+const CALLS: readonly ((views: Views) => CpuKernelCall)[] = [
   ({ x }) => ({ name: "fill", target: subview(x, 1, [2]), value: 3 }),
   ({ x, y }) => ({ name: "addScaled", target: x, source: y, scale: -0.5 }),
   ({ x, y }) => ({ name: "addScaled", target: subview(x, 3, [3]), source: subview(y, 1, [3]), scale: 2 }),

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { TurnDetail, Vocabulary } from "../../../src/app/dashboard/api.js";
+import type { TurnDetail, RecordedVocabulary } from "../../../src/app/dashboard/api.js";
 import { showNumber, showSigned } from "../format.js";
 import { stripControls } from "../text/ansi.js";
 import { Facts } from "./controls.js";
@@ -8,7 +8,11 @@ import { Facts } from "./controls.js";
 const MAX_PROMPT = 6000;
 
 /** Returns the text of a prompt, with or without special tokens. */
-export function promptText({ prompt }: TurnDetail, { texts, special }: Vocabulary, showSpecial: boolean): string {
+export function promptText(
+  { prompt }: TurnDetail,
+  { texts, special }: RecordedVocabulary,
+  showSpecial: boolean,
+): string {
   const hidden = new Set(showSpecial ? [] : special);
   const text = prompt.map((token) => (hidden.has(token) ? "\n" : (texts[token] ?? ""))).join("");
   const shown = text.length > MAX_PROMPT ? `…${text.slice(-MAX_PROMPT)}` : text;
@@ -19,7 +23,7 @@ export function promptText({ prompt }: TurnDetail, { texts, special }: Vocabular
 
 interface TurnTextProps {
   readonly turn: TurnDetail;
-  readonly vocabulary: Vocabulary;
+  readonly vocabulary: RecordedVocabulary;
 }
 
 /** A turn as the model saw it: prompt, completion, action and numbers. */

@@ -1,6 +1,6 @@
 /** Recorded and played episodes, as JSON between the dashboard's server and page. */
 
-import type { EpisodeDetail, EpisodeRow, TurnDetail, Vocabulary } from "../../rl/tracking/index.js";
+import type { EpisodeDetail, EpisodeRow, TurnDetail, RecordedVocabulary } from "../../rl/tracking/index.js";
 
 export type {
   EpisodeDetail,
@@ -8,7 +8,7 @@ export type {
   RecordedAlternative,
   RecordedEnd,
   TurnDetail,
-  Vocabulary,
+  RecordedVocabulary,
 } from "../../rl/tracking/index.js";
 
 /** `GET /api/runs/:run/episodes?before=ID&after=ID&limit=100&step=`: newest first. */
@@ -59,7 +59,7 @@ export interface PlayState {
   /** The environment's choices with the model's probabilities; null where it does not list them. */
   readonly actions: readonly { readonly text: string; readonly probability: number | null }[] | null;
   readonly turns: readonly TurnDetail[];
-  readonly vocabulary: Vocabulary;
+  readonly vocabulary: RecordedVocabulary;
   readonly return: number;
   readonly isDone: boolean;
 }

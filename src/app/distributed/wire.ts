@@ -114,7 +114,7 @@ const jobMessage = z.union([
       weightsVersion: count,
       slots: z.array(z.object({ state: slotState, firstSeed: count, record: z.boolean() })).min(1),
       firstSlot: count,
-      pastVersion: count.optional(),
+      pastVersion: z.int().optional(),
       work: z.union([
         z.object({ turns: z.int().min(1) }),
         z.object({
@@ -124,7 +124,7 @@ const jobMessage = z.union([
                 seed: count.optional(),
                 group: count.optional(),
                 record: z.boolean().optional(),
-                matchup: z.object({ opponent, seat: count.optional(), past: count.optional() }).optional(),
+                matchup: z.object({ opponent, seat: count.optional(), past: z.int().optional() }).optional(),
               }),
             )
             .min(1),
@@ -176,7 +176,7 @@ const turn = z.object({
 });
 const game = z.object({
   opponent,
-  past: count.optional(),
+  past: z.int().optional(),
   seats: z.array(count).min(1),
   returns: z.array(episodeReturn).min(2),
   illegalMoves: count,

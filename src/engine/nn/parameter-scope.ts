@@ -13,8 +13,8 @@ export interface ParameterScope {
   /** Applies several linear modules to the same input. */
   linears(modules: readonly string[], x: Node): Node[];
   /**
-   * Multiplies x [rows, width] by the transposed output matrix [vocabulary, width] with its adapter,
-   * if any: the logits [rows, vocabulary], or those of some `tokens`.
+   * Multiplies x [rows, width] by the transposed output matrix [vocabulary, width] with its
+   * adapter, if any: the logits [rows, vocabulary], or those of some `tokens`.
    */
   multiplyHead(name: string, x: Node, tokens?: Node): Node;
   /**

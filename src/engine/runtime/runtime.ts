@@ -9,7 +9,7 @@ import { countElements } from "../../core/count-elements.js";
 import type { IoBinding, BufferView } from "./buffer-view.js";
 import { resolveProviders, type Device } from "./device.js";
 import { createExitGuard, waitAtExit } from "./exit-guard.js";
-import type { KernelCall, KernelResult } from "./kernels/run-kernel.js";
+import type { CpuKernelCall, KernelResult } from "./kernels/run-kernel.js";
 import type { GpuReport, WorkerRequest, WorkerResponse, WorkerResult } from "./worker-protocol.js";
 import { readPackedForms, type PackedForm } from "./packed-forms.js";
 import { Session } from "./session.js";
@@ -157,7 +157,7 @@ export class Runtime {
   }
 
   /** Runs a kernel and returns its result, if it has one. */
-  async kernel(call: KernelCall): Promise<KernelResult> {
+  async kernel(call: CpuKernelCall): Promise<KernelResult> {
     return (await this.request({ kind: "kernel", call })) as KernelResult;
   }
 

@@ -3,7 +3,7 @@ import type { Tensor } from "../tensor/tensor.js";
 import type { BufferView } from "./buffer-view.js";
 import type { WeightLocation } from "../graph/compile.js";
 import type { GpuProgram } from "../gpu/program.js";
-import type { KernelCall, KernelResult } from "./kernels/run-kernel.js";
+import type { CpuKernelCall, KernelResult } from "./kernels/run-kernel.js";
 import type { GpuCounters } from "./webgpu/gpu-counters.js";
 
 export interface SessionConfig {
@@ -69,7 +69,7 @@ export type WorkerRequest =
   | { readonly kind: "free"; readonly buffer: number }
   | { readonly kind: "write"; readonly view: BufferView; readonly data: TypedArray }
   | { readonly kind: "read"; readonly view: BufferView }
-  | { readonly kind: "kernel"; readonly call: KernelCall }
+  | { readonly kind: "kernel"; readonly call: CpuKernelCall }
   /** Returns what a GPU has done so far. */
   | { readonly kind: "counters" }
   /** Runs requests in order and returns the last one's result. */

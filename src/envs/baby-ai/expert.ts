@@ -13,7 +13,7 @@ import {
   RIGHT,
   TOGGLE,
   WALL,
-  type Agent,
+  type GridAgent,
   type World,
 } from "./world.js";
 
@@ -160,9 +160,9 @@ interface Way {
  */
 function search(world: World, isTarget: CellTest): Way | undefined {
   const { width, cells, things } = world;
-  const getKey = ({ x, y, direction }: Agent) => (y * width + x) * 4 + direction;
+  const getKey = ({ x, y, direction }: GridAgent) => (y * width + x) * 4 + direction;
   const seen = new Set<number>();
-  let layer: { agent: Agent; way: Way }[] = [
+  let layer: { agent: GridAgent; way: Way }[] = [
     { agent: world.agent, way: { firstAction: undefined, firstObstacle: undefined, obstacles: 0 } },
   ];
   while (layer.length > 0) {

@@ -6,7 +6,7 @@ import {
   WALL,
   getCellAhead,
   getOffset,
-  type Agent,
+  type GridAgent,
   type ColorName,
   type Kind,
   type WorldObject,
@@ -51,7 +51,7 @@ export class LevelBuilder {
   readonly things: WorldObject[] = [];
   /** Cell of each thing; undefined for one inside a box. */
   readonly places: (number | undefined)[] = [];
-  agent: Agent;
+  agent: GridAgent;
   private readonly rooms: Room[];
 
   constructor(

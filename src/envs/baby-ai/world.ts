@@ -20,7 +20,7 @@ export type WorldObject = {
   readonly contents?: number;
 };
 
-export type Agent = {
+export type GridAgent = {
   readonly x: number;
   readonly y: number;
   /** 0 right, 1 down, 2 left, 3 up. */
@@ -40,7 +40,7 @@ export type World = {
   /** Content of each cell, row by row. */
   readonly cells: readonly number[];
   readonly things: readonly WorldObject[];
-  readonly agent: Agent;
+  readonly agent: GridAgent;
   /** Number of the carried thing, or NO_OBJECT. */
   readonly carrying: number;
 };
@@ -62,7 +62,7 @@ export function getOffset(direction: number): readonly [x: number, y: number] {
 }
 
 /** Returns the number of the cell ahead of an agent. */
-export function getCellAhead({ width }: World, { x, y, direction }: Agent): number {
+export function getCellAhead({ width }: World, { x, y, direction }: GridAgent): number {
   const [dx, dy] = OFFSETS[direction];
   return (y + dy) * width + x + dx;
 }

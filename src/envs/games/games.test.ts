@@ -16,6 +16,7 @@ import { Nim } from "./nim.js";
 import { createMinimaxOpponent, createPolicyOpponent, createRandomOpponent } from "./opponents.js";
 import { Pig } from "./pig.js";
 import type { RulesGame } from "./rules-game.js";
+import { SimpleNegotiation, type SimpleNegotiationOptions } from "./simple-negotiation.js";
 import { TicTacToe } from "./tic-tac-toe.js";
 
 const getCode = (call: () => unknown): string => {
@@ -188,6 +189,58 @@ describe("rules", () => {
     expect(play(new KuhnPoker(), [0, 0])).toBe(1);
     expect(play(new KuhnPoker({ rules: "text-arena", rounds: 1 }), [1, 3])).toBe(1);
   });
+
+  describe("of negotiation", () => {
+    const start = (options: SimpleNegotiationOptions = {}) => {
+      const game = new SimpleNegotiation({ turns: 4, ...options });
+      game.reset({ seed: 0 });
+      return game;
+    };
+
+    it("trade stocks by an offer that the other player accepts, and the larger gain wins", () => {
+      const game = start();
+      expect(game.currentPosition.stocks[0]).toEqual([17, 18, 6, 13, 21]);
+      game.step("offer 2 Wheat, 1 Wood -> 1 Ore");
+      expect(game.step("accept").info.legalActions).not.toContain("accept");
+      expect(game.currentPosition.stocks[0]).toEqual([15, 17, 6, 13, 22]);
+      game.step("deny");
+      expect(game.step("deny")).toMatchObject({ terminated: true, rewards: [1, -1] });
+    });
+
+    it.each([
+      ["an offer of more than the stock", ["offer 99 Ore -> 1 Wheat"]],
+      ["an accepted trade that the player cannot pay", ["offer 1 Wheat -> 99 Ore", "accept"]],
+      ["an acceptance without an offer", ["accept"]],
+      ["an acceptance after the offer was answered", ["offer 1 Ore -> 1 Wheat", "deny", "deny", "accept"]],
+      ["an acceptance with an offer", ["offer 1 Ore -> 1 Wheat", "accept and offer 1 Ore -> 1 Wheat"]],
+      ["a resource that does not exist", ["offer 1 Gold -> 1 Wheat"]],
+      ["nothing for something", ["offer 0 Ore -> 1 Wheat"]],
+    ])("refuse %s", (_, messages) => {
+      const game = start({ turns: 10 });
+      const results = messages.map((message) => game.step(message));
+      expect(results.at(-1)).toMatchObject({ terminated: true, info: { illegal: (messages.length - 1) % 2 } });
+    });
+
+    it("save offers of any size as JSON", () => {
+      const game = start({ turns: 10 });
+      game.step(`offer 1 Wheat -> ${"9".repeat(400)} Ore`);
+      const other = start();
+      other.setState(JSON.parse(JSON.stringify(game.getState())) as never);
+      expect(other.currentPosition).toEqual(game.currentPosition);
+      expect(other.step("accept").info.illegal).toBe(1);
+    });
+
+    it("read actions in sentences", () => {
+      const { text } = start();
+      const read = (completion: string) => text.parseAction(completion, "", {});
+      expect(read("I accept the offer.")).toBe("accept");
+      expect(read("Deal? [Offer: 1 gold -> 1 ore]")).toBeUndefined();
+      expect(read("My offer: 2 sheeps, 1 Wood -> 1 ore.")).toBe("offer 1 Wood, 2 Sheep -> 1 Ore");
+      expect(read("hello")).toBeUndefined();
+      const loose = start({ rules: "text-arena" });
+      expect(loose.actionSpace.contains(loose.text.parseAction("\u{1f600}".repeat(2000), "", {})!)).toBe(true);
+    });
+  });
 });
 
 describe("asEnv", () => {
@@ -239,6 +292,7 @@ describe("asEnv", () => {
     expect(getCode(() => make("ConnectFour-v0", { opponent: "minimax" }))).toBe("INVALID_ARGUMENT");
     expect(getCode(() => make("Nim-v0", { piles: [0] }))).toBe("INVALID_ARGUMENT");
     expect(getCode(() => make("TicTacToe-v0", { opponent: "grandmaster" }))).toBe("INVALID_ARGUMENT");
+    expect(getCode(() => make("SimpleNegotiation-v0", { rules: "honest" }))).toBe("INVALID_ARGUMENT");
     expect(getCode(() => computeNashConv(new Pig(), [uniformPolicy, uniformPolicy]))).toBe("INVALID_ARGUMENT");
   });
 });

@@ -11,19 +11,20 @@ import { Nim } from "./nim.js";
 import { createNamedOpponent, type Opponent, type OpponentName } from "./opponents.js";
 import { Pig } from "./pig.js";
 import type { RulesGame } from "./rules-game.js";
+import { SimpleNegotiation } from "./simple-negotiation.js";
 import { TicTacToe } from "./tic-tac-toe.js";
 
 /** Options of the registered games, in addition to those of the game. */
 export interface GameOptions {
   /** "random" (default), "minimax", or a function. */
-  readonly opponent?: OpponentName | Opponent<string, number>;
+  readonly opponent?: OpponentName | Opponent<string, unknown>;
   /** The agent's seat. Default "alternate". */
   readonly seat?: AgentSeat;
 }
 
 /** Registers a game against an opponent. */
-function createGameEnv<Position extends JsonValue>(
-  createGame: (options: EnvOptions) => RulesGame<Position>,
+function createGameEnv<Position extends JsonValue, Action>(
+  createGame: (options: EnvOptions) => RulesGame<Position, Action>,
 ): (options: EnvOptions) => Env {
   return ({ opponent = "random", seat = "alternate", ...options }: EnvOptions & GameOptions) => {
     const game = createGame(options);
@@ -31,11 +32,11 @@ function createGameEnv<Position extends JsonValue>(
   };
 }
 
-function createOpponent<Position extends JsonValue>(
-  game: RulesGame<Position>,
+function createOpponent<Position extends JsonValue, Action>(
+  game: RulesGame<Position, Action>,
   opponent: GameOptions["opponent"],
-): Opponent<string, number> {
-  if (typeof opponent === "function") return opponent;
+): Opponent<string, Action> {
+  if (typeof opponent === "function") return opponent as Opponent<string, Action>;
   if (opponent === "random" || opponent === "minimax") return createNamedOpponent(game, opponent);
   throw invalidArgument(
     `${game.constructor.name}: option opponent must be "random", "minimax" or a function, got ${JSON.stringify(opponent)}.`,
@@ -66,6 +67,21 @@ const createPigExpert = (env: Env): Policy => {
   return () => {
     const { scores, turnTotal, seat } = game.currentPosition;
     return turnTotal >= HOLD_AT || scores[seat] + turnTotal >= game.goal ? 1 : 0;
+  };
+};
+
+/**
+ * Accepts what gains by the player's values, and otherwise asks two of the best for one of the
+ * cheapest.
+ */
+const createTrader = (env: Env): Policy => {
+  const game = (env.unwrapped as GameEnv).game as SimpleNegotiation;
+  return (_observation, info) => {
+    const { seat, legalActions } = info as { seat: number; legalActions: readonly string[] };
+    const ranked = [...legalActions].sort((a, b) => game.valueAction(b, seat) - game.valueAction(a, seat));
+    return legalActions.includes("accept") && game.valueAction("accept", seat) > 0
+      ? "accept"
+      : ranked.find((action) => action.startsWith("offer"))!;
   };
 };
 
@@ -104,5 +120,12 @@ export const gameEnvs: readonly Registration[] = [
     summary: "roll or hold",
     knownReturns: { random: 0, best: 1, basis: "measured" },
     expert: createPigExpert,
+  },
+  {
+    id: "SimpleNegotiation-v0",
+    entryPoint: createGameEnv((options) => new SimpleNegotiation(options)),
+    summary: "trade five resources",
+    knownReturns: { random: 0, best: 0.957, basis: "measured" },
+    expert: createTrader,
   },
 ];

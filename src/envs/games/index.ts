@@ -29,6 +29,7 @@ export {
 } from "./opponents.js";
 export { Pig, type PigOptions } from "./pig.js";
 export { RulesGame, type IllegalMoves, type RulesGameOptions } from "./rules-game.js";
+export { SimpleNegotiation, type SimpleNegotiationOptions } from "./simple-negotiation.js";
 export { SeatsEnv, type SeatsInfo } from "./seats-env.js";
 export { TicTacToe } from "./tic-tac-toe.js";
 export type { GameOptions } from "./games.js";

@@ -6,7 +6,7 @@ import type { EnvMetadata, RenderFrame, RenderMode, ResetOptions } from "../env.
 import type { Info } from "../info.js";
 import { applyDefaults } from "../env-options.js";
 import { createSeededStream } from "../seeded-stream.js";
-import { type Discrete, Text } from "../spaces/index.js";
+import { type Space, Text } from "../spaces/index.js";
 import { findLastNamed } from "../text-parsing.js";
 import { Game, type GameResult, type GameText } from "./game.js";
 
@@ -22,16 +22,23 @@ export interface RulesGameOptions {
 const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("");
 const MAX_OBSERVATION = 1000;
 
+/** What a move leads to. */
+export interface MoveResult<Position> {
+  readonly position: Position;
+  /** Parts of the move that the rules refuse; more than one lose even where one is asked again. */
+  readonly illegalParts: number;
+}
+
 /**
- * A game for two given by its rules: positions are JSON values, actions are numbered, observations
- * are texts. Chance draws from Python's random numbers, so that a seed gives the games of
- * TextArena.
+ * A game for two given by its rules: positions are JSON values, actions are numbered unless a game
+ * says otherwise, observations are texts. Chance draws from Python's random numbers, so that a seed
+ * gives the games of TextArena.
  */
-export abstract class RulesGame<Position extends JsonValue> extends Game<string, number> {
+export abstract class RulesGame<Position extends JsonValue, Action = number> extends Game<string, Action> {
   override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 2 };
   override readonly seats: number = 2;
   override readonly observationSpace = new Text(MAX_OBSERVATION, { charset: `${PRINTABLE}\n` });
-  abstract override readonly actionSpace: Discrete;
+  abstract override readonly actionSpace: Space<Action>;
   /** Whether both players see the whole position. */
   abstract readonly isPerfectInformation: boolean;
   private readonly illegalMoves: IllegalMoves;
@@ -56,9 +63,9 @@ export abstract class RulesGame<Position extends JsonValue> extends Game<string,
   /** Returns who moves; undefined when the game is over. */
   abstract getSeat(position: Position): number | undefined;
   /** Lists the legal actions. */
-  abstract listActions(position: Position): readonly number[];
+  abstract listActions(position: Position): readonly Action[];
   /** Returns the position after a legal action. */
-  abstract next(position: Position, action: number): Position;
+  abstract next(position: Position, action: Action): Position;
   /** Returns what each seat has won so far. */
   abstract getReturns(position: Position): readonly number[];
   /** Returns what a seat knows, as text. */
@@ -91,16 +98,25 @@ export abstract class RulesGame<Position extends JsonValue> extends Game<string,
     return this.describe([0, 0]);
   }
 
-  override step(action: number | undefined): GameResult<string> {
+  /** Makes a move that may be illegal; by default, an illegal one leaves the position as it is. */
+  protected tryMove(position: Position, action: Action | undefined): MoveResult<Position> {
+    if (action === undefined || !this.listActions(position).includes(action)) return { position, illegalParts: 1 };
+    return { position: this.next(position, action), illegalParts: 0 };
+  }
+
+  override step(action: Action | undefined): GameResult<string> {
     const position = this.currentPosition;
     const seat = this.getSeat(position);
     if (seat === undefined || this.forfeitedBy !== undefined)
       throw new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: the game is over. Call reset().`);
-    if (action === undefined || !this.listActions(position).includes(action)) return this.refuse(seat);
-    this.isWarned = false;
-    this.position = this.next(position, action);
+    const { position: next, illegalParts } = this.tryMove(position, action);
+    this.position = next;
+    if (illegalParts > 0 && (this.illegalMoves === "lose" || this.isWarned || illegalParts > 1))
+      return this.forfeit(seat);
+    this.isWarned = illegalParts > 0;
     const before = this.getReturns(position);
-    return this.describe(this.getReturns(this.position).map((value, i) => value - before[i]));
+    const rewards = this.getReturns(next).map((value, i) => value - before[i]);
+    return this.describe(rewards, this.isWarned && this.getSeat(next) !== undefined ? { illegal: seat } : {});
   }
 
   override render(_mode: RenderMode): RenderFrame {
@@ -130,11 +146,7 @@ export abstract class RulesGame<Position extends JsonValue> extends Game<string,
     this.forfeitedBy = saved.forfeitedBy ?? undefined;
   }
 
-  private refuse(seat: number): GameResult<string> {
-    if (this.illegalMoves === "retry" && !this.isWarned) {
-      this.isWarned = true;
-      return this.describe([0, 0], { illegal: seat });
-    }
+  private forfeit(seat: number): GameResult<string> {
     this.forfeitedBy = seat;
     return this.describe(
       [0, 1].map((other) => (other === seat ? -1 : 1)),

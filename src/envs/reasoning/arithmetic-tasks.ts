@@ -1,4 +1,4 @@
-import { ExpressionParser } from "../expression-parser.js";
+import { ArithmeticParser } from "../arithmetic-parser.js";
 import type { Draw, ReasoningItem, ReasoningTask } from "./reasoning-task.js";
 import { verifyContained, verifyCountdown, verifyDecimal } from "./verifiers.js";
 
@@ -22,7 +22,7 @@ export const chainSum: ReasoningTask = {
     const expression = [drawTerm(), ...rest].join(" ");
     return {
       question: `What is ${expression}?`,
-      answer: String(ExpressionParser.evaluate(expression)),
+      answer: String(ArithmeticParser.evaluate(expression)),
       metadata: { num_terms: terms, num_digits: digits, expression },
     };
   },
@@ -118,7 +118,7 @@ export const simpleEquations: ReasoningTask = {
     const [solution, factor] = [draw.setting("value"), draw.setting("value")];
     const constants = draw.list(draw.setting("constants"), () => `${draw.pick(["+", "-"])} ${draw.setting("value")}`);
     const sum = [`${factor}*${solution}`, ...constants].join(" ");
-    const equation = `${[`${factor}*${variable}`, ...constants].join(" ")} = ${ExpressionParser.evaluate(sum)}`;
+    const equation = `${[`${factor}*${variable}`, ...constants].join(" ")} = ${ArithmeticParser.evaluate(sum)}`;
     return {
       question: `Solve for ${variable}: ${equation}`,
       answer: String(solution),

@@ -1,4 +1,4 @@
-import { ExpressionError, ExpressionParser } from "../expression-parser.js";
+import { ExpressionError, ArithmeticParser } from "../arithmetic-parser.js";
 import type { JsonObject } from "../../core/json.js";
 
 /** What a verifier needs of an item. */
@@ -71,7 +71,7 @@ export const verifyCountdown: Verifier = (answer, { metadata }) => {
 
 function evaluate(expression: string): number {
   try {
-    return ExpressionParser.evaluate(expression, { isPython: true });
+    return ArithmeticParser.evaluate(expression, { isPython: true });
   } catch (error) {
     if (error instanceof ExpressionError) return NaN;
     throw error;

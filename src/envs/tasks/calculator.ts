@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import { readCounts } from "../env-options.js";
-import { ExpressionError, ExpressionParser } from "../expression-parser.js";
+import { ExpressionError, ArithmeticParser } from "../arithmetic-parser.js";
 import { Text } from "../spaces/text.js";
 import type { TextInterface } from "../text-interface.js";
 import { parseLastNumber } from "../text-parsing.js";
@@ -13,7 +13,7 @@ export type CalculationResult = { readonly value: number } | { readonly problem:
 /** Evaluates numbers, + - * / and parentheses, without executing code. */
 export function calculate(expression: string): CalculationResult {
   try {
-    const value = ExpressionParser.evaluate(expression);
+    const value = ArithmeticParser.evaluate(expression);
     return Number.isFinite(value) ? { value } : { problem: "That divides by zero." };
   } catch (error) {
     if (error instanceof ExpressionError) return { problem: error.message };

@@ -22,7 +22,7 @@ export interface AdapterParts {
   readonly trainedTokens: readonly TrainedTokens[];
   /** Parameters of the model that are trained as a whole: biases, and those of `modulesToSave`. */
   readonly ownParameters: readonly string[];
-  /** Whether a tied output matrix is one of its own beside the adapter. */
+  /** Whether the adapter separates a tied output matrix from the embedding. */
   readonly untiesHead: boolean;
 }
 

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import { type JsonObject, isObject } from "./tokenization/tokenizer-json.js";
+import { type JsonRecord, isObject } from "./tokenization/tokenizer-json.js";
 
 /**
  * Collects chat templates by name, the main one under "default". tokenizer_config.json has one
@@ -7,7 +7,7 @@ import { type JsonObject, isObject } from "./tokenization/tokenizer-json.js";
  * Transformers.
  */
 export function readChatTemplates(
-  config: JsonObject,
+  config: JsonRecord,
   templateFiles: string | Readonly<Record<string, string>> | undefined,
 ): Map<string, string> {
   const templates = readConfiguredTemplates(config.chat_template);

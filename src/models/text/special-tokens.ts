@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { type AddedToken, readAddedTokens, readAddedToken } from "./tokenization/added-tokens.js";
-import { type JsonObject, isObject } from "./tokenization/tokenizer-json.js";
+import { type JsonRecord, isObject } from "./tokenization/tokenizer-json.js";
 
 /** Roles of special tokens in tokenizer_config.json. */
 const roles = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"] as const;
@@ -22,9 +22,9 @@ export interface SpecialTokens {
  * added_tokens_decoder also changes how a token of tokenizer.json matches.
  */
 export function readSpecialTokens(
-  tokenizerJson: JsonObject,
-  config: JsonObject,
-  specialTokensMap: JsonObject,
+  tokenizerJson: JsonRecord,
+  config: JsonRecord,
+  specialTokensMap: JsonRecord,
   vocabulary: ReadonlyMap<string, number>,
 ): SpecialTokens {
   // Redundant with added_tokens_decoder.
@@ -37,7 +37,7 @@ export function readSpecialTokens(
   const added = readAddedTokens(tokenizerJson);
   const known = new Set(added.map((token) => token.content));
   let nextId = findNextFreeId(vocabulary, added);
-  const add = (entry: JsonObject) => {
+  const add = (entry: JsonRecord) => {
     const content = String(entry.content);
     if (known.has(content)) return;
     known.add(content);
@@ -60,7 +60,7 @@ export function readSpecialTokens(
 /**
  * Returns a token that matches as an entry of added_tokens_decoder says; a special token stays one.
  */
-function withFlags(token: AddedToken, entry: JsonObject): AddedToken {
+function withFlags(token: AddedToken, entry: JsonRecord): AddedToken {
   const changed = readAddedToken(entry, token.id);
   return { ...changed, special: token.special || changed.special };
 }
@@ -72,7 +72,7 @@ const MAX_EOS_TOKENS = 1000;
  * Returns generation_config.json's eos_token_id, a number or a list, as a list. @throws
  * FILE_CORRUPT for more than 1,000.
  */
-export function readEosTokenIds({ eos_token_id: ids }: JsonObject): number[] {
+export function readEosTokenIds({ eos_token_id: ids }: JsonRecord): number[] {
   const list: unknown[] = Array.isArray(ids) ? ids : [ids];
   if (list.length > MAX_EOS_TOKENS)
     throw new LlamaGymError(
@@ -89,11 +89,11 @@ function getTokenContent(value: unknown): string | null {
   return null;
 }
 
-function toSpecialEntry(value: unknown, content: string): JsonObject {
+function toSpecialEntry(value: unknown, content: string): JsonRecord {
   return isObject(value) ? { ...value, special: true } : { content, special: true, normalized: false };
 }
 
-function readDecoderEntries(config: JsonObject): JsonObject[] {
+function readDecoderEntries(config: JsonRecord): JsonRecord[] {
   if (!isObject(config.added_tokens_decoder)) return [];
   return Object.entries(config.added_tokens_decoder)
     .sort(([a], [b]) => Number(a) - Number(b))
@@ -106,7 +106,7 @@ function readDecoderEntries(config: JsonObject): JsonObject[] {
     });
 }
 
-function readExtraTokens(config: JsonObject): unknown[] {
+function readExtraTokens(config: JsonRecord): unknown[] {
   const extra = config.extra_special_tokens ?? config.additional_special_tokens;
   const list: unknown[] = Array.isArray(extra) ? extra : isObject(extra) ? Object.values(extra) : [];
   return list.filter((token) => getTokenContent(token) !== null);

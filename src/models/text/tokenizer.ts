@@ -18,7 +18,7 @@ import {
   partText,
   tokenBytes,
 } from "./tokenization/decoder.js";
-import { type JsonObject, corruptFileError, isObject } from "./tokenization/tokenizer-json.js";
+import { type JsonRecord, corruptFileError, isObject } from "./tokenization/tokenizer-json.js";
 import { maxShrinkFactor } from "./tokenization/min-token-count.js";
 import { readVocabulary } from "./tokenization/token-model.js";
 import { type EncodedSection, EncodingPipeline, type TextPosition } from "./tokenization/encoding-pipeline.js";
@@ -406,7 +406,7 @@ export class Tokenizer {
     return content === undefined ? undefined : this.tokenToId(content);
   }
 
-  private collectEosTokenIds(generationConfig: JsonObject): number[] {
+  private collectEosTokenIds(generationConfig: JsonRecord): number[] {
     const eos = this.eosTokenId;
     const ids = eos === undefined ? [] : [eos];
     for (const id of readEosTokenIds(generationConfig)) if (!ids.includes(id)) ids.push(id);
@@ -414,7 +414,7 @@ export class Tokenizer {
   }
 
   /** Without a post-processor, tokenizer_config.json may still require a beginning or end token. */
-  private createConfiguredPostProcessor(json: JsonObject, config: JsonObject): PostProcessor | null {
+  private createConfiguredPostProcessor(json: JsonRecord, config: JsonRecord): PostProcessor | null {
     if (json.post_processor !== null && json.post_processor !== undefined) return null;
     return surroundWith(
       config.add_bos_token === true ? this.bosTokenId : undefined,
@@ -453,13 +453,13 @@ function countVisible(text: string): number {
 /** Maximum nesting of a tokenizer's files; published ones have 8 levels. */
 const MAX_JSON_DEPTH = 100;
 
-function requireObject(value: unknown, file: string): JsonObject {
+function requireObject(value: unknown, file: string): JsonRecord {
   if (!isObject(value)) throw corruptFileError(`${file} must hold a JSON object.`);
   if (isNestedDeeper(value, MAX_JSON_DEPTH))
     throw corruptFileError(`${file} is nested more than ${MAX_JSON_DEPTH} levels deep.`);
   return value;
 }
 
-function optionalObject(value: unknown, file: string): JsonObject {
+function optionalObject(value: unknown, file: string): JsonRecord {
   return value === undefined || value === null ? {} : requireObject(value, file);
 }

@@ -31,6 +31,8 @@ export interface UpdateConfig extends ScheduleShape {
   readonly numIterations?: number;
   readonly entropyCoef?: number;
   readonly entropySchedulerType?: ScheduleName;
+  /** Final share of the entropy bonus. Default 0. */
+  readonly entropyMinRate?: number;
   readonly maskTruncatedCompletions?: boolean;
   readonly maskTruncatedEpisodes?: boolean;
   /** Drops groups without signal from the update. */

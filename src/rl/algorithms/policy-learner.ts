@@ -28,6 +28,7 @@ import { inspectUpdate } from "./inspect-update.js";
 import { lossMetrics, rewardMetrics, type StepOutcome } from "./policy-metrics.js";
 import { weighStaleAdvantages } from "./stale-trajectories.js";
 import { recordedScores, scoreTrajectories, type ScoreRequest } from "./score-trajectories.js";
+import { entropyFactor } from "./shared/entropy-bonus.js";
 import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
 import { distill } from "./teacher.js";
 import { countTokens, findInformativeGroups, hasReward, minibatchTotals, toTurnSamples } from "./turn-samples.js";
@@ -171,7 +172,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     if (result.state !== undefined) this.state = result.state;
     const outcomes = await this.train(prepared, {
       learningRate: this.learningRateFactor(progress),
-      entropy: scheduleFactor(config.entropySchedulerType ?? "constant", progress),
+      entropy: entropyFactor(config, progress),
     });
     this.outcomes.set(prepared, outcomes);
     this.context.frozenStates?.endUpdate();

@@ -33,6 +33,9 @@ interface ModelSeat {
   readonly turns: Turn[];
 }
 
+/** Whether a model moves for the other seats, with the values that were loaded last. */
+const hasModel = ({ opponent }: Matchup) => opponent === "past" || opponent === "adapter";
+
 /** Returns the game of an environment that plays one. @throws ENV_INVALID */
 export function requireGame(env: Env): Game {
   if (env.unwrapped instanceof GameEnv) return env.unwrapped.game as Game;
@@ -85,7 +88,7 @@ export class GameSlot implements RolloutSlot {
     this.returns = Array.from({ length: this.game.seats }, () => 0);
     for (let seat = 0; seat < this.game.seats; seat++) {
       const isTrained = matchup.opponent === "self" || seat === matchup.seat;
-      if (!isTrained && matchup.opponent !== "past") continue;
+      if (!isTrained && !hasModel(matchup)) continue;
       const episode = this.options.newEpisode(seat, isTrained ? "self" : "past");
       this.seats.set(seat, { episode, isTrained, turns: [] });
     }
@@ -144,7 +147,7 @@ export class GameSlot implements RolloutSlot {
   private async askOpponent(seat: number): Promise<unknown> {
     const { matchup, runner, options } = this;
     const name = matchup.opponent;
-    if (name === "self" || name === "past")
+    if (name === "self" || name === "past" || name === "adapter")
       throw invalidArgument(`The seat ${seat} of ${runner.location} has no player.`);
     let opponent = this.opponents.get(name);
     if (opponent === undefined) this.opponents.set(name, (opponent = createNamedOpponent(this.game, name)));

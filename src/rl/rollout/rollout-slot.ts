@@ -9,7 +9,7 @@ export interface Matchup {
   readonly opponent: GameOpponent;
   /** The seat of the trained policy; all seats against itself. */
   readonly seat?: number;
-  /** Updates that produced the past opponent. */
+  /** Version of the past opponent, the updates that produced it, or of the adapter, below 0. */
   readonly past?: number;
 }
 

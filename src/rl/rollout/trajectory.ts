@@ -108,10 +108,10 @@ export interface Trajectory {
 }
 
 /**
- * Who moves for the other seats of a game: the trained policy too, an earlier version of it, or a
- * player without a model.
+ * Who moves for the other seats of a game: the trained policy too, an earlier version of it, an
+ * adapter of another run, or a player without a model.
  */
-export const GAME_OPPONENTS = ["self", "past", "random", "minimax"] as const;
+export const GAME_OPPONENTS = ["self", "past", "adapter", "random", "minimax"] as const;
 export type GameOpponent = (typeof GAME_OPPONENTS)[number];
 
 /** Totals of a finished episode. */
@@ -126,7 +126,7 @@ export interface EpisodeSummary {
 /** Totals of a finished game. */
 export interface GameSummary {
   readonly opponent: GameOpponent;
-  /** Updates that produced the past opponent. */
+  /** Version of the past opponent or of the adapter. */
   readonly past?: number;
   /** Seats of the trained policy. */
   readonly seats: readonly number[];

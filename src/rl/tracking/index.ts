@@ -10,5 +10,5 @@ export type {
   RecordedAlternative,
   RecordedEnd,
   TurnDetail,
-  Vocabulary,
+  RecordedVocabulary,
 } from "./rollouts/rollout-record.js";

@@ -25,6 +25,15 @@ export interface Snapshot {
   readonly winRate: number;
 }
 
+/** An adapter of another run that plays in the league. */
+export interface AdapterOpponent {
+  readonly path: string;
+  /** Share of the games. */
+  readonly weight: number;
+  /** As those of a snapshot. */
+  readonly values: Float32Array;
+}
+
 /** State of a league as JSON, without the values of the snapshots. */
 export interface LeagueState {
   readonly snapshots: readonly Omit<Snapshot, "values">[];
@@ -32,15 +41,19 @@ export interface LeagueState {
 
 /** The opponents of a run in self-play, among them earlier versions of the policy. */
 export class League {
-  private readonly weights: OpponentWeights;
+  private readonly weights: OpponentWeights["byKind"];
   private list: readonly Snapshot[] = [];
+  /** Never replaced; their versions are below 0. */
+  private adapterList: readonly (Snapshot & { readonly weight: number })[];
 
   /** @throws INVALID_ARGUMENT for invalid weights */
   constructor(
     private readonly settings: Omit<Settings<typeof selfPlaySettings>, "selfPlay">,
     private readonly numSeats: number,
+    adapters: readonly AdapterOpponent[] = [],
   ) {
-    this.weights = parseOpponents(settings.opponents);
+    this.weights = parseOpponents(settings.opponents).byKind;
+    this.adapterList = adapters.map(({ values, weight }, i) => ({ updates: -1 - i, values, weight, winRate: 0.5 }));
   }
 
   /** Whether this opponent plays. */
@@ -48,9 +61,9 @@ export class League {
     return (this.weights.get(opponent) ?? 0) > 0;
   }
 
-  /** The snapshots of now; later ones are in another list. */
+  /** The snapshots of now and the adapters; later ones are in another list. */
   get snapshots(): readonly Snapshot[] {
-    return this.list;
+    return [...this.list, ...this.adapterList];
   }
 
   /**
@@ -67,8 +80,18 @@ export class League {
     this.list = list;
   }
 
-  /** Draws the past opponent of a rollout; undefined before the first snapshot. */
-  drawPast(snapshots: readonly Snapshot[], random: RandomStream): Snapshot | undefined {
+  /**
+   * Draws the past opponent or the adapter of a rollout, one of them for all its games; undefined
+   * before the first snapshot.
+   */
+  drawPast(all: readonly Snapshot[], random: RandomStream): Snapshot | undefined {
+    const snapshots = all.filter(({ updates }) => updates >= 0);
+    const adapters = this.adapterList.map(({ weight }) => weight);
+    const past = snapshots.length === 0 ? 0 : (this.weights.get("past") ?? 0);
+    if (adapters.length > 0) {
+      const drawn = drawWeighted([undefined, ...this.adapterList], [past, ...adapters], random);
+      if (drawn !== undefined) return drawn;
+    }
     if (snapshots.length === 0) return undefined;
     const isUniform = this.settings.pastSelection === "uniform";
     // A snapshot that is always beaten keeps a small chance, so that its win rate stays known.
@@ -78,32 +101,39 @@ export class League {
 
   /** Draws who plays the next game. */
   drawMatchup(past: Snapshot | undefined, random: RandomStream): Matchup {
-    const opponent = drawWeighted([...this.weights.keys()], [...this.weights.values()], random);
+    const drawn = drawWeighted([...this.weights.keys()], [...this.weights.values()], random);
     const seat = random.integers(0, this.numSeats);
-    if (opponent === "self" || (opponent === "past" && past === undefined)) return { opponent: "self" };
-    return { opponent, seat, ...(opponent === "past" ? { past: past!.updates } : {}) };
+    if (drawn !== "past" && drawn !== "adapter")
+      return drawn === "self" ? { opponent: drawn } : { opponent: drawn, seat };
+    if (past === undefined) return { opponent: "self" };
+    // The one of the rollout stands for both kinds, in proportion over the rollouts.
+    return { opponent: past.updates < 0 ? "adapter" : "past", seat, past: past.updates };
   }
 
   /** Updates the win rates of the past opponents. */
   count(episodes: readonly EpisodeSummary[]): void {
-    const list = [...this.list];
-    for (const { game } of episodes) {
-      const index = list.findIndex(({ updates }) => updates === game?.past);
-      if (game === undefined || index === -1) continue;
-      const winRate = WIN_RATE_DECAY * list[index].winRate + (1 - WIN_RATE_DECAY) * scoreGame(game);
-      list[index] = { ...list[index], winRate };
-    }
-    this.list = list;
+    const games = episodes.flatMap(({ game }) => (game === undefined ? [] : [game]));
+    const addGames = <T extends Snapshot>(snapshot: T): T => {
+      const scores = games.filter(({ past }) => past === snapshot.updates).map(scoreGame);
+      const { winRate } = snapshot;
+      return {
+        ...snapshot,
+        winRate: scores.reduce((mean, score) => mean + (1 - WIN_RATE_DECAY) * (score - mean), winRate),
+      };
+    };
+    this.list = this.list.map(addGames);
+    this.adapterList = this.adapterList.map(addGames);
   }
 
   getState(): LeagueState {
-    return { snapshots: this.list.map(({ updates, winRate }) => ({ updates, winRate })) };
+    return { snapshots: this.snapshots.map(({ updates, winRate }) => ({ updates, winRate })) };
   }
 
   /** Writes the snapshots into the folder of a checkpoint. */
   async save(folder: string): Promise<void> {
-    if (this.list.length === 0) return;
-    const tensors = this.list.map(({ updates, values }) => ({
+    const { snapshots } = this;
+    if (snapshots.length === 0) return;
+    const tensors = snapshots.map(({ updates, values }) => ({
       name: String(updates),
       shape: [values.length],
       data: values,
@@ -117,7 +147,7 @@ export class League {
    */
   async load(folder: string, { snapshots }: LeagueState): Promise<void> {
     const values = await readSnapshots(folder);
-    this.list = snapshots.map(({ updates, winRate }) => {
+    const all = snapshots.map(({ updates, winRate }) => {
       const found = values.get(updates);
       if (found !== undefined && Number.isFinite(winRate)) return { updates, winRate, values: found };
       throw new LlamaGymError(
@@ -125,6 +155,12 @@ export class League {
         `The checkpoint ${folder} has no snapshot of update ${String(updates)} in ${LEAGUE_FILE}.`,
       );
     });
+    this.list = all.filter(({ updates }) => updates >= 0);
+    // The values come from the checkpoint: the files of the adapters may have changed.
+    this.adapterList = this.adapterList.map((adapter) => ({
+      ...adapter,
+      ...all.find(({ updates }) => updates === adapter.updates),
+    }));
   }
 }
 

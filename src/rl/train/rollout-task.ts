@@ -64,7 +64,7 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
     if (options.evalExact) await checkExact(createEnv, options);
     const envs = await openEnvs(createEnv, transport === undefined ? numEnvs : options.selfPlay ? 1 : 0, settings);
     const games = options.selfPlay
-      ? { league: createLeague(envs[0], options), players: new GamePlayers(agent) }
+      ? { league: await createLeague(envs[0], options, agent), players: new GamePlayers(agent) }
       : undefined;
     const episodeStarts = stream(seed, "episodeStarts");
     const starts = Array.from({ length: numEnvs }, (_, index) => ({
@@ -208,8 +208,16 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
   }
 
   async evaluate({ updates }: TrainerState): Promise<Metrics | undefined> {
-    const { agent, createEnv, evalEpisodes: episodes, bestModel, onWarning, evalExact } = this.options;
-    if (episodes === 0) return undefined;
+    const { evalEpisodes, evalExact } = this.options;
+    if (evalEpisodes === 0 && !evalExact) return undefined;
+    return {
+      ...(evalEpisodes === 0 ? {} : await this.evaluateGreedy(updates)),
+      ...(evalExact ? toExactMetrics(await this.evaluateExact()) : {}),
+    };
+  }
+
+  private async evaluateGreedy(updates: number): Promise<Metrics> {
+    const { agent, createEnv, evalEpisodes: episodes, bestModel, onWarning } = this.options;
     // Not the episodes of evaluations outside training, on which the best model would look better
     // than it is.
     const seed = stream(this.options.seed, "trainingEvaluation").integers(0, 2 ** 31);
@@ -220,7 +228,6 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
       "eval/mean_return": meanReturn,
       "eval/standard_error": standardError,
       "eval/mean_length": meanLength,
-      ...(evalExact ? toExactMetrics(await this.evaluateExact()) : {}),
     };
   }
 

@@ -16,9 +16,11 @@ import { Trainer, type TrainerOptions } from "./trainer.js";
 
 const models = new TrainableModels();
 let modelFolder: string;
+let otherFolder: string;
 let folder: string;
 beforeAll(async () => {
   ({ folder: modelFolder } = await models.open({ maxPositions: 512, scale: 0.2 }));
+  ({ folder: otherFolder } = await models.open({ maxPositions: 512, scale: 0.3 }));
   folder = await mkdtemp(join(tmpdir(), "self-play-"));
 });
 afterAll(async () => {
@@ -109,6 +111,46 @@ describe("self-play", () => {
     expect(jobs.values).toEqual(direct.values);
   });
 
+  describe("against adapters of other runs", () => {
+    const saveAdapter = async (name: string, { r = 4, base = modelFolder } = {}) => {
+      const model = await models.reopen(base, { r, seed: 8, valueHead: undefined });
+      const path = join(folder, name);
+      await model.savePretrained(path);
+      return path;
+    };
+
+    it("plays and resumes with the same numbers, and counts their games apart", async () => {
+      // Of an algorithm without a value head; the run trains one.
+      const path = await saveAdapter("other-run/adapter");
+      const options = { opponents: `self:0.5,past:0.2,${path.replace("/adapter", "")}:0.3` };
+      const whole = await recordRun(await setUp(options));
+      const names = whole.logs.flatMap((metrics) => Object.keys(metrics));
+      expect(names).toContain("self_play/score_against_adapter");
+      expect(names).toContain("self_play/score_against_past");
+      const checkpointDir = await mkdtemp(join(folder, "run-"));
+      const logs = [];
+      for (let part = 0; part < whole.logs.length; part++) {
+        const again = await setUp({ ...options, checkpointDir, saveSteps: 1 });
+        await again.trainer.resume();
+        logs.push(...(await recordRun(again, { updates: 1 })).logs);
+      }
+      expect(logs).toEqual(whole.logs);
+    });
+
+    it.each<[string, () => Promise<string>, RegExp]>([
+      ["of another base model", async () => saveAdapter("other-base", { base: otherFolder }), /base model/],
+      ["of another rank", async () => saveAdapter("other-rank", { r: 2 }), /"r":2.*"r":4/],
+      ["that does not exist", async () => Promise.resolve("./no/such/run"), /no\/such\/run/],
+    ])("refuses one %s", async (_, prepare, message) => {
+      const path = await prepare();
+      const { trainer } = await setUp({ opponents: `self:0.5,${path}:0.5` });
+      await expect(trainer.train()).rejects.toMatchObject({
+        code: "INVALID_ARGUMENT",
+        message: expect.stringMatching(message) as string,
+      });
+    });
+  });
+
   it("computes exact values in evaluations", async () => {
     const { logs } = await recordRun(await setUp({ evalSteps: 100, evalEpisodes: 2, evalExact: true }));
     const metrics = logs.at(-1)!;
@@ -117,6 +159,12 @@ describe("self-play", () => {
     expect(metrics["eval/loss_against_minimax_seat_1"]).toBe(1);
     expect(metrics["eval/nash_conv"]).toBeGreaterThan(0);
     expect(metrics["eval/win_against_random_seat_0"] + metrics["eval/loss_against_random_seat_0"]).toBeCloseTo(1, 9);
+  });
+
+  it("computes exact values without playing episodes", async () => {
+    const { logs } = await recordRun(await setUp({ evalSteps: 100, evalEpisodes: 0, evalExact: true }));
+    expect(logs.at(-1)).toHaveProperty(["eval/nash_conv"]);
+    expect(logs.at(-1)).not.toHaveProperty(["eval/mean_return"]);
   });
 
   it.each<[string, Partial<TrainerOptions>, string]>([
@@ -133,6 +181,11 @@ describe("self-play", () => {
       "chance during play",
     ],
     ["with exact values without evaluations", { evalExact: true }, "evalSteps"],
+    [
+      "with a best model by exact values alone",
+      { evalExact: true, evalSteps: 1, evalEpisodes: 0, loadBestModelAtEnd: true },
+      "evalEpisodes",
+    ],
   ])("refuses a league %s before training", async (_, options, message) => {
     const train = async () => {
       const { trainer } = await setUp(options);

@@ -4,8 +4,9 @@ import { type Env, createNamedOpponent } from "../../envs/index.js";
 import type { Agent } from "../agent/agent.js";
 import { GameSlot, requireGame, type GameSlotOptions } from "../rollout/game-slot.js";
 import { PastPolicy } from "../rollout/past-policy.js";
-import { League } from "./league.js";
+import { League, type AdapterOpponent } from "./league.js";
 import { parseOpponents } from "./parse-opponents.js";
+import { readAdapterOpponent } from "./read-adapter-opponent.js";
 import type { selfPlaySettings } from "./trainer-settings.js";
 
 /** The policies of games in self-play: the trained one, and earlier versions of it. */
@@ -48,11 +49,19 @@ export class GamePlayers {
 /**
  * Creates the league of a run in an environment.
  * @throws ENV_INVALID for an environment that is not a game; INVALID_ARGUMENT for weights that are
- * not valid, and for minimax in a game that cannot be enumerated.
+ * not valid, for minimax in a game that cannot be enumerated, and for an adapter that does not fit
+ * the agent's model.
  */
-export function createLeague(env: Env, settings: Settings<typeof selfPlaySettings>): League {
+export async function createLeague(
+  env: Env,
+  settings: Settings<typeof selfPlaySettings>,
+  agent: Agent,
+): Promise<League> {
   const game = requireGame(env);
-  const weights = parseOpponents(settings.opponents);
-  if ((weights.get("minimax") ?? 0) > 0) createNamedOpponent(game, "minimax");
-  return new League(settings, game.seats);
+  const { byKind, adapters } = parseOpponents(settings.opponents);
+  if ((byKind.get("minimax") ?? 0) > 0) createNamedOpponent(game, "minimax");
+  const opened: AdapterOpponent[] = [];
+  for (const [path, weight] of adapters)
+    opened.push({ path, weight, values: await readAdapterOpponent(agent.model.causalLM, path) });
+  return new League(settings, game.seats, opened);
 }

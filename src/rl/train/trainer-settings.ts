@@ -24,7 +24,8 @@ export const selfPlaySettings = defineSettings(
     opponents: text({
       default: "self:0.7,past:0.3",
       valueName: "weights",
-      description: "Weights of the opponents in self-play: self, past (earlier versions), random, minimax.",
+      description:
+        "Weights of the opponents in self-play: self, past (earlier versions), random, minimax, and paths of other runs.",
     }),
     /** Updates between snapshots of the policy for the league. Default 20. */
     snapshotSteps: integer({
@@ -193,7 +194,7 @@ export function checkEvaluationSettings({
 }: Partial<Settings<typeof evaluationSettings & typeof exactEvaluationSettings>>): void {
   if (evalExact && evalSteps === undefined)
     throw invalidArgument("`evalExact` belongs to evaluations during training: set `evalSteps`.");
-  if (evalSteps !== undefined && evalEpisodes === 0)
+  if (evalSteps !== undefined && evalEpisodes === 0 && (!evalExact || loadBestModelAtEnd))
     throw invalidArgument("`evalSteps` needs episodes to evaluate: set `evalEpisodes`.");
   if (loadBestModelAtEnd && evalSteps === undefined)
     throw invalidArgument("`loadBestModelAtEnd` compares evaluations during training: set `evalSteps`.");

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { Game } from "../game.js";
+import type { TextWorldGame } from "../game.js";
 import { StateTracker } from "../state-tracker.js";
 import type { Variable } from "../logic/proposition.js";
 import type { GameState, RequestedInfos, TextGame } from "../text-game.js";
@@ -13,7 +13,7 @@ export class HouseGame implements TextGame {
   private isOver = false;
 
   constructor(
-    private readonly game: Game,
+    private readonly game: TextWorldGame,
     private readonly infos: RequestedInfos,
   ) {
     this.tracker = new StateTracker(game, infos, true);

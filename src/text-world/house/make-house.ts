@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { createTrigger } from "../parse-game.js";
-import { Game } from "../game.js";
+import { TextWorldGame } from "../game.js";
 import type { Action } from "../logic/action.js";
 import { Facts } from "../logic/facts.js";
 import type { GameProgress } from "../progress/game-progress.js";
@@ -34,7 +34,7 @@ const MAX_ATTEMPTS = 100;
  * Generates a game: a house, and a quest with a known walkthrough without unnecessary commands.
  * The same options and seed give the same game.
  */
-export function makeHouse(options: HouseOptions, seed: number | bigint): Game {
+export function makeHouse(options: HouseOptions, seed: number | bigint): TextWorldGame {
   const settings = { ...HOUSE_DEFAULTS, ...options };
   for (const [name, [minimum, maximum]] of Object.entries(LIMITS)) {
     const value = settings[name as keyof typeof LIMITS];
@@ -58,7 +58,7 @@ export function makeHouse(options: HouseOptions, seed: number | bigint): Game {
 }
 
 /** The furnished house as a game; undefined when its quest could be done in fewer commands. */
-function createGame(house: HouseContents, goal: GoalDetail): Game | undefined {
+function createGame(house: HouseContents, goal: GoalDetail): TextWorldGame | undefined {
   const walkthrough = listCommands(house);
   const parts = {
     knowledge: getHouseRules(),
@@ -67,7 +67,7 @@ function createGame(house: HouseContents, goal: GoalDetail): Game | undefined {
     metadata: { walkthrough },
     objective: describeQuest(house, goal),
   };
-  const actions = runCommands(new Game({ ...parts, quests: [] }), walkthrough);
+  const actions = runCommands(new TextWorldGame({ ...parts, quests: [] }), walkthrough);
   const last = actions?.at(-1);
   if (actions === undefined || last === undefined) return undefined;
   const quest = {
@@ -78,18 +78,18 @@ function createGame(house: HouseContents, goal: GoalDetail): Game | undefined {
     winEvents: [{ actions, condition: createTrigger(last.added) }],
     failEvents: [],
   };
-  const game = new Game({ ...parts, quests: [quest] });
+  const game = new TextWorldGame({ ...parts, quests: [quest] });
   return isShortestWalkthrough(game, walkthrough) ? game : undefined;
 }
 
 /** Returns the actions that the commands cause; undefined if one of them is impossible. */
-function runCommands(game: Game, commands: readonly string[]): Action[] | undefined {
+function runCommands(game: TextWorldGame, commands: readonly string[]): Action[] | undefined {
   const progress = game.createProgress();
   const actions = commands.map((command) => runCommand(game, progress, command));
   return actions.every((action) => action !== undefined) ? actions : undefined;
 }
 
-function runCommand(game: Game, progress: GameProgress, command: string): Action | undefined {
+function runCommand(game: TextWorldGame, progress: GameProgress, command: string): Action | undefined {
   const action = progress.validActions.find((candidate) => game.formatCommands([candidate])[0] === command);
   if (action !== undefined) progress.update(action);
   return action;
@@ -99,7 +99,7 @@ function runCommand(game: Game, progress: GameProgress, command: string): Action
  * Returns whether each command of the walkthrough, and nothing less, brings the end one command
  * nearer.
  */
-function isShortestWalkthrough(game: Game, walkthrough: readonly string[]): boolean {
+function isShortestWalkthrough(game: TextWorldGame, walkthrough: readonly string[]): boolean {
   const progress = game.createProgress();
   const isShortest = walkthrough.every((command, i) => {
     const isNearest = progress.winningPolicy()?.length === walkthrough.length - i;

@@ -1,4 +1,4 @@
-import type { Game } from "../game.js";
+import type { TextWorldGame } from "../game.js";
 import type { Facts } from "../logic/facts.js";
 import { compareStrings, type Variable } from "../logic/proposition.js";
 import { DIRECTIONS, type Direction } from "./house-map.js";
@@ -26,7 +26,7 @@ export class PlayerView {
   private readonly facts = new Map<string, (readonly Variable[])[]>();
 
   constructor(
-    private readonly game: Game,
+    private readonly game: TextWorldGame,
     facts: Facts,
   ) {
     for (const { name, variables } of facts) this.facts.set(name, [...this.list(name), variables]);

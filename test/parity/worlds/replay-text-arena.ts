@@ -3,6 +3,7 @@ import { KuhnPoker } from "../../../src/envs/games/kuhn-poker.js";
 import { Nim } from "../../../src/envs/games/nim.js";
 import { Pig } from "../../../src/envs/games/pig.js";
 import type { RulesGame } from "../../../src/envs/games/rules-game.js";
+import { SimpleNegotiation } from "../../../src/envs/games/simple-negotiation.js";
 import { TicTacToe } from "../../../src/envs/games/tic-tac-toe.js";
 import type { Comparison } from "./comparison.js";
 
@@ -24,22 +25,23 @@ export interface TextArenaCase {
 
 /** How a game's recording is played and read. */
 interface Recorded {
-  readonly game: RulesGame<never>;
+  readonly game: RulesGame<never, never>;
   /** Reads an action from a move; undefined for none. */
-  readonly parse: (move: string) => number | undefined;
+  readonly parse: (move: string) => unknown;
   /** The facts that a view tells. */
   readonly readFacts: (view: string) => unknown;
   /** The same facts of a position. */
   readonly listFacts: (position: never, seat: number) => unknown;
   /**
-   * Whom TextArena counts a legal move for, by the position after it: where the turn was passed
-   * first, the next player.
+   * Whom TextArena counts a legal move for, by the positions after and before it: where the turn
+   * was passed first, the next player; undefined if it counts for neither.
    */
-  readonly findCounted?: (position: never, player: number) => number;
+  readonly findCounted?: (position: never, player: number, before: never) => number | undefined;
 }
 
 const last = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].at(-1)?.slice(1) ?? [];
 const ROUNDS: Readonly<Record<string, number>> = { "": 3, short: 5, medium: 9, long: 15, "extra-long": 25 };
+const NEGOTIATION_TURNS: Readonly<Record<string, number>> = { "": 10, short: 6, long: 30 };
 const PILES: Readonly<Record<string, number[]>> = { "": [3, 4, 5], medium: [4, 2, 3, 7], large: [5, 7, 9, 11, 2] };
 /** Goal, and the action after which a turn that ends is the last. */
 const PIG: Readonly<Record<string, [goal: number, maxActions: number]>> = {
@@ -51,7 +53,7 @@ const PIG: Readonly<Record<string, [goal: number, maxActions: number]>> = {
 function createTicTacToe(): Recorded {
   const game = new TicTacToe({ illegalMoves: "retry" });
   return {
-    game: game as unknown as RulesGame<never>,
+    game: game as unknown as RulesGame<never, never>,
     parse: (move) => {
       const [digits] = /\[\s*(\d+)\s*\]/.exec(move)?.slice(1) ?? [];
       return digits === undefined ? undefined : Number(digits);
@@ -69,7 +71,7 @@ function createTicTacToe(): Recorded {
 function createConnectFour(): Recorded {
   const game = new ConnectFour({ illegalMoves: "retry" });
   return {
-    game: game as unknown as RulesGame<never>,
+    game: game as unknown as RulesGame<never, never>,
     parse: (move) => {
       const [column] = /.*\[(?:col\s*)?(\d+)\].*/i.exec(move)?.slice(1) ?? [];
       return column === undefined ? undefined : Number(column);
@@ -82,7 +84,7 @@ function createConnectFour(): Recorded {
 function createNim(variant: string): Recorded {
   const game = new Nim({ piles: PILES[variant], illegalMoves: "retry" });
   return {
-    game: game as unknown as RulesGame<never>,
+    game: game as unknown as RulesGame<never, never>,
     parse: (move) => {
       const [pile, count] = /\[\s*(\d+)\s+(\d+)\s*\]/.exec(move)?.slice(1).map(Number) ?? [];
       return pile === undefined ? undefined : game.getAction(pile, count);
@@ -97,7 +99,7 @@ function createPig(variant: string): Recorded {
   const [goal, maxActions] = PIG[variant];
   const game = new Pig({ goal, maxActions, illegalMoves: "retry" });
   return {
-    game: game as unknown as RulesGame<never>,
+    game: game as unknown as RulesGame<never, never>,
     parse: (move) => {
       const [name] = /\[(roll|hold)\]/i.exec(move)?.slice(1) ?? [];
       return name === undefined ? undefined : ["roll", "hold"].indexOf(name.toLowerCase());
@@ -116,7 +118,7 @@ function createKuhnPoker(variant: string): Recorded {
   const names = ["check", "bet", "fold", "call"];
   type Position = Parameters<typeof game.next>[0];
   return {
-    game: game as unknown as RulesGame<never>,
+    game: game as unknown as RulesGame<never, never>,
     parse: (move) => {
       const [name] = /\[(check|bet|fold|call)\]/i.exec(move)?.slice(1) ?? [];
       return name === undefined ? undefined : names.indexOf(name.toLowerCase());
@@ -142,6 +144,37 @@ function createKuhnPoker(variant: string): Recorded {
   };
 }
 
+function createNegotiation(variant: string): Recorded {
+  const turns = NEGOTIATION_TURNS[variant];
+  const game = new SimpleNegotiation({ rules: "text-arena", turns, illegalMoves: "retry" });
+  const names = ["Wheat", "Wood", "Sheep", "Brick", "Ore"];
+  const readAmounts = (text: string) => names.map((name) => Number(new RegExp(`(\\d+) ${name}`).exec(text)?.[1] ?? 0));
+  type Position = ReturnType<typeof game.next>;
+  return {
+    game: game as unknown as RulesGame<never, never>,
+    parse: (move) => move,
+    readFacts: (view) => {
+      const table = [...view.matchAll(/\] +Qty: (\d+) +Value: (\d+)/g)];
+      // An offer that is open: the last one, unless it was accepted since.
+      const [event] = last(view, /(made the following offer.*|accepted the trade offer)/g);
+      const [author] = last(view, /Player (\d) made the following offer/g);
+      const isOpen = event?.startsWith("made") ?? false;
+      return {
+        stock: table.map(([, count]) => Number(count)),
+        values: table.map(([, , value]) => Number(value)),
+        offer: isOpen ? [Number(author), ...event.split(" -> ").map((side) => readAmounts(side))] : undefined,
+      };
+    },
+    listFacts: ({ firstStocks, values, offer }: Position, seat) => ({
+      stock: firstStocks[seat],
+      values: values[seat],
+      offer: offer === null ? undefined : [offer.author, offer.gives, offer.takes],
+    }),
+    findCounted: ({ counts }: Position, player, before: Position) =>
+      counts[player] > before.counts[player] ? player : undefined,
+  };
+}
+
 /** Makes a game by TextArena's name; undefined for one that llamagym does not have. */
 function createRecorded(name: string): Recorded | undefined {
   const [game, variant = ""] = name.split(/-v0-?/);
@@ -156,6 +189,8 @@ function createRecorded(name: string): Recorded | undefined {
       return createConnectFour();
     case "PigDice":
       return createPig(variant);
+    case "SimpleNegotiation":
+      return createNegotiation(variant);
     default:
       return undefined;
   }
@@ -187,6 +222,7 @@ export function* replayTextArena({
   const { game, parse, readFacts, listFacts, findCounted = (_, mover) => mover } = createRecorded(name)!;
   const [seenTexts, boardTexts] = [seen, board].map((views) => restoreViews(players, views));
   const counts = [0, 0];
+  let wasWarned = false;
   let result = game.reset({ seed });
   for (const [i, move] of moves.entries()) {
     const player = players[i];
@@ -194,11 +230,13 @@ export function* replayTextArena({
     const facts = listFacts(game.currentPosition, player);
     yield { where: `move ${i} view`, actual: facts, expected: readFacts(seenTexts[i]) };
     if (board.length > 0) yield { where: `move ${i} board`, actual: facts, expected: readFacts(boardTexts[i]) };
-    result = game.step(parse(/[[\]]/.test(move) ? move : `[${move}]`));
+    const before = game.currentPosition;
+    result = game.step(parse(/[[\]]/.test(move) ? move : `[${move}]`) as never);
     const isIllegal = result.info.illegal !== undefined;
-    // Of illegal moves, only the one that loses is counted.
-    if (!isIllegal) counts[findCounted(game.currentPosition, player)]++;
-    else if (result.terminated) counts[player]++;
+    // Of illegal moves, only one that loses after a warning is counted.
+    const counted = isIllegal ? (wasWarned ? player : undefined) : findCounted(game.currentPosition, player, before);
+    if (counted !== undefined) counts[counted]++;
+    wasWarned = isIllegal;
   }
   yield { where: "end", actual: [result.seat, [...result.rewards]], expected: [undefined, rewards] };
   yield {

@@ -32,9 +32,10 @@ export class TrainingReport {
   /** Prints evaluations, and the first completion of each batch that a run logs. */
   get tracker(): Tracker {
     return {
-      log: (step, { "eval/mean_return": mean, "eval/standard_error": error }) => {
+      log: (step, { "eval/mean_return": mean, "eval/standard_error": error, "eval/nash_conv": nashConv }) => {
         if (mean !== undefined)
           this.reporter.info(`update ${step}: greedy mean return ${formatNumber(mean)} ± ${formatNumber(error)}`);
+        if (nashConv !== undefined) this.reporter.info(`update ${step}: NashConv ${formatNumber(nashConv)}`);
       },
       logCompletions: (step, [row]) => {
         if (row !== undefined) this.reporter.info(formatCompletion(step, row));

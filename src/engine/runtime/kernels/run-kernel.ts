@@ -33,7 +33,7 @@ export interface SamplingRow {
  * Operations on buffers that are cheaper outside a graph; they run in the worker, which owns the
  * buffers.
  */
-export type KernelCall =
+export type CpuKernelCall =
   /**
    * Copies blocks of elements within each of several sections of source and target. `plan` holds
    * triples of source offset, target offset and length, applied to every section.
@@ -121,7 +121,7 @@ export interface ScoreResult {
 export type KernelResult = number | SampleResult | ScoreResult | undefined;
 
 /** Runs a kernel. @throws Error when views differ in size or a block exceeds its view. */
-export function runKernel(call: KernelCall, floats: (view: BufferView) => Float32Array): KernelResult {
+export function runKernel(call: CpuKernelCall, floats: (view: BufferView) => Float32Array): KernelResult {
   switch (call.name) {
     case "copyBlocks":
       copyBlocks(floats(call.source), floats(call.target), call);
@@ -151,7 +151,7 @@ export function runKernel(call: KernelCall, floats: (view: BufferView) => Float3
 }
 
 function gatherLogProbs(
-  { logits, rawProbabilities, tokens, topLogProbs: counts }: Extract<KernelCall, { name: "gatherLogProbs" }>,
+  { logits, rawProbabilities, tokens, topLogProbs: counts }: Extract<CpuKernelCall, { name: "gatherLogProbs" }>,
   floats: (view: BufferView) => Float32Array,
 ): ScoreResult {
   const topLogProbs: SampledToken[][] = [];
@@ -185,7 +185,7 @@ export function checkBlock(
 function copyBlocks(
   source: Float32Array,
   target: Float32Array,
-  { sections, sourceStride, targetStride, plan }: Extract<KernelCall, { name: "copyBlocks" }>,
+  { sections, sourceStride, targetStride, plan }: Extract<CpuKernelCall, { name: "copyBlocks" }>,
 ): void {
   for (let section = 0; section < sections; section++) {
     for (let i = 0; i < plan.length; i += 3) {
@@ -207,7 +207,7 @@ function rowView(view: BufferView, row: number, floats: (view: BufferView) => Fl
 }
 
 function sample(
-  { logits, rawProbabilities, probabilities, columns, values, rows }: Extract<KernelCall, { name: "sample" }>,
+  { logits, rawProbabilities, probabilities, columns, values, rows }: Extract<CpuKernelCall, { name: "sample" }>,
   floats: (view: BufferView) => Float32Array,
 ): SampleResult {
   const row = (view: BufferView, i: number) => rowView(view, i, floats);

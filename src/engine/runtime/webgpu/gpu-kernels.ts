@@ -1,7 +1,7 @@
 import { countElements } from "../../../core/count-elements.js";
 import type { KernelSource } from "../../gpu/program.js";
 import type { BufferView } from "../buffer-view.js";
-import { checkBlock, checkSameSize, runKernel, type KernelCall, type KernelResult } from "../kernels/run-kernel.js";
+import { checkBlock, checkSameSize, runKernel, type CpuKernelCall, type KernelResult } from "../kernels/run-kernel.js";
 import { defineKernel } from "./define-kernel.js";
 import type { GpuContext } from "./gpu-session.js";
 import { SamplingKernels } from "./sampling-kernels.js";
@@ -98,7 +98,7 @@ export class GpuKernels {
   }
 
   /** Runs a kernel. @throws Error when views differ in size or a block exceeds its view. */
-  async run(call: KernelCall): Promise<KernelResult> {
+  async run(call: CpuKernelCall): Promise<KernelResult> {
     switch (call.name) {
       case "fill":
         return this.elements(KERNELS.fill, [call.target], [bits(call.value)]);
@@ -140,7 +140,7 @@ export class GpuKernels {
     return new Float32Array(words.slice().buffer).reduce((total, sum) => total + sum, 0);
   }
 
-  private adamw(call: Extract<KernelCall, { name: "adamw" }>): undefined {
+  private adamw(call: Extract<CpuKernelCall, { name: "adamw" }>): undefined {
     const { parameters, gradients, firstMoment, secondMoment } = call;
     checkSameSize(parameters, gradients, firstMoment, secondMoment);
     const { learningRate, beta1, beta2, epsilon, weightDecay, step, gradientScale } = call;
@@ -158,7 +158,7 @@ export class GpuKernels {
     return this.elements(KERNELS.adamw, [parameters, gradients, firstMoment, secondMoment], factors.map(bits));
   }
 
-  private sgd(call: Extract<KernelCall, { name: "sgd" }>): undefined {
+  private sgd(call: Extract<CpuKernelCall, { name: "sgd" }>): undefined {
     const { parameters, gradients, velocity, learningRate, momentum, weightDecay, gradientScale } = call;
     checkSameSize(parameters, gradients, velocity ?? parameters);
     const factors = [gradientScale, weightDecay, momentum, learningRate].map(bits);
@@ -166,7 +166,7 @@ export class GpuKernels {
     return this.elements(KERNELS.sgd, [parameters, gradients, velocity ?? parameters], [...factors, hasVelocity]);
   }
 
-  private copyBlocks(call: Extract<KernelCall, { name: "copyBlocks" }>): undefined {
+  private copyBlocks(call: Extract<CpuKernelCall, { name: "copyBlocks" }>): undefined {
     const { source, target, sections, sourceStride, targetStride, plan } = call;
     const [sourceSize, targetSize] = [source, target].map(({ shape }) => countElements(shape));
     for (let section = 0; section < sections; section += Math.max(1, sections - 1))
@@ -184,7 +184,7 @@ export class GpuKernels {
   }
 
   /** Runs a kernel on the processor, on copies of what it reads. */
-  private async runOnHost(call: KernelCall): Promise<KernelResult> {
+  private async runOnHost(call: CpuKernelCall): Promise<KernelResult> {
     const views = Object.values(call).filter(
       (value): value is BufferView =>
         typeof value === "object" && value !== null && "buffer" in value && "dtype" in value,

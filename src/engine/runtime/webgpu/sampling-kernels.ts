@@ -1,13 +1,13 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import type { KernelCall, SampleResult, SamplingRow, ScoreResult } from "../kernels/run-kernel.js";
+import type { CpuKernelCall, SampleResult, SamplingRow, ScoreResult } from "../kernels/run-kernel.js";
 import { notFiniteError } from "../kernels/sampling.js";
 import type { BufferView } from "../buffer-view.js";
 import { defineKernel } from "./define-kernel.js";
 import type { DeviceBuffer, Location } from "./gpu-executor.js";
 import type { GpuContext } from "./gpu-session.js";
 
-type SampleCall = Extract<KernelCall, { name: "sample" }>;
-type ScoreCall = Extract<KernelCall, { name: "gatherLogProbs" }>;
+type SampleCall = Extract<CpuKernelCall, { name: "sample" }>;
+type ScoreCall = Extract<CpuKernelCall, { name: "gatherLogProbs" }>;
 
 const THREADS = 256;
 /** Words of a row's sampling parameters. */

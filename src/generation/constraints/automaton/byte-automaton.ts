@@ -1,7 +1,7 @@
 import { decodeUtf8 } from "../../../core/bytes.js";
 import { invalidArgument, type LlamaGymError } from "../../../core/errors.js";
 import { runSteps, type Steps } from "../../../core/steps.js";
-import { EMPTY_TEXT, type Expression, NO_MATCH } from "../regex/expression.js";
+import { EMPTY_TEXT, type RegexExpression, NO_MATCH } from "../regex/expression.js";
 import { Nfa } from "./nfa.js";
 import { EMPTY_STACK, RuleStacks } from "./rule-stacks.js";
 import { ShortestLengths, type UsableBytes } from "./shortest-lengths.js";
@@ -71,7 +71,7 @@ export class ByteAutomaton {
    * @throws INVALID_ARGUMENT for an expression that matches no text but the empty one, or needs too
    * many states.
    */
-  static *build(expression: Expression, name: string, { isLazy = false } = {}): Steps<ByteAutomaton> {
+  static *build(expression: RegexExpression, name: string, { isLazy = false } = {}): Steps<ByteAutomaton> {
     if (expression === NO_MATCH) throw invalidArgument(`${name} matches no text.`);
     if (expression === EMPTY_TEXT) throw invalidArgument(`${name} matches only the empty text.`);
     const nfa = yield* Nfa.build(expression, name);

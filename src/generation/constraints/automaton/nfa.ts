@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../../core/errors.js";
 import type { Steps } from "../../../core/steps.js";
 import type { CharacterSet } from "../regex/character-set.js";
-import { type Expression, type ListExpression, NO_MATCH, type GrammarRule, literal } from "../regex/expression.js";
+import { type RegexExpression, type ListExpression, NO_MATCH, type GrammarRule, literal } from "../regex/expression.js";
 import { type ByteRange, utf8Sequences } from "./utf8-sequences.js";
 
 /** A transition over one byte. */
@@ -40,7 +40,7 @@ export class Nfa {
   readonly ruleOf: number[] = [];
   private readonly ruleNumbers = new Map<GrammarRule, number>();
   /** Rules of the bodies of repetitions. */
-  private readonly bodyRules = new Map<Expression, GrammarRule>();
+  private readonly bodyRules = new Map<RegexExpression, GrammarRule>();
   /** By character set: repetitions share one. */
   private readonly sequences = new Map<CharacterSet, readonly (readonly ByteRange[])[]>();
   private currentRule = 0;
@@ -53,7 +53,7 @@ export class Nfa {
    * @param name of the pattern in messages.
    * @throws INVALID_ARGUMENT for an expression that needs too many states.
    */
-  static *build(expression: Expression, name: string): Steps<Nfa> {
+  static *build(expression: RegexExpression, name: string): Steps<Nfa> {
     const nfa = new Nfa(name);
     nfa.getRule({ expression: () => expression, isValue: false });
     for (let rule = 0; rule < nfa.rules.length; rule++) {
@@ -93,7 +93,7 @@ export class Nfa {
    * Adds an expression after a state that has no loop to itself, and returns the state in which the
    * expression ends.
    */
-  private *addExpression(expression: Expression, start: number): Steps<number> {
+  private *addExpression(expression: RegexExpression, start: number): Steps<number> {
     if (++this.expressionCount % EXPRESSIONS_PER_STEP === 0) yield;
     switch (expression.kind) {
       case "characters":
@@ -119,7 +119,7 @@ export class Nfa {
     }
   }
 
-  private *addSequence(parts: readonly Expression[], start: number): Steps<number> {
+  private *addSequence(parts: readonly RegexExpression[], start: number): Steps<number> {
     let state = start;
     for (const part of parts) state = yield* this.addExpression(part, state);
     return state;
@@ -127,7 +127,7 @@ export class Nfa {
 
   /** A body that occurs several times is one rule. */
   private *addRepetition(
-    { body, min, max }: Extract<Expression, { kind: "repetition" }>,
+    { body, min, max }: Extract<RegexExpression, { kind: "repetition" }>,
     start: number,
   ): Steps<number> {
     const copies = max === Infinity ? min + 1 : max;
@@ -152,7 +152,7 @@ export class Nfa {
   }
 
   /** Returns an expression whose copies share states, for a body of more than a few. */
-  private toRule(body: Expression): Expression {
+  private toRule(body: RegexExpression): RegexExpression {
     if (body.kind === "rule" || (body.kind === "characters" && this.sequencesOf(body.set).length === 1)) return body;
     let rule = this.bodyRules.get(body);
     if (rule === undefined) this.bodyRules.set(body, (rule = { expression: () => body, isValue: false }));
@@ -169,7 +169,7 @@ export class Nfa {
     const isCounted = maxCount > 1 || limit < Infinity;
     const separator = literal(", ");
     let before: (number | undefined)[] = [start];
-    const addMember = function* (this: Nfa, from: number, count: number, body: Expression): Steps<number> {
+    const addMember = function* (this: Nfa, from: number, count: number, body: RegexExpression): Steps<number> {
       const first = this.addEpsilonEdge(from, this.addState());
       const next = count === 0 ? first : yield* this.addExpression(separator, first);
       return yield* this.addExpression(isCounted ? this.toRule(body) : body, next);
@@ -210,7 +210,7 @@ export class Nfa {
    */
   private *addRest(
     { before, body, limit, maxCount, min, end }: RestStates,
-    addMember: (from: number, count: number, body: Expression) => Steps<number>,
+    addMember: (from: number, count: number, body: RegexExpression) => Steps<number>,
   ): Steps<void> {
     if (limit === Infinity) {
       const inRest: number[] = [];
@@ -233,7 +233,7 @@ export class Nfa {
     }
   }
 
-  private addAutomaton({ automaton, write }: Extract<Expression, { kind: "automaton" }>, start: number): number {
+  private addAutomaton({ automaton, write }: Extract<RegexExpression, { kind: "automaton" }>, start: number): number {
     const states = Array.from({ length: automaton.stateCount }, () => this.addState());
     const end = this.addState();
     this.addEpsilonEdge(start, states[0]);
@@ -245,7 +245,7 @@ export class Nfa {
   }
 
   /** Adds an edge over a character: without further states where the character has one byte. */
-  private addTransition(from: number, character: Expression, to: number): void {
+  private addTransition(from: number, character: RegexExpression, to: number): void {
     const sequences = character.kind === "characters" ? this.sequencesOf(character.set) : undefined;
     if (sequences?.every(({ length }) => length === 1) === true)
       for (const [range] of sequences) this.addByteEdge(from, { range, to });
@@ -301,7 +301,7 @@ export class Nfa {
 /** The states after the listed members, by their number. */
 interface RestStates {
   readonly before: (number | undefined)[];
-  readonly body: Expression;
+  readonly body: RegexExpression;
   readonly limit: number;
   readonly maxCount: number;
   readonly min: number;

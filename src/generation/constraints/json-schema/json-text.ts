@@ -1,7 +1,7 @@
 import { buildTextAutomaton } from "../regex/build-text-automaton.js";
 import { ANY_CHARACTER, type CharacterSet, characterSet, difference, intersection } from "../regex/character-set.js";
 import {
-  type Expression,
+  type RegexExpression,
   alternatives,
   characters,
   literal,
@@ -26,11 +26,11 @@ const MAX_LENGTH = 50_000;
 
 /** Writes expressions of JSON strings; equal parts are one object, whose states are shared. */
 export class JsonStringWriter {
-  private readonly characters = new Map<string, Expression>();
-  private readonly strings = new Map<string | TextAutomaton, Expression>();
+  private readonly characters = new Map<string, RegexExpression>();
+  private readonly strings = new Map<string | TextAutomaton, RegexExpression>();
 
   /** Matches the strings of `min` to `max` code points. */
-  withLength(min: number, max: number): Expression {
+  withLength(min: number, max: number): RegexExpression {
     const limit = max === Infinity ? max : Math.min(max, Math.max(min, MAX_LENGTH));
     const key = `${min},${limit}`;
     let expression = this.strings.get(key);
@@ -42,17 +42,17 @@ export class JsonStringWriter {
   }
 
   /** Matches the strings whose content matches an automaton. */
-  withContent(automaton: TextAutomaton): Expression {
+  withContent(automaton: TextAutomaton): RegexExpression {
     let expression = this.strings.get(automaton);
     if (expression === undefined) {
-      const content: Expression = { kind: "automaton", automaton, write: (set) => this.character(set) };
+      const content: RegexExpression = { kind: "automaton", automaton, write: (set) => this.character(set) };
       this.strings.set(automaton, (expression = shared(sequence([QUOTE, content, QUOTE]))));
     }
     return expression;
   }
 
   /** Matches one of the characters, escaped as in a JSON string. */
-  private character(set: CharacterSet): Expression {
+  private character(set: CharacterSet): RegexExpression {
     const key = set.join(";");
     let expression = this.characters.get(key);
     if (expression === undefined) this.characters.set(key, (expression = escapeCharacters(set)));
@@ -64,7 +64,7 @@ export class JsonStringWriter {
  * Writes a character as JSON.stringify does; an automaton of few states, because strings are made
  * of it.
  */
-function escapeCharacters(set: CharacterSet): Expression {
+function escapeCharacters(set: CharacterSet): RegexExpression {
   const codes = intersection(set, ESCAPED_CHARACTERS).flatMap(([first, last]) =>
     Array.from({ length: last - first + 1 }, (_, i) => first + i),
   );

@@ -118,10 +118,6 @@ function negateTypeKeyword(
       return count === 0 ? [] : [{ ...only("array"), maxItems: Math.min(shape.maxItems, count - 1) }];
     case "maxItems":
       return [{ ...only("array"), minItems: Math.max(shape.minItems, count + 1) }];
-    case "minProperties":
-      return count === 0 ? [] : [{ ...only("object"), maxProperties: Math.min(shape.maxProperties, count - 1) }];
-    case "maxProperties":
-      return [{ ...only("object"), minProperties: Math.max(shape.minProperties, count + 1) }];
     case "multipleOf":
       return [
         { ...only("number"), excludedDivisors: [...shape.excludedDivisors, readNumber(schema, keyword, path) ?? 1] },
@@ -140,14 +136,31 @@ function negateTypeKeyword(
     case "items":
     case "prefixItems":
       return negateItems(only("array"), schema, path, keyword);
+    default:
+      return negateObjectKeyword(context, only("object"), { keyword, schema, path });
+  }
+}
+
+/** Negates keywords of objects; `shape` has this type alone. */
+function negateObjectKeyword(
+  context: NegationContext,
+  shape: ValueShape,
+  { keyword, schema, path }: Keyword,
+): readonly ValueShape[] {
+  const count = readOptionalCount(schema, keyword, path);
+  switch (keyword) {
+    case "minProperties":
+      return count === 0 ? [] : [{ ...shape, maxProperties: Math.min(shape.maxProperties, count - 1) }];
+    case "maxProperties":
+      return [{ ...shape, minProperties: Math.max(shape.minProperties, count + 1) }];
     case "required":
       return readNames(schema.required, keyword, path).map((name) => ({
-        ...only("object"),
+        ...shape,
         forbidden: [...shape.forbidden, name],
       }));
     case "properties":
       return Object.entries(readSchemaMap(schema, keyword, path)).map(([name, value]) =>
-        withMember(only("object"), name, {
+        withMember(shape, name, {
           schema: value,
           path: `${path}/properties/${escapePointerPart(name)}`,
           isNegated: true,
@@ -157,7 +170,7 @@ function negateTypeKeyword(
       return Object.entries(readSchemaMap(schema, keyword, path)).flatMap(([source, value]) => {
         const names = context.languages.pattern(source, path);
         const term = { schema: value, path: `${path}/patternProperties/${escapePointerPart(source)}`, isNegated: true };
-        return memberNames(only("object"), names).map((name) => withMember(only("object"), name, term));
+        return memberNames(shape, names).map((name) => withMember(shape, name, term));
       });
     case "propertyNames": {
       const violating = { schema: schema.propertyNames, path: `${path}/propertyNames`, isNegated: true };
@@ -165,18 +178,18 @@ function negateTypeKeyword(
         .shapes([violating])
         .flatMap((names) => (names.values === undefined ? [context.languages.ofShape(names)] : []));
       return languages.flatMap((names) =>
-        memberNames(only("object"), names ?? NON_EMPTY_TEXTS).map((name) =>
-          withMember(only("object"), name, { schema: true, path, isNegated: false }),
+        memberNames(shape, names ?? NON_EMPTY_TEXTS).map((name) =>
+          withMember(shape, name, { schema: true, path, isNegated: false }),
         ),
       );
     }
     case "additionalProperties":
-      return negateAdditional(only("object"), schema, path);
+      return negateAdditional(shape, schema, path);
     case "dependencies":
     case "dependentRequired":
       return readDependencies({ [keyword]: schema[keyword] }, path).flatMap(({ name, required }) =>
         required.map((other) => ({
-          ...only("object"),
+          ...shape,
           required: [...shape.required, name],
           forbidden: [...shape.forbidden, other],
         })),

@@ -1,6 +1,6 @@
 import { LruCache } from "../../../core/lru-cache.js";
 import { buildTextAutomaton } from "../regex/build-text-automaton.js";
-import { type Expression, NO_MATCH, alternatives, characters, literal } from "../regex/expression.js";
+import { type RegexExpression, NO_MATCH, alternatives, characters, literal } from "../regex/expression.js";
 import { TextAutomaton } from "../regex/text-automaton.js";
 import { characterSet } from "../regex/character-set.js";
 import { parseRegex } from "../regex/parse-regex.js";
@@ -19,7 +19,7 @@ const MAX_CACHED_RANGES = 256;
  * Returns the expression of a shape's numbers. @throws INVALID_ARGUMENT for a "multipleOf" that
  * needs too many states.
  */
-export function writeNumbers(shape: ValueShape, path: string): Expression {
+export function writeNumbers(shape: ValueShape, path: string): RegexExpression {
   const { types, bounds, divisors, excludedDivisors, excluded } = shape;
   const limits = mergeBounds(bounds);
   const excludedTexts = excluded.filter((value) => typeof value === "number").map(String);
@@ -72,7 +72,7 @@ function rangeAutomaton(types: number, bounds: Bounds): TextAutomaton {
   return rangeAutomata.getOrCreate(key, () => buildTextAutomaton(writeRange(types, bounds)));
 }
 
-function writeRange(types: number, bounds: Bounds): Expression {
+function writeRange(types: number, bounds: Bounds): RegexExpression {
   if ((types & FRACTION) === 0) return integerRange(bounds);
   return (types & INTEGER) === 0 ? fractionsWithin(bounds) : numberRange(bounds);
 }

@@ -1,6 +1,6 @@
 import {
   EMPTY_TEXT,
-  type Expression,
+  type RegexExpression,
   NO_MATCH,
   alternatives,
   characters,
@@ -30,7 +30,7 @@ const MAX_WHOLE_PART = 10n ** 9n;
 const UNITS_PER_ONE = 10n ** BigInt(MAX_DECIMALS);
 
 /** Matches the safe integers within bounds, without -0. */
-export function integerRange(bounds: Bounds): Expression {
+export function integerRange(bounds: Bounds): RegexExpression {
   const [low, high] = limitsInUnits(bounds, 0, MAX_INTEGER);
   return withSign(low, high, naturalRange);
 }
@@ -39,12 +39,12 @@ export function integerRange(bounds: Bounds): Expression {
  * Matches the numbers within bounds, as decimals without an exponent: integers, and numbers with at
  * most 9 digits before the point and at most 6 after it, the last of which is not 0.
  */
-export function numberRange(bounds: Bounds): Expression {
+export function numberRange(bounds: Bounds): RegexExpression {
   return alternatives([integerRange(bounds), fractionsWithin(bounds)]);
 }
 
 /** Matches the numbers within bounds that are no integers. */
-export function fractionsWithin(bounds: Bounds): Expression {
+export function fractionsWithin(bounds: Bounds): RegexExpression {
   const [low, high] = limitsInUnits(bounds, MAX_DECIMALS, MAX_WHOLE_PART * UNITS_PER_ONE - 1n);
   return withSign(low, high, fractionRange);
 }
@@ -89,15 +89,19 @@ function floorUnits(value: number, decimals: number): bigint {
 }
 
 /** Matches numbers of both signs, given the expression of their magnitudes. */
-function withSign(low: bigint, high: bigint, magnitudes: (low: bigint, high: bigint) => Expression): Expression {
+function withSign(
+  low: bigint,
+  high: bigint,
+  magnitudes: (low: bigint, high: bigint) => RegexExpression,
+): RegexExpression {
   const maxOf = (a: bigint, b: bigint) => (a > b ? a : b);
   return alternatives([sequence([literal("-"), magnitudes(maxOf(1n, -high), -low)]), magnitudes(maxOf(0n, low), high)]);
 }
 
 /** Matches the integers from low >= 0 to high, without leading zeros. */
-function naturalRange(low: bigint, high: bigint): Expression {
+function naturalRange(low: bigint, high: bigint): RegexExpression {
   if (low > high) return NO_MATCH;
-  const options: Expression[] = [];
+  const options: RegexExpression[] = [];
   const maxLength = String(high).length;
   for (let length = String(low).length; length <= maxLength; length++) {
     const min = length === 1 ? 0n : 10n ** BigInt(length - 1);
@@ -108,11 +112,11 @@ function naturalRange(low: bigint, high: bigint): Expression {
 }
 
 /** Matches the numbers with decimals, from low >= 0 to high in units. */
-function fractionRange(low: bigint, high: bigint): Expression {
+function fractionRange(low: bigint, high: bigint): RegexExpression {
   if (low > high) return NO_MATCH;
   const [first, last] = [low / UNITS_PER_ONE, high / UNITS_PER_ONE];
   const [from, to] = [low % UNITS_PER_ONE, high % UNITS_PER_ONE];
-  const withPoint = (whole: Expression, start: bigint, end: bigint) =>
+  const withPoint = (whole: RegexExpression, start: bigint, end: bigint) =>
     sequence([whole, literal("."), decimalsBetween(padUnits(start), padUnits(end)).nonEmpty]);
   if (first === last) return withPoint(naturalRange(first, first), from, to);
   return alternatives([
@@ -125,7 +129,7 @@ function fractionRange(low: bigint, high: bigint): Expression {
 const padUnits = (units: bigint) => String(units).padStart(MAX_DECIMALS, "0");
 
 /** Matches the strings of digits from low to high, which have the same length. */
-function digitsBetween(low: string, high: string): Expression {
+function digitsBetween(low: string, high: string): RegexExpression {
   if (low === "") return EMPTY_TEXT;
   const rest = low.length - 1;
   const [zeros, nines] = ["0".repeat(rest), "9".repeat(rest)];
@@ -142,7 +146,7 @@ function digitsBetween(low: string, high: string): Expression {
 /** Strings of digits without trailing zeros. */
 interface Decimals {
   /** Matches the strings with at least one digit. */
-  readonly nonEmpty: Expression;
+  readonly nonEmpty: RegexExpression;
   /** Whether the range contains zero, whose string is empty. */
   readonly hasZero: boolean;
 }
@@ -181,7 +185,7 @@ function prependDigit(first: string, last: string, { nonEmpty, hasZero }: Decima
 }
 
 /** Matches a digit of a range; nothing if the range is empty. */
-function digit(first: string, last: string): Expression {
+function digit(first: string, last: string): RegexExpression {
   const [from, to] = [first, last].map((text) => text.charCodeAt(0));
   return characters(from > to ? [] : [[from, to]]);
 }

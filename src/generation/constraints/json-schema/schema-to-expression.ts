@@ -1,5 +1,12 @@
 import { formatJsonLine } from "../../../core/json.js";
-import { type Expression, NO_MATCH, type GrammarRule, alternatives, literal, shared } from "../regex/expression.js";
+import {
+  type RegexExpression,
+  NO_MATCH,
+  type GrammarRule,
+  alternatives,
+  literal,
+  shared,
+} from "../regex/expression.js";
 import { SchemaEvaluator } from "./evaluate-schema.js";
 import { SchemaExpander } from "./expand-schema.js";
 import { JsonStringWriter } from "./json-text.js";
@@ -19,7 +26,7 @@ import { writeObject } from "./write-object.js";
  * @throws INVALID_ARGUMENT for a schema that is not JSON or too large; where the expression's rules
  * are read, for an unsupported keyword.
  */
-export function schemaToExpression(schema: JsonSchema): Expression {
+export function schemaToExpression(schema: JsonSchema): RegexExpression {
   // A copy: getters and toJSON methods of the original run once.
   const copy = JSON.parse(stringifySchema(schema)) as JsonSchema;
   const document = new SchemaDocument(copy);
@@ -33,7 +40,7 @@ class SchemaWriter implements ValueWriter {
   readonly evaluator: SchemaEvaluator;
   readonly expander: SchemaExpander;
   private readonly rules = new Map<string, GrammarRule>();
-  private readonly numbers = new Map<string, Expression>();
+  private readonly numbers = new Map<string, RegexExpression>();
 
   constructor(private readonly document: SchemaDocument) {
     this.evaluator = new SchemaEvaluator(document, this.languages);
@@ -41,7 +48,7 @@ class SchemaWriter implements ValueWriter {
   }
 
   /** Returns the expression of the values that satisfy all terms. */
-  value(terms: readonly Term[]): Expression {
+  value(terms: readonly Term[]): RegexExpression {
     const simple = this.document.simplify(terms);
     const key = this.document.key(simple);
     let rule = this.rules.get(key);
@@ -52,12 +59,12 @@ class SchemaWriter implements ValueWriter {
     return { kind: "rule", rule };
   }
 
-  private writeTerms(terms: readonly Term[]): Expression {
+  private writeTerms(terms: readonly Term[]): RegexExpression {
     const path = terms[0]?.path ?? "#";
     return alternatives(this.expander.shapes(terms).map((shape) => this.write(shape, path)));
   }
 
-  private write(shape: ValueShape, path: string): Expression {
+  private write(shape: ValueShape, path: string): RegexExpression {
     if (shape.values !== undefined) return alternatives([...new Set(shape.values.map(formatJsonLine))].map(literal));
     const has = (type: keyof typeof TYPE_BITS) => (shape.types & TYPE_BITS[type]) !== 0;
     const except = (...values: readonly (boolean | null)[]) =>
@@ -72,7 +79,7 @@ class SchemaWriter implements ValueWriter {
     ]);
   }
 
-  private writeNumbers(shape: ValueShape, path: string): Expression {
+  private writeNumbers(shape: ValueShape, path: string): RegexExpression {
     const { types, bounds, divisors, excludedDivisors, excluded } = shape;
     const limits = mergeBounds(bounds);
     const key = JSON.stringify([types & TYPE_BITS.number, limits, divisors, excludedDivisors, excluded]);
@@ -81,7 +88,7 @@ class SchemaWriter implements ValueWriter {
     return expression;
   }
 
-  private writeString(shape: ValueShape): Expression {
+  private writeString(shape: ValueShape): RegexExpression {
     const { minLength, maxLength } = shape;
     if (minLength > maxLength) return NO_MATCH;
     const automaton = this.languages.ofShape(shape);

@@ -1,4 +1,4 @@
-import type { Expression } from "../regex/expression.js";
+import type { RegexExpression } from "../regex/expression.js";
 import type { SchemaEvaluator } from "./evaluate-schema.js";
 import type { JsonStringWriter } from "./json-text.js";
 import type { Term } from "./schema-document.js";
@@ -12,5 +12,5 @@ export interface ValueWriter {
   readonly evaluator: SchemaEvaluator;
   readonly expander: ShapeExpander;
   /** Returns the expression of the values that satisfy all terms. */
-  value(terms: readonly Term[]): Expression;
+  value(terms: readonly Term[]): RegexExpression;
 }

@@ -1,7 +1,7 @@
 import { formatJsonLine } from "../../../core/json.js";
 import {
   EMPTY_TEXT,
-  type Expression,
+  type RegexExpression,
   NO_MATCH,
   type GrammarRule,
   alternatives,
@@ -29,7 +29,7 @@ const MAX_ITEMS = 1_000;
 const COMMA = literal(", ");
 
 /** Returns the expression of a shape's arrays. */
-export function writeArray(writer: ValueWriter, shape: ValueShape, path: string): Expression {
+export function writeArray(writer: ValueWriter, shape: ValueShape, path: string): RegexExpression {
   const { itemParts, minItems: min, contains } = shape;
   const prefixLength = Math.max(0, ...itemParts.map(({ prefix }) => prefix.length));
   // A prefix ends the array unless a schema allows others.
@@ -61,7 +61,7 @@ function itemTerms({ itemParts }: ValueShape, index: number): Term[] {
 }
 
 /** Arrays of which one item satisfies "contains". */
-function writeContaining(writer: ValueWriter, shape: ValueShape, path: string): Expression {
+function writeContaining(writer: ValueWriter, shape: ValueShape, path: string): RegexExpression {
   const { contains, minItems: min, maxItems: max, itemParts } = shape;
   if (
     contains.length > 1 ||
@@ -91,7 +91,7 @@ function writeContaining(writer: ValueWriter, shape: ValueShape, path: string): 
 }
 
 /** Arrays without equal items, for items of a few values. */
-function writeUnique(writer: ValueWriter, shape: ValueShape, path: string): Expression {
+function writeUnique(writer: ValueWriter, shape: ValueShape, path: string): RegexExpression {
   const values = listValues(writer, itemTerms(shape, 0));
   if (
     values === undefined ||
@@ -106,12 +106,12 @@ function writeUnique(writer: ValueWriter, shape: ValueShape, path: string): Expr
   const { minItems: min, maxItems: max } = shape;
   const rules = new Map<number, GrammarRule>();
   /** What follows the items of a set. */
-  const after = (used: number): Expression => {
+  const after = (used: number): RegexExpression => {
     let rule = rules.get(used);
     if (rule === undefined) rules.set(used, (rule = { isValue: false, expression: () => write(used) }));
     return { kind: "rule", rule };
   };
-  const write = (used: number): Expression => {
+  const write = (used: number): RegexExpression => {
     const count = values.filter((_, i) => ((used >> i) & 1) === 1).length;
     const next = values.flatMap((text, i) =>
       count < max && ((used >> i) & 1) === 0

@@ -1,4 +1,4 @@
-import { type Expression, NO_MATCH, alternatives, literal, sequence } from "../regex/expression.js";
+import { type RegexExpression, NO_MATCH, alternatives, literal, sequence } from "../regex/expression.js";
 import { TextAutomaton } from "../regex/text-automaton.js";
 import { without } from "../regex/parse-pattern.js";
 import { schemaError } from "./keywords.js";
@@ -14,7 +14,7 @@ const MAX_NAME_GROUPS = 100;
 /**
  * Returns the expression of a shape's objects: listed members in order, then others in any order.
  */
-export function writeObject(writer: ValueWriter, shape: ValueShape, path: string): Expression {
+export function writeObject(writer: ValueWriter, shape: ValueShape, path: string): RegexExpression {
   const { evaluator, languages } = writer;
   const given = nameValues(writer, shape);
   const listed = listedNames(shape);
@@ -53,7 +53,12 @@ function nameValues({ expander }: ValueWriter, { names }: ValueShape): string[] 
 }
 
 /** Returns the expression of one member whose name is not listed. */
-function writeOthers(writer: ValueWriter, shape: ValueShape, listed: ReadonlySet<string>, path: string): Expression {
+function writeOthers(
+  writer: ValueWriter,
+  shape: ValueShape,
+  listed: ReadonlySet<string>,
+  path: string,
+): RegexExpression {
   const { languages, strings, expander } = writer;
   const sources = new Set(shape.memberParts.flatMap(({ patterns }) => patterns.map(({ source }) => source)));
   const unlisted = [...new Set([...listed, ...shape.forbidden])];

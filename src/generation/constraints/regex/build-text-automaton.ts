@@ -1,13 +1,13 @@
 import { MAX_STATES, refineClasses, tooLargeError } from "./character-classes.js";
 import { ANY_CHARACTER, type CharacterSet } from "./character-set.js";
-import type { Expression } from "./expression.js";
+import type { RegexExpression } from "./expression.js";
 import { DEAD, TextAutomaton } from "./text-automaton.js";
 
 /**
  * Builds the automaton of an expression without rules and lists. @throws INVALID_ARGUMENT for one
  * of too many states.
  */
-export function buildTextAutomaton(expression: Expression): TextAutomaton {
+export function buildTextAutomaton(expression: RegexExpression): TextAutomaton {
   return determinize(new CharacterNfa(expression)).minimize();
 }
 
@@ -21,7 +21,7 @@ class CharacterNfa {
   private readonly setsByKey = new Map<string, CharacterSet>();
   private readonly anyLoops: { readonly loop: number; readonly end: number }[] = [];
 
-  constructor(expression: Expression) {
+  constructor(expression: RegexExpression) {
     this.end = this.add(expression, this.addState());
     this.universalStates = new Set(this.anyLoops.filter(({ end }) => this.leadsToEnd(end)).map(({ loop }) => loop));
   }
@@ -46,7 +46,7 @@ class CharacterNfa {
     return this.edges.push([]) - 1;
   }
 
-  private add(expression: Expression, start: number): number {
+  private add(expression: RegexExpression, start: number): number {
     switch (expression.kind) {
       case "characters": {
         const to = this.addState();

@@ -1,7 +1,7 @@
 import { buildTextAutomaton } from "./build-text-automaton.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { ANY_CHARACTER, type CharacterSet, difference } from "./character-set.js";
-import { type Expression, alternatives, characters, repetition, sequence } from "./expression.js";
+import { type RegexExpression, alternatives, characters, repetition, sequence } from "./expression.js";
 import { parseRegex } from "./parse-regex.js";
 import type { TextAutomaton } from "./text-automaton.js";
 
@@ -38,7 +38,7 @@ export function without(language: TextAutomaton, pattern: TextAutomaton): TextAu
 }
 
 function parseSearch(source: string): TextAutomaton {
-  let expression: Expression;
+  let expression: RegexExpression;
   try {
     expression = parseRegex(source, { search: true });
   } catch (error) {
@@ -56,7 +56,7 @@ function parseSearch(source: string): TextAutomaton {
 function parseAnchored(source: string): TextAutomaton {
   const marks = { start: characters(START_MARK), end: characters(END_MARK) };
   const any = repetition(characters(ANY_CHARACTER), 0);
-  const unmark = (expression: Expression): Expression => {
+  const unmark = (expression: RegexExpression): RegexExpression => {
     switch (expression.kind) {
       case "characters":
         return expression === marks.start || expression === marks.end

@@ -10,7 +10,7 @@ import {
   union,
 } from "./character-set.js";
 import { type Escape, readEscape } from "./read-escape.js";
-import { type Expression, alternatives, characters, repetition, sequence } from "./expression.js";
+import { type RegexExpression, alternatives, characters, repetition, sequence } from "./expression.js";
 import { RegexSource } from "./regex-source.js";
 
 export interface RegexOptions {
@@ -19,7 +19,7 @@ export interface RegexOptions {
   /** Whether the expression may match a part of the text instead of all of it. */
   readonly search?: boolean;
   /** What ^ and $ match, wherever they are. */
-  readonly marks?: { readonly start: Expression; readonly end: Expression };
+  readonly marks?: { readonly start: RegexExpression; readonly end: RegexExpression };
 }
 
 /**
@@ -50,7 +50,7 @@ const UNSUPPORTED_FLAGS: Readonly<Record<string, string>> = {
 export function parseRegex(
   regex: string | RegExp,
   { dotAll = false, search = false, marks }: RegexOptions = {},
-): Expression {
+): RegexExpression {
   const { source, flags } = typeof regex === "string" ? { source: regex, flags: "" } : regex;
   if (source.length > MAX_REGEX_LENGTH)
     throw invalidArgument(
@@ -73,22 +73,22 @@ class RegexParser {
     private readonly marks: RegexOptions["marks"],
   ) {}
 
-  parse(): Expression {
+  parse(): RegexExpression {
     const options = this.readAlternatives();
     if (!this.source.isAtEnd) throw this.source.error('a ")" has no matching "("; write \\) for the character');
     return alternatives(options);
   }
 
-  private readAlternatives(): Expression[] {
+  private readAlternatives(): RegexExpression[] {
     const options = [this.readAlternative()];
     while (this.source.consume("|")) options.push(this.readAlternative());
     return options;
   }
 
-  private readAlternative(): Expression {
+  private readAlternative(): RegexExpression {
     const { source } = this;
     const isOutermost = this.depth === 0 && this.marks === undefined;
-    const parts: Expression[] = [];
+    const parts: RegexExpression[] = [];
     const hasStartAnchor = isOutermost && source.consume("^");
     let hasEndAnchor = false;
     while (!source.isAtEnd && source.peek() !== "|" && source.peek() !== ")") {
@@ -100,7 +100,7 @@ class RegexParser {
     return sequence([...(hasStartAnchor ? [] : [ANY_TEXT]), ...parts, ...(hasEndAnchor ? [] : [ANY_TEXT])]);
   }
 
-  private readTerm(): Expression {
+  private readTerm(): RegexExpression {
     const body = this.readAtom();
     const quantifier = this.readQuantifier();
     if (quantifier === undefined) return body;
@@ -131,7 +131,7 @@ class RegexParser {
     return this.source.startsWith("{") && this.readQuantifier() !== undefined;
   }
 
-  private readAtom(): Expression {
+  private readAtom(): RegexExpression {
     const { source } = this;
     if (source.startsWith("(")) return this.readGroup();
     if (source.consume("[")) return characters(this.readClass());
@@ -148,7 +148,7 @@ class RegexParser {
     return characters(toCharacterSet(source.next().codePointAt(0)!));
   }
 
-  private readGroup(): Expression {
+  private readGroup(): RegexExpression {
     const { source } = this;
     source.next();
     if (source.startsWith("?")) this.readGroupKind();

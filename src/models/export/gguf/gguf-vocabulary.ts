@@ -4,7 +4,7 @@ import { distinctPreTokenizers } from "../../files/gguf/tokenizer/pre-tokenizers
 import { TokenType } from "../../files/gguf/tokenizer/vocabulary.js";
 import type { GgufValue } from "../../files/gguf/header-cursor.js";
 import { Tokenizer } from "../../text/tokenizer.js";
-import { isObject, type JsonObject } from "../../text/tokenization/tokenizer-json.js";
+import { isObject, type JsonRecord } from "../../text/tokenization/tokenizer-json.js";
 import type { GgufFieldValue } from "./write-gguf.js";
 
 type Fields = Readonly<Record<string, GgufFieldValue>>;
@@ -46,8 +46,8 @@ export interface GgufVocabularySource {
  */
 export function describeGgufVocabulary(source: GgufVocabularySource): Fields {
   const { tokenizer } = source;
-  const json = tokenizer.files.tokenizerJson as JsonObject;
-  const model = json.model as JsonObject;
+  const json = tokenizer.files.tokenizerJson as JsonRecord;
+  const model = json.model as JsonRecord;
   if (model.type !== "BPE")
     throw unsupportedError(tokenizer, `its model is ${JSON.stringify(model.type)}, and only BPE is written to GGUF`);
   const isByteLevel = model.byte_fallback !== true;
@@ -118,7 +118,7 @@ function sampleVocabulary(tokenizer: Tokenizer): string {
   return ids.map((id) => tokenizer.decode([id])).join(" ");
 }
 
-function readMerges(model: JsonObject): [string, string][] {
+function readMerges(model: JsonRecord): [string, string][] {
   const merges = Array.isArray(model.merges) ? (model.merges as readonly (string | [string, string])[]) : [];
   return merges.map((merge) => {
     if (typeof merge !== "string") return merge;
@@ -131,7 +131,7 @@ function readMerges(model: JsonObject): [string, string][] {
  * Appends a merge for each token of a space and a punctuation mark that has none. A tokenizer that
  * ignores merges finds it as a whole; llama.cpp's pre-tokenizers leave further marks behind it.
  */
-function completeMerges(model: JsonObject, merges: readonly [string, string][]): [string, string][] {
+function completeMerges(model: JsonRecord, merges: readonly [string, string][]): [string, string][] {
   const known = new Set(merges.map((pair) => pair.join("")));
   const tokens = Object.keys(model.vocab as object).filter((token) => SPACED_MARK.test(token) && !known.has(token));
   return [...merges, ...tokens.map((token): [string, string] => [token[0], token[1]])];
@@ -142,8 +142,8 @@ function completeMerges(model: JsonObject, merges: readonly [string, string][]):
  * contain.
  */
 function listTokens({ tokenizer, vocabSize, onWarning }: GgufVocabularySource, isByteLevel: boolean) {
-  const json = tokenizer.files.tokenizerJson as JsonObject;
-  const model = json.model as JsonObject;
+  const json = tokenizer.files.tokenizerJson as JsonRecord;
+  const model = json.model as JsonRecord;
   const tokens = Array.from({ length: vocabSize }, (_, id) => `[PAD${id}]`);
   const types = new Int32Array(vocabSize).fill(TokenType.unused);
   const setToken = (id: number, token: string, type: number) => {

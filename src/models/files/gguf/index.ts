@@ -1,3 +1,3 @@
 export type { GgufMetadata } from "./gguf-header.js";
 export { openGguf, readGgufTokenizer, type GgufModel } from "./open-gguf.js";
-export type { TokenizerFiles } from "./tokenizer/gguf-tokenizer.js";
+export type { GgufTokenizerFiles } from "./tokenizer/gguf-tokenizer.js";

@@ -10,7 +10,7 @@ import { buildGenerationConfig } from "./generation-config.js";
 import { readGgufHeader, type GgufHeader, type GgufMetadata, type GgufTensor } from "./gguf-header.js";
 import { mapTensorNames } from "./map-tensor-names.js";
 import type { RopeSource } from "./rope-parameters.js";
-import { buildGgufTokenizer, type TokenizerFiles } from "./tokenizer/gguf-tokenizer.js";
+import { buildGgufTokenizer, type GgufTokenizerFiles } from "./tokenizer/gguf-tokenizer.js";
 import { GgufWeights } from "./gguf-weights.js";
 
 /** A GGUF model presented as the Hugging Face folder it was converted from. */
@@ -54,7 +54,7 @@ export async function openGguf(path: string, architectures: ReadonlyMap<string, 
  * Reads the tokenizer and generation config of a GGUF file of any architecture.
  * @throws as `openGguf`, and TOKENIZER_UNSUPPORTED.
  */
-export async function readGgufTokenizer(path: string): Promise<TokenizerFiles & { generationConfig: JsonObject }> {
+export async function readGgufTokenizer(path: string): Promise<GgufTokenizerFiles & { generationConfig: JsonObject }> {
   const { metadata, sources } = await openParts(path);
   await Promise.all(sources.map((source) => source.close()));
   const generationConfig = buildGenerationConfig(new GgufFields(path, metadata));

@@ -3,7 +3,7 @@ import { templateFilters, unsupportedFilters } from "./template-filters.js";
 import { listOperands, listTargets, readsName } from "./template-nodes.js";
 import { templateTests } from "./template-tests.js";
 import { UnsupportedTemplate } from "./unsupported-template.js";
-import type { Arguments, Block, Body, Expression, Macro, CallBlock, Statement } from "./template-ast.js";
+import type { Arguments, Block, Body, TemplateExpression, Macro, CallBlock, Statement } from "./template-ast.js";
 
 /** What rendering needs to know of a checked template. */
 export interface CheckedTemplate {
@@ -152,7 +152,7 @@ class TemplateChecker {
     return new FrameSymbols(symbols).declare(special);
   }
 
-  private checkExpressions(nodes: readonly Expression[], isConditional: boolean): void {
+  private checkExpressions(nodes: readonly TemplateExpression[], isConditional: boolean): void {
     for (const node of nodes) {
       if (node.type === "Filter") this.checkFilter(node.name, node, isConditional);
       if (node.type === "Test" && !templateTests.has(node.name) && !isConditional)
@@ -180,7 +180,7 @@ function checkKeywords({ kwargs }: Arguments): void {
 
 /** Whether the name loop is stored anywhere inside a loop. */
 function storesLoop(node: Statement): boolean {
-  const stores = (target: Expression) => listTargets(target).names.includes("loop");
+  const stores = (target: TemplateExpression) => listTargets(target).names.includes("loop");
   const inside = (...bodies: readonly Body[]) => bodies.some((body) => body.some(storesLoop));
   switch (node.type) {
     case "Set":

@@ -1,6 +1,6 @@
 import { compareText } from "./code-points.js";
 import { unmarked } from "./content-marks.js";
-import { Dict, DictView } from "./dict.js";
+import { PythonDict, DictView } from "./dict.js";
 import { getIterator, iterate } from "./iteration.js";
 import { spendSteps, spendText } from "./limits.js";
 import { asInt, compareNumbers } from "./numbers.js";
@@ -8,8 +8,8 @@ import {
   Bytes,
   Float,
   Lazy,
-  Range,
-  Tuple,
+  PythonRange,
+  PythonTuple,
   Undefined,
   type Value,
   asString,
@@ -33,14 +33,14 @@ export function isEqual(a: Value, b: Value): boolean {
   }
   const [items, others] = [listItems(a), listItems(b)];
   if (items && others) return isList(a) === isList(b) && areEqual(items, others);
-  if (a instanceof Dict && b instanceof Dict) {
+  if (a instanceof PythonDict && b instanceof PythonDict) {
     if (a.size !== b.size) return false;
     return a.entries().every(([key, value]) => {
       const other = b.get(key);
       return other !== undefined && isEqual(value, other);
     });
   }
-  if (a instanceof Range && b instanceof Range) return areEqual(a.toArray(), b.toArray());
+  if (a instanceof PythonRange && b instanceof PythonRange) return areEqual(a.toArray(), b.toArray());
   if (a instanceof Bytes && b instanceof Bytes) return areEqual(Array.from(a.bytes), Array.from(b.bytes));
   if (a instanceof DictView && b instanceof DictView && a.kind !== "values" && b.kind !== "values")
     return a.dict.size === b.dict.size && a.toArray().every((item) => contains(b, item));
@@ -55,7 +55,9 @@ function areEqual(items: readonly Value[], others: readonly Value[]): boolean {
 
 /** Python's `is`. */
 export function isSame(a: Value, b: Value): boolean {
-  return a === b || (a instanceof Tuple && b instanceof Tuple && a.items.length === 0 && b.items.length === 0);
+  return (
+    a === b || (a instanceof PythonTuple && b instanceof PythonTuple && a.items.length === 0 && b.items.length === 0)
+  );
 }
 
 /**
@@ -94,7 +96,7 @@ export function contains(container: Value, item: Value): boolean {
     spendText(text.length);
     return unmarked(text).includes(unmarked(part));
   }
-  if (container instanceof Dict) return container.has(item);
+  if (container instanceof PythonDict) return container.has(item);
   if (container instanceof DictView && container.kind === "keys") return container.dict.has(item);
   if (container instanceof Lazy) {
     const iterator = getIterator(container);

@@ -1,9 +1,9 @@
 import { unmarked } from "./content-marks.js";
 import { spendItems } from "./limits.js";
-import { Float, Markup, PythonObject, Tuple, Undefined, type Value, getPythonType, isList } from "./values.js";
+import { Float, Markup, PythonObject, PythonTuple, Undefined, type Value, getPythonType, isList } from "./values.js";
 
 /** A dictionary: keys are equal as in Python (1, 1.0 and True are one key) and keep their order. */
-export class Dict extends PythonObject {
+export class PythonDict extends PythonObject {
   readonly type = "dict";
   private readonly map = new Map<unknown, [key: Value, value: Value]>();
 
@@ -59,7 +59,7 @@ export class DictView extends PythonObject {
   readonly type: string;
 
   constructor(
-    readonly dict: Dict,
+    readonly dict: PythonDict,
     readonly kind: keyof typeof viewTypes,
   ) {
     super();
@@ -71,7 +71,7 @@ export class DictView extends PythonObject {
   }
 
   toArray(): Value[] {
-    if (this.kind === "items") return this.dict.entries().map((entry) => new Tuple(entry));
+    if (this.kind === "items") return this.dict.entries().map((entry) => new PythonTuple(entry));
     return this.kind === "keys" ? this.dict.keys() : this.dict.values();
   }
 }
@@ -88,8 +88,8 @@ export function toHashable(value: Value): unknown {
   if (value instanceof Float) return hashFloat(value.value);
   if (value instanceof Markup) return unmarked(value.text);
   if (value instanceof Undefined) return undefinedKey;
-  if (value instanceof Tuple) return Symbol.for(value.items.map(describeHash).join(","));
-  if (isList(value) || value instanceof Dict) throw new Error(`unhashable type: '${getPythonType(value)}'`);
+  if (value instanceof PythonTuple) return Symbol.for(value.items.map(describeHash).join(","));
+  if (isList(value) || value instanceof PythonDict) throw new Error(`unhashable type: '${getPythonType(value)}'`);
   return value;
 }
 

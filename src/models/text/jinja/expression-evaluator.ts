@@ -1,4 +1,4 @@
-import { Dict } from "./dict.js";
+import { PythonDict } from "./dict.js";
 import type { FilterContext } from "./filters/define-filter.js";
 import { iterate } from "./iteration.js";
 import { MAX_DEPTH, concatenate, limitError, spendItems, spendSteps } from "./limits.js";
@@ -6,14 +6,14 @@ import { escapeMarkup } from "./markup.js";
 import { getAttribute, getItem, slice, toNamed } from "./members.js";
 import { applyComparison, applyOperator, applySign } from "./operators.js";
 import { toPythonString } from "./python-text.js";
-import type { Arguments, Expression, Filter, Test } from "./template-ast.js";
+import type { Arguments, TemplateExpression, Filter, Test } from "./template-ast.js";
 import { templateFilters } from "./template-filters.js";
 import type { Scope } from "./template-scope.js";
 import { templateTests } from "./template-tests.js";
 import {
   type CallArguments,
   Markup,
-  Tuple,
+  PythonTuple,
   Undefined,
   type Value,
   callMeasured,
@@ -28,7 +28,7 @@ export class ExpressionEvaluator implements FilterContext {
   autoescape = false;
   private depth = 0;
 
-  evaluate(node: Expression, scope: Scope): Value {
+  evaluate(node: TemplateExpression, scope: Scope): Value {
     return this.nested(() => this.evaluateNode(node, scope));
   }
 
@@ -44,7 +44,7 @@ export class ExpressionEvaluator implements FilterContext {
     return result;
   }
 
-  private evaluateNode(node: Expression, scope: Scope): Value {
+  private evaluateNode(node: TemplateExpression, scope: Scope): Value {
     switch (node.type) {
       case "Constant":
         return node.value;
@@ -55,9 +55,11 @@ export class ExpressionEvaluator implements FilterContext {
       case "List":
         return node.items.map((item) => this.evaluate(item, scope));
       case "Tuple":
-        return new Tuple(node.items.map((item) => this.evaluate(item, scope)));
+        return new PythonTuple(node.items.map((item) => this.evaluate(item, scope)));
       case "Dict":
-        return new Dict(node.items.map(([key, value]) => [this.evaluate(key, scope), this.evaluate(value, scope)]));
+        return new PythonDict(
+          node.items.map(([key, value]) => [this.evaluate(key, scope), this.evaluate(value, scope)]),
+        );
       case "Attribute":
         return getAttribute(this.evaluate(node.node, scope), node.name);
       case "Item":
@@ -92,7 +94,7 @@ export class ExpressionEvaluator implements FilterContext {
     }
   }
 
-  private evaluateItem(object: Value, index: Expression, scope: Scope): Value {
+  private evaluateItem(object: Value, index: TemplateExpression, scope: Scope): Value {
     if (index.type !== "Slice") return getItem(object, this.evaluate(index, scope));
     return slice(
       object,
@@ -100,7 +102,11 @@ export class ExpressionEvaluator implements FilterContext {
     );
   }
 
-  private compareNode(first: Expression, operands: readonly (readonly [string, Expression])[], scope: Scope): boolean {
+  private compareNode(
+    first: TemplateExpression,
+    operands: readonly (readonly [string, TemplateExpression])[],
+    scope: Scope,
+  ): boolean {
     let left = this.evaluate(first, scope);
     for (const [operator, node] of operands) {
       const right = this.evaluate(node, scope);
@@ -119,7 +125,12 @@ export class ExpressionEvaluator implements FilterContext {
   }
 
   /** Evaluates a call; `extra` are further keyword arguments. */
-  protected callNode(callee: Expression, nodes: Arguments, scope: Scope, extra?: ReadonlyMap<string, Value>): Value {
+  protected callNode(
+    callee: TemplateExpression,
+    nodes: Arguments,
+    scope: Scope,
+    extra?: ReadonlyMap<string, Value>,
+  ): Value {
     const value = this.evaluate(callee, scope);
     const { positional, named } = this.readArguments(nodes, scope);
     return callMeasured(requireCallable(value), { positional, named: extra ? new Map([...named, ...extra]) : named });
@@ -159,7 +170,7 @@ export class ExpressionEvaluator implements FilterContext {
     }
     if (spreadKwargs) {
       const mapping = this.evaluate(spreadKwargs, scope);
-      if (!(mapping instanceof Dict)) throw new Error("argument after ** must be a mapping");
+      if (!(mapping instanceof PythonDict)) throw new Error("argument after ** must be a mapping");
       for (const [name, value] of toNamed(mapping)) {
         if (named.has(name)) throw new Error(`got multiple values for keyword argument '${name}'`);
         named.set(name, value);

@@ -1,5 +1,5 @@
 import { Float, type Value } from "./values.js";
-import type { Arguments, Expression, Filter } from "./template-ast.js";
+import type { Arguments, TemplateExpression, Filter } from "./template-ast.js";
 import type { Token } from "./lexer.js";
 
 interface TupleOptions {
@@ -76,7 +76,7 @@ export class ExpressionParser {
     throw new SyntaxError(`${message} (line ${line})`);
   }
 
-  protected parseExpression(withConditions = true): Expression {
+  protected parseExpression(withConditions = true): TemplateExpression {
     if (!withConditions) return this.parseOr();
     let then = this.parseOr();
     while (this.skipName("if")) {
@@ -87,25 +87,25 @@ export class ExpressionParser {
     return then;
   }
 
-  private parseOr(): Expression {
+  private parseOr(): TemplateExpression {
     let left = this.parseAnd();
     while (this.skipName("or")) left = { type: "Or", left, right: this.parseAnd() };
     return left;
   }
 
-  private parseAnd(): Expression {
+  private parseAnd(): TemplateExpression {
     let left = this.parseNot();
     while (this.skipName("and")) left = { type: "And", left, right: this.parseNot() };
     return left;
   }
 
-  private parseNot(): Expression {
+  private parseNot(): TemplateExpression {
     return this.skipName("not") ? { type: "Unary", operator: "not", node: this.parseNot() } : this.parseCompare();
   }
 
-  private parseCompare(): Expression {
+  private parseCompare(): TemplateExpression {
     const first = this.parseSum();
-    const operands: (readonly [string, Expression])[] = [];
+    const operands: (readonly [string, TemplateExpression])[] = [];
     for (;;) {
       if (comparisons.has(this.current.type)) {
         operands.push([this.next().text, this.parseSum()]);
@@ -121,22 +121,22 @@ export class ExpressionParser {
     }
   }
 
-  private parseSum(): Expression {
+  private parseSum(): TemplateExpression {
     return this.parseBinary(["+", "-"], () => this.parseConcat());
   }
 
-  private parseConcat(): Expression {
+  private parseConcat(): TemplateExpression {
     const nodes = [this.parseProduct()];
     while (this.skip("~")) nodes.push(this.parseProduct());
     return nodes.length === 1 ? nodes[0] : { type: "Concat", nodes };
   }
 
-  private parseProduct(): Expression {
+  private parseProduct(): TemplateExpression {
     // Jinja's power operator nests to the left.
     return this.parseBinary(["*", "/", "//", "%"], () => this.parseBinary(["**"], () => this.parseUnary()));
   }
 
-  private parseBinary(operators: readonly string[], parseOperand: () => Expression): Expression {
+  private parseBinary(operators: readonly string[], parseOperand: () => TemplateExpression): TemplateExpression {
     let left = parseOperand();
     while (operators.includes(this.current.type)) {
       const operator = this.next().type;
@@ -145,9 +145,9 @@ export class ExpressionParser {
     return left;
   }
 
-  private parseUnary(withFilter = true): Expression {
+  private parseUnary(withFilter = true): TemplateExpression {
     const { type } = this.current;
-    let node: Expression;
+    let node: TemplateExpression;
     if (type === "-" || type === "+") {
       this.next();
       node = { type: "Unary", operator: type, node: this.parseUnary(false) };
@@ -158,7 +158,7 @@ export class ExpressionParser {
     return withFilter ? this.parseFilters(node) : node;
   }
 
-  private parsePrimary(withNamespaces = false): Expression {
+  private parsePrimary(withNamespaces = false): TemplateExpression {
     const token = this.current;
     switch (token.type) {
       case "name":
@@ -190,7 +190,7 @@ export class ExpressionParser {
     }
   }
 
-  private parseName(name: string, withNamespaces: boolean): Expression {
+  private parseName(name: string, withNamespaces: boolean): TemplateExpression {
     const constant = constants.get(name);
     if (constant !== undefined) return { type: "Constant", value: constant };
     if (withNamespaces && this.skip("."))
@@ -199,9 +199,9 @@ export class ExpressionParser {
   }
 
   /** Parses expressions that commas separate, or one without a comma. */
-  protected parseTuple(options: TupleOptions = {}): Expression {
+  protected parseTuple(options: TupleOptions = {}): TemplateExpression {
     const { isTarget = false, withConditions = true, isParenthesized = false, endName } = options;
-    const items: Expression[] = [];
+    const items: TemplateExpression[] = [];
     let isTuple = false;
     for (;;) {
       if (items.length > 0) this.expect(",");
@@ -228,13 +228,13 @@ export class ExpressionParser {
     return items;
   }
 
-  private parsePair(): readonly [Expression, Expression] {
+  private parsePair(): readonly [TemplateExpression, TemplateExpression] {
     const key = this.parseExpression();
     this.expect(":");
     return [key, this.parseExpression()];
   }
 
-  private parsePostfix(start: Expression): Expression {
+  private parsePostfix(start: TemplateExpression): TemplateExpression {
     let node = start;
     for (;;) {
       if (this.current.type === ".") node = this.parseMember(node);
@@ -244,7 +244,7 @@ export class ExpressionParser {
     }
   }
 
-  private parseFilters(start: Expression): Expression {
+  private parseFilters(start: TemplateExpression): TemplateExpression {
     let node = start;
     for (;;) {
       if (this.current.type === "|") node = this.parseFilter(node) ?? node;
@@ -254,7 +254,7 @@ export class ExpressionParser {
     }
   }
 
-  private parseMember(node: Expression): Expression {
+  private parseMember(node: TemplateExpression): TemplateExpression {
     this.expect(".");
     const token = this.next();
     if (token.type === "name") return { type: "Attribute", node, name: token.text };
@@ -262,9 +262,9 @@ export class ExpressionParser {
     return { type: "Item", node, index: { type: "Constant", value: token.value ?? 0 } };
   }
 
-  private parseSubscript(node: Expression): Expression {
+  private parseSubscript(node: TemplateExpression): TemplateExpression {
     this.expect("[");
-    const items: Expression[] = [];
+    const items: TemplateExpression[] = [];
     while (this.current.type !== "]") {
       if (items.length > 0) this.expect(",");
       items.push(this.parseIndex());
@@ -273,7 +273,7 @@ export class ExpressionParser {
     return { type: "Item", node, index: items.length === 1 ? items[0] : { type: "Tuple", items } };
   }
 
-  private parseIndex(): Expression {
+  private parseIndex(): TemplateExpression {
     const isEnd = () => this.current.type === ":" || this.current.type === "]" || this.current.type === ",";
     const start = this.current.type === ":" ? null : this.parseExpression();
     if (start !== null && this.current.type !== ":") return start;
@@ -284,10 +284,10 @@ export class ExpressionParser {
   }
 
   private parseArguments(): Arguments {
-    const args: Expression[] = [];
-    const kwargs: (readonly [string, Expression])[] = [];
-    let spreadArgs: Expression | null = null;
-    let spreadKwargs: Expression | null = null;
+    const args: TemplateExpression[] = [];
+    const kwargs: (readonly [string, TemplateExpression])[] = [];
+    let spreadArgs: TemplateExpression | null = null;
+    let spreadKwargs: TemplateExpression | null = null;
     const { line } = this.expect("(");
     const ensure = (condition: boolean) => {
       if (!condition) this.fail("invalid syntax for function call expression", line);
@@ -322,7 +322,7 @@ export class ExpressionParser {
   }
 
   /** Parses filters; `startsInline` is for `{% filter %}`, whose first filter has no bar. */
-  protected parseFilter(start: Expression | null, startsInline = false): Filter | null {
+  protected parseFilter(start: TemplateExpression | null, startsInline = false): Filter | null {
     let node: Filter | null = null;
     for (let isInline = startsInline; this.current.type === "|" || isInline; isInline = false) {
       if (!isInline) this.next();
@@ -337,10 +337,10 @@ export class ExpressionParser {
     return node;
   }
 
-  private parseTest(node: Expression): Expression {
+  private parseTest(node: TemplateExpression): TemplateExpression {
     this.next();
     const isNegated = this.skipName("not");
-    const test: Expression = { type: "Test", node, name: this.parseDottedName(), ...this.parseTestArguments() };
+    const test: TemplateExpression = { type: "Test", node, name: this.parseDottedName(), ...this.parseTestArguments() };
     return isNegated ? { type: "Unary", operator: "not", node: test } : test;
   }
 

@@ -1,5 +1,5 @@
 import { listOperands, listTargets } from "./template-nodes.js";
-import type { Body, Expression, If, Statement } from "./template-ast.js";
+import type { Body, TemplateExpression, If, Statement } from "./template-ast.js";
 
 /**
  * The names of a block with its own variables, as Jinja resolves them before rendering: a name that
@@ -27,7 +27,7 @@ export class FrameSymbols {
     return this;
   }
 
-  load(...nodes: readonly (Expression | null)[]): this {
+  load(...nodes: readonly (TemplateExpression | null)[]): this {
     for (const node of nodes) {
       if (node === null) continue;
       if (node.type === "Name") this.loadName(node.name);
@@ -36,7 +36,7 @@ export class FrameSymbols {
     return this;
   }
 
-  storeTarget(target: Expression): this {
+  storeTarget(target: TemplateExpression): this {
     const { names, namespaces } = listTargets(target);
     for (const name of namespaces) this.loadName(name);
     for (const name of names) this.store(name);

@@ -1,14 +1,24 @@
 import { countCharacters, toCharacters } from "./code-points.js";
-import { Dict, DictView } from "./dict.js";
+import { PythonDict, DictView } from "./dict.js";
 import { spendItems, spendSteps } from "./limits.js";
-import { Bytes, Lazy, Range, Tuple, Undefined, type Value, asString, getPythonType, isList } from "./values.js";
+import {
+  Bytes,
+  Lazy,
+  PythonRange,
+  PythonTuple,
+  Undefined,
+  type Value,
+  asString,
+  getPythonType,
+  isList,
+} from "./values.js";
 
 /** Returns the items of a value that has them in memory, or undefined. */
 function readItems(value: Value): readonly Value[] | undefined {
   if (isList(value)) return value;
-  if (value instanceof Tuple) return value.items;
-  if (value instanceof Dict) return value.keys();
-  if (value instanceof DictView || value instanceof Range) return value.toArray();
+  if (value instanceof PythonTuple) return value.items;
+  if (value instanceof PythonDict) return value.keys();
+  if (value instanceof DictView || value instanceof PythonRange) return value.toArray();
   if (value instanceof Undefined) return [];
   if (value instanceof Bytes) return Array.from(value.bytes);
   const text = asString(value);
@@ -62,9 +72,9 @@ export function lazy(source: Value, transform: (items: Iterable<Value>) => Itera
 export function findLength(value: Value): number | undefined {
   const text = asString(value);
   if (text !== undefined) return countCharacters(text);
-  if (isList(value) || value instanceof Range) return value.length;
-  if (value instanceof Tuple) return value.items.length;
-  if (value instanceof Dict) return value.size;
+  if (isList(value) || value instanceof PythonRange) return value.length;
+  if (value instanceof PythonTuple) return value.items.length;
+  if (value instanceof PythonDict) return value.size;
   if (value instanceof DictView) return value.dict.size;
   if (value instanceof Bytes) return value.bytes.length;
   return value instanceof Undefined ? 0 : undefined;

@@ -1,6 +1,6 @@
 import { isEqual } from "./comparison.js";
 import { findLength, getIterator, iterate } from "./iteration.js";
-import { Lazy, PythonObject, type TemplateFunction, Tuple, Undefined, type Value } from "./values.js";
+import { Lazy, PythonObject, type TemplateFunction, PythonTuple, Undefined, type Value } from "./values.js";
 
 /** The variable `loop`, which reads the items one ahead at most, as jinja2's LoopContext. */
 export class LoopContext extends PythonObject {
@@ -12,7 +12,7 @@ export class LoopContext extends PythonObject {
   private current: Value | undefined;
   private before: Value | undefined;
   private count: number | undefined;
-  private lastChanged: Tuple | undefined;
+  private lastChanged: PythonTuple | undefined;
 
   constructor(
     private readonly iterable: Value,
@@ -91,7 +91,7 @@ export class LoopContext extends PythonObject {
           return positional[this.index0 % positional.length];
         };
       case "changed":
-        return ({ positional }) => this.changed(new Tuple(positional));
+        return ({ positional }) => this.changed(new PythonTuple(positional));
       case "__repr__":
         return `<LoopContext ${this.index0 + 1}/${this.length}>`;
       default:
@@ -99,7 +99,7 @@ export class LoopContext extends PythonObject {
     }
   }
 
-  private changed(values: Tuple): boolean {
+  private changed(values: PythonTuple): boolean {
     if (this.lastChanged && isEqual(this.lastChanged, values)) return false;
     this.lastChanged = values;
     return true;

@@ -1,6 +1,6 @@
 import { marked } from "./content-marks.js";
-import { Dict } from "./dict.js";
-import { type CallArguments, Markup, PythonObject, Tuple, Undefined, type Value } from "./values.js";
+import { PythonDict } from "./dict.js";
+import { type CallArguments, Markup, PythonObject, PythonTuple, Undefined, type Value } from "./values.js";
 
 export interface MacroDefinition {
   readonly name: string | null;
@@ -40,11 +40,12 @@ export class MacroFunction extends PythonObject {
       rest.delete("caller");
     }
     const title = `macro ${name === null ? "None" : `'${name}'`}`;
-    if (readsKwargs) values.set("kwargs", new Dict(Array.from(rest, ([key, value]) => [marked(key), value] as const)));
+    if (readsKwargs)
+      values.set("kwargs", new PythonDict(Array.from(rest, ([key, value]) => [marked(key), value] as const)));
     else if (rest.has("caller"))
       throw new Error(`${title} was invoked with two values for the special caller argument`);
     else if (rest.size > 0) throw new Error(`${title} takes no keyword argument '${Array.from(rest.keys())[0]}'`);
-    if (readsVarargs) values.set("varargs", new Tuple(positional.slice(parameters.length)));
+    if (readsVarargs) values.set("varargs", new PythonTuple(positional.slice(parameters.length)));
     else if (positional.length > parameters.length)
       throw new Error(`${title} takes not more than ${parameters.length} argument(s)`);
     return values;
@@ -56,7 +57,7 @@ export class MacroFunction extends PythonObject {
       case "name":
         return title;
       case "arguments":
-        return new Tuple(parameters);
+        return new PythonTuple(parameters);
       case "catch_kwargs":
         return readsKwargs;
       case "catch_varargs":

@@ -1,7 +1,7 @@
 import { toCharacters } from "./code-points.js";
 import { contains, isEqual, isSame } from "./comparison.js";
 import { marked, rewriteMarked } from "./content-marks.js";
-import { Dict, DictView } from "./dict.js";
+import { PythonDict, DictView } from "./dict.js";
 import { iterate } from "./iteration.js";
 import { joinTexts, spendItems } from "./limits.js";
 import { asInt, asNumber, bitLength } from "./numbers.js";
@@ -16,9 +16,9 @@ import {
   Float,
   Markup,
   PythonObject,
-  Range,
+  PythonRange,
   type TemplateFunction,
-  Tuple,
+  PythonTuple,
   Undefined,
   type Value,
   asPlainString,
@@ -78,11 +78,11 @@ function missing(object: Value, index: Value): Undefined {
 }
 
 function findItem(object: Value, index: Value): Value | undefined {
-  if (object instanceof Dict) return isList(index) || index instanceof Dict ? undefined : object.get(index);
+  if (object instanceof PythonDict) return isList(index) || index instanceof PythonDict ? undefined : object.get(index);
   const position = asInt(index);
   if (position === undefined) return undefined;
   const at = Number(position);
-  if (object instanceof Range) return object.toArray().at(at);
+  if (object instanceof PythonRange) return object.toArray().at(at);
   const items = listItems(object) ?? (object instanceof Bytes ? Array.from(object.bytes) : undefined);
   if (items) return items.at(at);
   const text = asString(object);
@@ -103,15 +103,16 @@ function findAttribute(object: Value, name: string): Value | undefined {
   const text = asString(object);
   if (text !== undefined && (name === "format" || name === "format_map")) return createFormatMethod(object, text, name);
   if (text !== undefined) return findStringMethod(object, name);
-  if (object instanceof Dict) return findMethod("dict", dictMethods, object, name);
+  if (object instanceof PythonDict) return findMethod("dict", dictMethods, object, name);
   if (isList(object)) return findMethod("list", listMethods, object, name);
-  if (object instanceof Tuple) {
+  if (object instanceof PythonTuple) {
     return firstFound(
       () => object.getAttribute(name),
       () => findMethod("tuple", tupleMethods, object, name),
     );
   }
-  if (object instanceof Range) return object.getAttribute(name) ?? findMethod("range", tupleMethods, object, name);
+  if (object instanceof PythonRange)
+    return object.getAttribute(name) ?? findMethod("range", tupleMethods, object, name);
   if (object instanceof Bytes) return findMethod("bytes", bytesMethods, object, name);
   if (object instanceof DictView && object.kind !== "values" && name === "isdisjoint")
     return ({ positional: [other = []] }) => !iterate(other).some((item) => contains(object, item));
@@ -124,7 +125,9 @@ function createFormatMethod(object: Value, text: string, name: string): Template
   return (args) => {
     const [mapping] = args.positional;
     const fields =
-      name === "format" ? args : { positional: [], named: mapping instanceof Dict ? toNamed(mapping) : new Map() };
+      name === "format"
+        ? args
+        : { positional: [], named: mapping instanceof PythonDict ? toNamed(mapping) : new Map() };
     const format = object instanceof Markup ? formatEscaped : formatValue;
     return rewrap(
       object,
@@ -137,7 +140,7 @@ function createFormatMethod(object: Value, text: string, name: string): Template
 const formatEscaped = (value: Value, spec: string) => escapeMarkup(spec === "" ? value : formatValue(value, spec)).text;
 
 /** Returns the entries of a dictionary with texts as keys, as keyword arguments. */
-export function toNamed(dict: Dict): Map<string, Value> {
+export function toNamed(dict: PythonDict): Map<string, Value> {
   const entries = dict.entries().map(([key, value]): [string, Value] => {
     const name = asPlainString(key);
     if (name === undefined) throw new Error("keywords must be strings");
@@ -164,7 +167,7 @@ const takeNone = ({ positional, named }: CallArguments) => {
   if (positional.length + named.size > 0) throw new Error(`the method takes no arguments (${positional.length} given)`);
 };
 
-const dictMethods: ReadonlyMap<string, Method<Dict>> = new Map<string, Method<Dict>>([
+const dictMethods: ReadonlyMap<string, Method<PythonDict>> = new Map<string, Method<PythonDict>>([
   [
     "get",
     (dict, { positional, named }) => {
@@ -175,17 +178,17 @@ const dictMethods: ReadonlyMap<string, Method<Dict>> = new Map<string, Method<Di
       return value === undefined ? fallback : value;
     },
   ],
-  ...(["keys", "values", "items"] as const).map((kind): [string, Method<Dict>] => [
+  ...(["keys", "values", "items"] as const).map((kind): [string, Method<PythonDict>] => [
     kind,
     (dict, args) => {
       takeNone(args);
       return new DictView(dict, kind);
     },
   ]),
-  ["copy", (dict) => new Dict(dict.entries())],
+  ["copy", (dict) => new PythonDict(dict.entries())],
   [
     "fromkeys",
-    (_, { positional: [keys = [], value = null] }) => new Dict(iterate(keys).map((key) => [key, value] as const)),
+    (_, { positional: [keys = [], value = null] }) => new PythonDict(iterate(keys).map((key) => [key, value] as const)),
   ],
 ]);
 
@@ -211,7 +214,10 @@ const listMethods: ReadonlyMap<string, Method<readonly Value[]>> = new Map<strin
   ["copy", (items) => [...items]],
 ]);
 
-const tupleMethods: ReadonlyMap<string, Method<Tuple | Range>> = new Map<string, Method<Tuple | Range>>([
+const tupleMethods: ReadonlyMap<string, Method<PythonTuple | PythonRange>> = new Map<
+  string,
+  Method<PythonTuple | PythonRange>
+>([
   ["index", (tuple, args) => search(iterate(tuple), args, true)],
   ["count", (tuple, args) => search(iterate(tuple), args, false)],
 ]);
@@ -236,7 +242,7 @@ function findNumberAttribute(object: Value, name: string): Value | undefined {
           denominator: () => 1,
           bit_length: () => () => bitLength(integer),
           bit_count: () => () => BigInt(integer).toString(2).replace(/[^1]/g, "").length,
-          as_integer_ratio: () => () => new Tuple([plain, 1]),
+          as_integer_ratio: () => () => new PythonTuple([plain, 1]),
         }),
   };
   return Object.hasOwn(fixed, name) ? fixed[name]() : undefined;
@@ -260,9 +266,10 @@ export function slice(value: Value, bounds: readonly (Value | undefined)[]): Val
     return Number(index);
   });
   const text = asString(value);
-  const items = text !== undefined ? toCharacters(text) : value instanceof Range ? value.toArray() : listItems(value);
+  const items =
+    text !== undefined ? toCharacters(text) : value instanceof PythonRange ? value.toArray() : listItems(value);
   if (items === undefined) {
-    if (value instanceof Dict) throw new Error("unhashable type: 'slice'");
+    if (value instanceof PythonDict) throw new Error("unhashable type: 'slice'");
     throw new Error(`'${getPythonType(value)}' object is not subscriptable`);
   }
   if (step === 0) throw new Error("slice step cannot be zero");
@@ -271,9 +278,9 @@ export function slice(value: Value, bounds: readonly (Value | undefined)[]): Val
   const clamp = (index: number) => Math.min(Math.max(index < 0 ? index + items.length : index, low), high);
   const first = start === undefined ? (step > 0 ? low : high) : clamp(start);
   const end = stop === undefined ? (step > 0 ? high : low) : clamp(stop);
-  if (value instanceof Range) return new Range(value.at(first), value.at(end), value.step * step);
+  if (value instanceof PythonRange) return new PythonRange(value.at(first), value.at(end), value.step * step);
   const selected: Value[] = [];
   for (let i = first; step > 0 ? i < end : i > end; i += step) selected.push(items[i]);
   if (text !== undefined) return rewrap(value, joinTexts(selected as string[], ""));
-  return value instanceof Tuple ? new Tuple(selected) : selected;
+  return value instanceof PythonTuple ? new PythonTuple(selected) : selected;
 }

@@ -8,7 +8,7 @@ import {
   Bytes,
   Float,
   Markup,
-  Tuple,
+  PythonTuple,
   type Value,
   asString,
   getPythonType,
@@ -66,7 +66,7 @@ function add(left: Value, right: Value): Value | undefined {
   if (!items || !others || isList(left) !== isList(right)) return undefined;
   spendItems(items.length + others.length);
   const all = [...items, ...others];
-  return isList(left) ? all : new Tuple(all);
+  return isList(left) ? all : new PythonTuple(all);
 }
 
 function multiply(left: Value, right: Value): Value | undefined {
@@ -81,14 +81,14 @@ function multiply(left: Value, right: Value): Value | undefined {
   if (!items) return undefined;
   spendItems(items.length * count);
   const all = Array.from({ length: count }, () => items).flat();
-  return isList(value) ? all : new Tuple(all);
+  return isList(value) ? all : new PythonTuple(all);
 }
 
 function formatPercent(left: Value, right: Value): Value {
   const text = asString(left) ?? "";
   if (!(left instanceof Markup)) return rewriteMarked(text, (plain) => percentFormat(plain, right));
   const escape = (value: Value): Value => (asString(value) === undefined ? value : escapeMarkup(value));
-  const values = right instanceof Tuple ? new Tuple(right.items.map(escape)) : escape(right);
+  const values = right instanceof PythonTuple ? new PythonTuple(right.items.map(escape)) : escape(right);
   return new Markup(rewriteMarked(text, (plain) => percentFormat(plain, values)));
 }
 

@@ -1,5 +1,5 @@
 import { countCharacters, sliceCharacters } from "./code-points.js";
-import { Dict } from "./dict.js";
+import { PythonDict } from "./dict.js";
 import { formatIntMagnitude, formatMagnitude, pad } from "./format-number.js";
 import { spendText } from "./limits.js";
 import { type Int, asInt, asNumber, truncateFloat } from "./numbers.js";
@@ -7,8 +7,8 @@ import { toAscii, toPythonRepr, toPythonString } from "./python-text.js";
 import {
   Bytes,
   Float,
-  Range,
-  Tuple,
+  PythonRange,
+  PythonTuple,
   Undefined,
   type Value,
   asString,
@@ -18,11 +18,11 @@ import {
 } from "./values.js";
 
 /** Types of values that need not be used, because they may be mappings. */
-const mappings = [Dict, Range, Bytes, Undefined];
+const mappings = [PythonDict, PythonRange, Bytes, Undefined];
 
 /** Python's `text % values`. */
 export function percentFormat(text: string, values: Value): string {
-  const list = values instanceof Tuple ? values.items : undefined;
+  const list = values instanceof PythonTuple ? values.items : undefined;
   const isMapping = isList(values) || mappings.some((type) => values instanceof type);
   let used = 0;
   const next = (): Value => {
@@ -67,7 +67,7 @@ function requireSize(value: Value): number {
 
 function readKey(values: Value, key: string): Value {
   requireDefined(values);
-  if (!(values instanceof Dict)) throw new Error("format requires a mapping");
+  if (!(values instanceof PythonDict)) throw new Error("format requires a mapping");
   const value = values.get(key);
   if (value === undefined) throw new Error(`'${key}'`);
   return value;

@@ -1,6 +1,6 @@
 import { compare } from "./comparison.js";
 import { replaceMarked } from "./content-marks.js";
-import { Dict } from "./dict.js";
+import { PythonDict } from "./dict.js";
 import { joinTexts, repeatText, spendSteps, spendText } from "./limits.js";
 import { formatFloat, formatInt } from "./python-text.js";
 import { Float, type Value, asString, getPythonType, listItems } from "./values.js";
@@ -30,7 +30,8 @@ export function toPythonJson(value: Value, style: JsonFormat = {}, depth = 0): s
   const format = (item: Value) => toPythonJson(item, style, depth + 1);
   const items = listItems(value);
   if (items) return bracket("[", items.map(format), "]");
-  if (!(value instanceof Dict)) throw new Error(`Object of type ${getPythonType(value)} is not JSON serializable`);
+  if (!(value instanceof PythonDict))
+    throw new Error(`Object of type ${getPythonType(value)} is not JSON serializable`);
   const entries = value.entries();
   if (style.sortKeys) entries.sort(([a], [b]) => compare(a, b));
   const parts = entries.map(([key, item]) => formatJsonString(toKey(key), style) + keySeparator + format(item));

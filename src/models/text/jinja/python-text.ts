@@ -1,5 +1,5 @@
 import { replaceMarked, unmarked } from "./content-marks.js";
-import { Dict, DictView } from "./dict.js";
+import { PythonDict, DictView } from "./dict.js";
 import { joinTexts, spendSteps, spendText } from "./limits.js";
 import type { Int } from "./numbers.js";
 import {
@@ -8,8 +8,8 @@ import {
   Markup,
   Namespace,
   type PythonObject,
-  Range,
-  Tuple,
+  PythonRange,
+  PythonTuple,
   Undefined,
   type Value,
   isList,
@@ -52,14 +52,14 @@ function formatEntries(entries: readonly (readonly [Value, Value])[]): string {
 
 function formatObject(value: PythonObject): string {
   if (value instanceof Float) return formatFloat(value.value);
-  if (value instanceof Tuple)
+  if (value instanceof PythonTuple)
     return value.items.length === 1 ? `(${toPythonRepr(value.items[0])},)` : `(${formatItems(value.items)})`;
-  if (value instanceof Dict) return formatEntries(value.entries());
+  if (value instanceof PythonDict) return formatEntries(value.entries());
   if (value instanceof DictView) return `${value.type}([${formatItems(value.toArray())}])`;
   if (value instanceof Namespace) return `<Namespace ${formatEntries(Array.from(value.entries))}>`;
   if (value instanceof Markup) return `Markup(${quote(value.text)})`;
   if (value instanceof Bytes) return formatBytes(value.bytes);
-  if (value instanceof Range) {
+  if (value instanceof PythonRange) {
     const step = value.step === 1 ? "" : `, ${value.step}`;
     return `range(${value.start}, ${value.stop}${step})`;
   }

@@ -1,6 +1,6 @@
 import { countCharacters, sliceCharacters, toCharacters } from "./code-points.js";
 import { convertMarked, unmarked } from "./content-marks.js";
-import { Dict } from "./dict.js";
+import { PythonDict } from "./dict.js";
 import { iterate } from "./iteration.js";
 import { joinTexts, repeatText, spendSteps } from "./limits.js";
 import { escapeMarkup, stripTags } from "./markup.js";
@@ -22,7 +22,7 @@ import {
   type CallArguments,
   Markup,
   type TemplateFunction,
-  Tuple,
+  PythonTuple,
   type Value,
   asPlainString,
   asString,
@@ -49,8 +49,8 @@ const reading = (required: number, max: number, call: StringMethod): Signature =
 const converting = (convert: (text: string) => string) => noArguments((text) => convertMarked(text, convert));
 
 function unmarkArgument(value: Value | undefined): Value | undefined {
-  return value instanceof Tuple
-    ? new Tuple(value.items.map((item) => asPlainString(item) ?? item))
+  return value instanceof PythonTuple
+    ? new PythonTuple(value.items.map((item) => asPlainString(item) ?? item))
     : (asPlainString(value) ?? value);
 }
 
@@ -113,17 +113,17 @@ function hasAffix(
   [affix, start, end]: readonly (Value | undefined)[],
   side: "startsWith" | "endsWith",
 ): boolean {
-  const affixes = affix instanceof Tuple ? affix.items.map(requireString) : [requireString(affix)];
+  const affixes = affix instanceof PythonTuple ? affix.items.map(requireString) : [requireString(affix)];
   const selected = window(text, start, end);
   return selected !== undefined && selected.offset >= 0 && affixes.some((each) => selected.part[side](each));
 }
 
-function partition(text: string, [part]: readonly (Value | undefined)[], find: "indexOf" | "lastIndexOf"): Tuple {
+function partition(text: string, [part]: readonly (Value | undefined)[], find: "indexOf" | "lastIndexOf"): PythonTuple {
   const separator = requireString(part);
   if (separator === "") throw new Error("empty separator");
   const index = unmarked(text)[find](unmarked(separator));
-  if (index < 0) return new Tuple(find === "indexOf" ? [text, "", ""] : ["", "", text]);
-  return new Tuple([text.slice(0, index), separator, text.slice(index + separator.length)]);
+  if (index < 0) return new PythonTuple(find === "indexOf" ? [text, "", ""] : ["", "", text]);
+  return new PythonTuple([text.slice(0, index), separator, text.slice(index + separator.length)]);
 }
 
 function removeAffix(text: string, [part]: readonly (Value | undefined)[], side: "startsWith" | "endsWith"): string {
@@ -152,7 +152,7 @@ function encode(text: string, [encoding]: readonly (Value | undefined)[]): Bytes
 const codePoint = (text: string) => text.codePointAt(0) ?? 0;
 
 function translate(text: string, [table]: readonly (Value | undefined)[]): string {
-  if (!(table instanceof Dict)) throw new Error("translate() requires a table of str.maketrans");
+  if (!(table instanceof PythonDict)) throw new Error("translate() requires a table of str.maketrans");
   const characters = Array.from(toCharacters(text), (character) => {
     spendSteps(1);
     const replacement = table.get(codePoint(unmarked(character)));
@@ -167,16 +167,16 @@ function translate(text: string, [table]: readonly (Value | undefined)[]): strin
   return joinTexts(characters, "");
 }
 
-function makeTranslation([from, to, removed]: readonly (Value | undefined)[]): Dict {
-  if (from instanceof Dict)
-    return new Dict(
+function makeTranslation([from, to, removed]: readonly (Value | undefined)[]): PythonDict {
+  if (from instanceof PythonDict)
+    return new PythonDict(
       from
         .entries()
         .map(([key, value]) => [asString(key) === undefined ? key : codePoint(unmarked(requireString(key))), value]),
     );
   const [source, target] = [Array.from(requireString(from)), Array.from(requireString(to))];
   if (source.length !== target.length) throw new Error("the first two maketrans arguments must have equal length");
-  const table = new Dict(source.map((character, i) => [codePoint(unmarked(character)), codePoint(target[i])]));
+  const table = new PythonDict(source.map((character, i) => [codePoint(unmarked(character)), codePoint(target[i])]));
   for (const character of Array.from(asString(removed) ?? "")) table.set(codePoint(unmarked(character)), null);
   return table;
 }
@@ -283,6 +283,6 @@ function escapeArguments(name: string, { positional, named }: CallArguments): Ca
 /** Returns Markup for text in a method's result. */
 function wrap(result: Value): Value {
   if (typeof result === "string") return new Markup(result);
-  if (result instanceof Tuple) return new Tuple(result.items.map(wrap));
+  if (result instanceof PythonTuple) return new PythonTuple(result.items.map(wrap));
   return listItems(result)?.map(wrap) ?? result;
 }

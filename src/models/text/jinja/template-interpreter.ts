@@ -6,7 +6,17 @@ import { LoopContext } from "./loop-context.js";
 import { MacroFunction } from "./macro.js";
 import { escapeMarkup } from "./markup.js";
 import { toPythonString } from "./python-text.js";
-import type { Block, Body, CallBlock, Expression, For, Macro, SetBlock, Statement, With } from "./template-ast.js";
+import type {
+  Block,
+  Body,
+  CallBlock,
+  TemplateExpression,
+  For,
+  Macro,
+  SetBlock,
+  Statement,
+  With,
+} from "./template-ast.js";
 import { Scope } from "./template-scope.js";
 import { Markup, Namespace, PythonObject, type TemplateFunction, Undefined, type Value, isTruthy } from "./values.js";
 
@@ -151,7 +161,7 @@ export class TemplateInterpreter extends ExpressionEvaluator {
   }
 
   /** Applies a chain of filters whose first has a body's text as value. */
-  private filterBody(node: Extract<Expression, { type: "Filter" }>, text: Value, scope: Scope): Value {
+  private filterBody(node: Extract<TemplateExpression, { type: "Filter" }>, text: Value, scope: Scope): Value {
     const value = node.node?.type === "Filter" ? this.filterBody(node.node, text, scope) : text;
     return this.filterNode(node, value, scope);
   }
@@ -162,7 +172,7 @@ export class TemplateInterpreter extends ExpressionEvaluator {
     return this.execute(body, inner, output);
   }
 
-  private executeAutoescape(value: Expression, body: Body, scope: Scope, output: Output): BlockEnd {
+  private executeAutoescape(value: TemplateExpression, body: Body, scope: Scope, output: Output): BlockEnd {
     const outer = this.autoescape;
     this.autoescape = isTruthy(this.evaluate(value, scope));
     const end = this.execute(body, this.createScope(scope, body), output);
@@ -217,7 +227,7 @@ export class TemplateInterpreter extends ExpressionEvaluator {
     });
   }
 
-  private assign(target: Expression, value: Value, scope: Scope): undefined {
+  private assign(target: TemplateExpression, value: Value, scope: Scope): undefined {
     if (target.type === "Name") {
       scope.set(target.name, value);
     } else if (target.type === "Tuple") {

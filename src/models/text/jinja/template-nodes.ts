@@ -1,15 +1,15 @@
-import type { Arguments, Body, Expression, Statement } from "./template-ast.js";
+import type { Arguments, Body, TemplateExpression, Statement } from "./template-ast.js";
 
 /** Returns the expressions of a call's arguments. */
-function listArguments({ args, kwargs, spreadArgs, spreadKwargs }: Arguments): Expression[] {
+function listArguments({ args, kwargs, spreadArgs, spreadKwargs }: Arguments): TemplateExpression[] {
   const spread = [spreadArgs, spreadKwargs].filter((node) => node !== null);
   return [...args, ...kwargs.map(([, value]) => value), ...spread];
 }
 
-const optional = (...nodes: readonly (Expression | null)[]) => nodes.filter((node) => node !== null);
+const optional = (...nodes: readonly (TemplateExpression | null)[]) => nodes.filter((node) => node !== null);
 
 /** Returns the expressions inside an expression. */
-export function listOperands(node: Expression): readonly Expression[] {
+export function listOperands(node: TemplateExpression): readonly TemplateExpression[] {
   switch (node.type) {
     case "Call":
       return [node.callee, ...listArguments(node)];
@@ -46,7 +46,7 @@ export function listOperands(node: Expression): readonly Expression[] {
 }
 
 /** Returns the names that an assignment's target stores, and the namespaces that it changes. */
-export function listTargets(target: Expression): {
+export function listTargets(target: TemplateExpression): {
   readonly names: readonly string[];
   readonly namespaces: readonly string[];
 } {
@@ -76,7 +76,7 @@ class NameSearch {
     return false;
   }
 
-  private reads(...nodes: readonly (Expression | null)[]): boolean {
+  private reads(...nodes: readonly (TemplateExpression | null)[]): boolean {
     return nodes.some((node) => {
       if (node === null || this.isStored) return false;
       return node.type === "Name" ? node.name === this.name : this.reads(...listOperands(node));

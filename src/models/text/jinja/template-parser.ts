@@ -1,6 +1,6 @@
 import { ExpressionParser } from "./expression-parser.js";
 import { tokenize } from "./lexer.js";
-import type { Body, Expression, Signature, Statement } from "./template-ast.js";
+import type { Body, TemplateExpression, Signature, Statement } from "./template-ast.js";
 import { UnsupportedTemplate } from "./unsupported-template.js";
 
 /** Tags that need other templates, which chat templates do not have. */
@@ -100,7 +100,7 @@ class TemplateParser extends ExpressionParser {
       return { type: "Autoescape", value, body: this.parseBlockBody("endautoescape").body };
     },
     print: () => {
-      const nodes: Expression[] = [];
+      const nodes: TemplateExpression[] = [];
       while (this.current.type !== "block_end") {
         if (nodes.length > 0) this.expect(",");
         nodes.push(this.parseExpression());
@@ -124,7 +124,7 @@ class TemplateParser extends ExpressionParser {
   }
 
   private parseIf(): Statement {
-    const branches: { test: Expression; body: Body }[] = [];
+    const branches: { test: TemplateExpression; body: Body }[] = [];
     for (;;) {
       const test = this.parseTuple({ withConditions: false });
       const { body, end } = this.parseBlockBody("elif", "else", "endif");
@@ -142,8 +142,8 @@ class TemplateParser extends ExpressionParser {
   }
 
   private parseWith(): Statement {
-    const targets: Expression[] = [];
-    const values: Expression[] = [];
+    const targets: TemplateExpression[] = [];
+    const values: TemplateExpression[] = [];
     while (this.current.type !== "block_end") {
       if (targets.length > 0) this.expect(",");
       targets.push(this.parseTarget());
@@ -168,7 +168,7 @@ class TemplateParser extends ExpressionParser {
 
   private parseSignature(): Signature {
     const parameters: string[] = [];
-    const defaults: Expression[] = [];
+    const defaults: TemplateExpression[] = [];
     this.expect("(");
     while (this.current.type !== ")") {
       if (parameters.length > 0) this.expect(",");
@@ -186,7 +186,7 @@ class TemplateParser extends ExpressionParser {
     return name;
   }
 
-  private parseTarget(options: { endName?: string; withNamespaces?: boolean } = {}): Expression {
+  private parseTarget(options: { endName?: string; withNamespaces?: boolean } = {}): TemplateExpression {
     const target = this.parseTuple({ isTarget: true, ...options });
     if (!canAssign(target)) this.fail(`can't assign to '${target.type.toLowerCase()}'`);
     return target;
@@ -213,7 +213,7 @@ class TemplateParser extends ExpressionParser {
 
 const reserved = new Set(["true", "false", "none", "True", "False", "None"]);
 
-function canAssign(target: Expression): boolean {
+function canAssign(target: TemplateExpression): boolean {
   if (target.type === "Tuple") return target.items.every(canAssign);
   return target.type === "NamespaceReference" || (target.type === "Name" && !reserved.has(target.name));
 }

@@ -1,6 +1,6 @@
 import { bindArguments } from "./bind-arguments.js";
 import { marked, unmarked } from "./content-marks.js";
-import { Dict } from "./dict.js";
+import { PythonDict } from "./dict.js";
 import { iterate } from "./iteration.js";
 import { spendItems, spendSteps } from "./limits.js";
 import { toNamed } from "./members.js";
@@ -8,7 +8,7 @@ import { asInt } from "./numbers.js";
 import { toPythonString } from "./python-text.js";
 import { strftime } from "./strftime.js";
 import { toValue } from "./to-value.js";
-import { type CallArguments, Namespace, PythonObject, Range, Undefined, type Value } from "./values.js";
+import { type CallArguments, Namespace, PythonObject, PythonRange, Undefined, type Value } from "./values.js";
 
 /** Thrown by raise_exception(message) in a template. */
 export class TemplateError extends Error {}
@@ -77,18 +77,18 @@ function createRange({ positional, named }: CallArguments): Value {
   const bounds = numbers.map(Number);
   const [start, stop, step = 1] = bounds.length === 1 ? [0, bounds[0]] : bounds;
   if (step === 0) throw new Error("range() arg 3 must not be zero");
-  const range = new Range(start, stop, step);
+  const range = new PythonRange(start, stop, step);
   if (range.length > MAX_RANGE_LENGTH)
     throw new Error(`Range too big. The sandbox blocks ranges larger than ${MAX_RANGE_LENGTH}.`);
   return range;
 }
 
-function createDict({ positional, named }: CallArguments): Dict {
+function createDict({ positional, named }: CallArguments): PythonDict {
   if (positional.length > 1) throw new Error(`dict expected at most 1 argument, got ${positional.length}`);
   const [source = []] = positional;
-  const dict = new Dict();
+  const dict = new PythonDict();
   if (source instanceof Namespace) throw new Error("'Namespace' object is not iterable");
-  for (const pair of source instanceof Dict ? source.entries() : iterate(source).map(iterate)) {
+  for (const pair of source instanceof PythonDict ? source.entries() : iterate(source).map(iterate)) {
     if (pair.length !== 2)
       throw new Error(`dictionary update sequence element has length ${pair.length}; 2 is required`);
     spendItems(1);

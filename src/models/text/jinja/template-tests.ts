@@ -7,7 +7,7 @@ import { applyOperator } from "./operators.js";
 import { toPythonString } from "./python-text.js";
 import { characterTests } from "./string-tests.js";
 import { templateFilters, unsupportedFilters } from "./template-filters.js";
-import { Dict, DictView, toHashable } from "./dict.js";
+import { PythonDict, DictView, toHashable } from "./dict.js";
 import { type CallArguments, Float, Lazy, Markup, PythonObject, Undefined, type Value, asString } from "./values.js";
 
 type Test = (value: Value, args: CallArguments) => boolean;
@@ -56,7 +56,7 @@ export const templateTests: ReadonlyMap<string, Test> = new Map<string, Test>([
   ["undefined", plain((value) => value instanceof Undefined)],
   ["none", plain((value) => value === null)],
   ["string", plain((value) => asString(value) !== undefined)],
-  ["mapping", plain((value) => value instanceof Dict)],
+  ["mapping", plain((value) => value instanceof PythonDict)],
   ["iterable", plain(isIterable)],
   ["sequence", plain(isSequence)],
   ["number", plain((value) => asInt(value) !== undefined || value instanceof Float)],

@@ -1,5 +1,5 @@
 import { JsonNumber, jsonEntries, jsonItems } from "../../../core/lossless-json.js";
-import { Dict } from "./dict.js";
+import { PythonDict } from "./dict.js";
 import { toInt } from "./numbers.js";
 import { Float, Undefined, type Value } from "./values.js";
 
@@ -27,7 +27,7 @@ export function toValue(content: unknown): Value {
       if (Array.isArray(content)) return jsonItems(content).map(toValue);
       if (content instanceof JsonNumber)
         return content.isFloat ? new Float(Number(content.text)) : toInt(BigInt(content.text));
-      return new Dict(
+      return new PythonDict(
         Array.from(
           content instanceof Map ? (content as Map<string, unknown>) : jsonEntries(content),
           ([name, entry]) => [name, toValue(entry)],

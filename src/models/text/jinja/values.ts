@@ -46,7 +46,7 @@ export class Float extends PythonObject {
 }
 
 /** A tuple; `names` name the items of a named tuple. */
-export class Tuple extends PythonObject {
+export class PythonTuple extends PythonObject {
   readonly type = "tuple";
 
   constructor(
@@ -105,7 +105,7 @@ export class Namespace extends PythonObject {
 }
 
 /** The integers of `range()`. */
-export class Range extends PythonObject {
+export class PythonRange extends PythonObject {
   readonly type = "range";
   readonly length: number;
 
@@ -177,7 +177,7 @@ export function asPlainString(value: Value | undefined): string | undefined {
 
 /** Returns the items of a list or tuple, or undefined. */
 export function listItems(value: Value | undefined): readonly Value[] | undefined {
-  return value instanceof Tuple ? value.items : isList(value) ? value : undefined;
+  return value instanceof PythonTuple ? value.items : isList(value) ? value : undefined;
 }
 
 export function isList(value: Value | undefined): value is readonly Value[] {
@@ -215,7 +215,7 @@ export function requireCallable(value: Value): TemplateFunction {
 export function measure(value: Value): void {
   if (typeof value === "string") spendText(value.length);
   else if (isList(value)) spendItems(value.length);
-  else if (value instanceof Tuple) spendItems(value.items.length);
+  else if (value instanceof PythonTuple) spendItems(value.items.length);
   else if (value instanceof Markup) spendText(value.text.length);
 }
 

@@ -1,4 +1,4 @@
-import { type JsonObject, corruptFileError, isObject } from "./tokenizer-json.js";
+import { type JsonRecord, corruptFileError, isObject } from "./tokenizer-json.js";
 import type { Normalizer } from "./normalizer.js";
 import { escapeRegExp } from "./compile-pattern.js";
 import { WINDOW_LENGTH, findMatches } from "./text-windows.js";
@@ -103,7 +103,7 @@ function touchesWord(text: string, start: number, end: number): boolean {
   return wordBefore.test(text.slice(Math.max(0, start - 2), start)) || wordAfter.test(text.slice(end, end + 2));
 }
 
-export function readAddedTokens(tokenizerJson: JsonObject): AddedToken[] {
+export function readAddedTokens(tokenizerJson: JsonRecord): AddedToken[] {
   const list = tokenizerJson.added_tokens ?? [];
   if (!Array.isArray(list)) throw corruptFileError('tokenizer.json: "added_tokens" must be a list.');
   return list.map((entry: unknown) => readAddedToken(entry, isObject(entry) ? entry.id : undefined));

@@ -1,4 +1,4 @@
-import { type JsonObject, corruptFileError } from "./tokenizer-json.js";
+import { type JsonRecord, corruptFileError } from "./tokenizer-json.js";
 
 const utf8 = new TextEncoder();
 
@@ -17,7 +17,7 @@ export class BytePairModel {
 
   /** @param isControl whether text never becomes the token */
   constructor(
-    config: JsonObject,
+    config: JsonRecord,
     private readonly vocabulary: ReadonlyMap<string, number>,
     private readonly isControl: (id: number) => boolean = () => false,
   ) {

@@ -2,7 +2,7 @@ import { SplitPreTokenizer } from "@huggingface/tokenizers";
 
 import { LlamaGymError } from "../../../core/errors.js";
 import { excerpt } from "../../../core/format.js";
-import { type JsonObject, corruptFileError, isObject, readString } from "./tokenizer-json.js";
+import { type JsonRecord, corruptFileError, isObject, readString } from "./tokenizer-json.js";
 
 /** Maximum characters of a pattern; published ones have up to 600. */
 const MAX_PATTERN_LENGTH = 10_000;
@@ -48,7 +48,7 @@ export function compilePattern(pattern: unknown): RegExp {
 }
 
 /** Creates a function that applies a Replace normalizer or decoder. */
-export function createReplacer(config: JsonObject): (text: string) => string {
+export function createReplacer(config: JsonRecord): (text: string) => string {
   const pattern = compilePattern(config.pattern);
   const content = readString(config, "content");
   if (content.length > MAX_REPLACEMENT_LENGTH)

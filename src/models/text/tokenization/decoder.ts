@@ -2,7 +2,7 @@ import { encodeUtf8 } from "../../../core/bytes.js";
 import { decodeBytes } from "./byte-level.js";
 import type { Normalizer } from "./normalizer.js";
 import {
-  type JsonObject,
+  type JsonRecord,
   corruptFileError,
   isObject,
   readObjectList,
@@ -59,13 +59,13 @@ function createTokenReader(config: unknown): (token: string) => string {
   return (token) => steps.reduce((text, step) => step(text), token);
 }
 
-function flattenDecoders(config: unknown): JsonObject[] {
+function flattenDecoders(config: unknown): JsonRecord[] {
   if (!isObject(config)) throw unsupportedTypeError("A decoder", config, supported);
   return config.type === "Sequence" ? readObjectList(config, "decoders").flatMap(flattenDecoders) : [config];
 }
 
 /** @param fused whether an earlier stage joined all tokens */
-function createStage(config: JsonObject, isFused: boolean): DecodeStageFactory {
+function createStage(config: JsonRecord, isFused: boolean): DecodeStageFactory {
   switch (config.type) {
     case "ByteLevel":
       return byteLevel;
@@ -146,7 +146,7 @@ function byteFallback(): DecodeStage {
   };
 }
 
-function metaspace(config: JsonObject): DecodeStage {
+function metaspace(config: JsonRecord): DecodeStage {
   const replaceMark = createMarkReplacer(config);
   const mark = readMetaspaceMark(config);
   const dropsFirst = (config.prepend_scheme ?? (config.add_prefix_space === false ? "never" : "always")) !== "never";
@@ -158,16 +158,16 @@ function metaspace(config: JsonObject): DecodeStage {
   });
 }
 
-function readMetaspaceMark(config: JsonObject): string {
+function readMetaspaceMark(config: JsonRecord): string {
   return typeof config.replacement === "string" ? config.replacement : "▁";
 }
 
-function createMarkReplacer(config: JsonObject): (token: string) => string {
+function createMarkReplacer(config: JsonRecord): (token: string) => string {
   const mark = readMetaspaceMark(config);
   return (token) => token.replaceAll(mark, " ");
 }
 
-function readStripConfig(config: JsonObject): { content: string; start: number; stop: number } {
+function readStripConfig(config: JsonRecord): { content: string; start: number; stop: number } {
   const { start, stop } = config;
   if (typeof start !== "number" || typeof stop !== "number")
     throw corruptFileError("tokenizer.json: the Strip decoder needs the numbers start and stop.");

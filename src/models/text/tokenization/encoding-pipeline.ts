@@ -1,7 +1,7 @@
 import type { Steps } from "../../../core/steps.js";
 import { type AddedToken, AddedTokenSplitter, type SpecialTokenFilter, type TextSection } from "./added-tokens.js";
 import { insertMarks, removeMarks, unusedNoncharacters } from "../rendered-text.js";
-import { type JsonObject, corruptFileError, isObject } from "./tokenizer-json.js";
+import { type JsonRecord, corruptFileError, isObject } from "./tokenizer-json.js";
 import { type TokenModel, createModel } from "./token-model.js";
 import { type Normalizer, type NormalizerSteps, createNormalizer, createNormalizerSteps } from "./normalizer.js";
 import { encodeBytes } from "./byte-level.js";
@@ -52,7 +52,7 @@ export class EncodingPipeline {
   private readonly startPreprocessing: TextPreprocessing;
   private readonly continuationPreprocessing: TextPreprocessing;
 
-  constructor(tokenizerJson: JsonObject, vocabulary: ReadonlyMap<string, number>, addedTokens: readonly AddedToken[]) {
+  constructor(tokenizerJson: JsonRecord, vocabulary: ReadonlyMap<string, number>, addedTokens: readonly AddedToken[]) {
     if (!isObject(tokenizerJson.model)) throw corruptFileError('tokenizer.json: there is no "model".');
     // A single character can only be the token.
     const controlIds = new Set(

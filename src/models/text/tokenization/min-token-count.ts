@@ -1,4 +1,4 @@
-import { type JsonObject, isObject } from "./tokenizer-json.js";
+import { type JsonRecord, isObject } from "./tokenizer-json.js";
 
 /** Pre-tokenizers and split behaviors that drop text. */
 const DROPPING = /"(Removed|Whitespace|WhitespaceSplit|CharDelimiterSplit|BertPreTokenizer)"/;
@@ -8,7 +8,7 @@ const DROPPING = /"(Removed|Whitespace|WhitespaceSplit|CharDelimiterSplit|BertPr
  * tokens; Infinity where it drops text. Only byte-level models and those with byte fallback read
  * all text.
  */
-export function maxShrinkFactor({ model, normalizer, pre_tokenizer: preTokenizer }: JsonObject): number {
+export function maxShrinkFactor({ model, normalizer, pre_tokenizer: preTokenizer }: JsonRecord): number {
   const pre = JSON.stringify(preTokenizer ?? null);
   const readsAll = pre.includes('"ByteLevel"') || (isObject(model) && model.byte_fallback === true);
   return readsAll && !DROPPING.test(pre) ? normalizerShrinkFactor(normalizer) : Infinity;

@@ -2,7 +2,7 @@ import { BertNormalizer, PrecompiledNormalizer } from "@huggingface/tokenizers";
 
 import { type Steps, runSteps } from "../../../core/steps.js";
 import { encodeBytes } from "./byte-level.js";
-import { type JsonObject, readObjectList, readPart, readString } from "./tokenizer-json.js";
+import { type JsonRecord, readObjectList, readPart, readString } from "./tokenizer-json.js";
 import { checkReplacedLength, compilePattern, createReplacer } from "./compile-pattern.js";
 import { WINDOW_LENGTH, cutClusters, findMatches } from "./text-windows.js";
 
@@ -42,7 +42,7 @@ function atEnds(normalize: Normalizer): NormalizerSteps {
 
 const unicodeForm = (form: string) => () => byCluster((text) => text.normalize(form));
 
-const normalizers: Readonly<Record<string, (config: JsonObject, options: NormalizerOptions) => NormalizerSteps>> = {
+const normalizers: Readonly<Record<string, (config: JsonRecord, options: NormalizerOptions) => NormalizerSteps>> = {
   Sequence: (config, options) => {
     const parts = readObjectList(config, "normalizers")
       .map((part) => createNormalizerSteps(part, options))
@@ -92,7 +92,7 @@ function wrapNormalizer(normalizer: { normalize(text: string): string }): Normal
   return byCluster((text) => normalizer.normalize(text));
 }
 
-function createReplaceNormalizer(config: JsonObject): NormalizerSteps {
+function createReplaceNormalizer(config: JsonRecord): NormalizerSteps {
   const replace = createReplacer(config);
   const pattern = compilePattern(config.pattern);
   const content = readString(config, "content");
@@ -121,7 +121,7 @@ function createReplaceNormalizer(config: JsonObject): NormalizerSteps {
   };
 }
 
-function createStripNormalizer(config: JsonObject): NormalizerSteps {
+function createStripNormalizer(config: JsonRecord): NormalizerSteps {
   return function* (text) {
     let start = 0;
     let end = text.length;

@@ -1,4 +1,4 @@
-import { type JsonObject, corruptFileError, isObject, readObjectList, readPart } from "./tokenizer-json.js";
+import { type JsonRecord, corruptFileError, isObject, readObjectList, readPart } from "./tokenizer-json.js";
 
 /** Adds special tokens around the ids of a text. */
 export type PostProcessor = (ids: readonly number[]) => number[];
@@ -6,12 +6,12 @@ export type PostProcessor = (ids: readonly number[]) => number[];
 /** Maximum ids that one special token of a template stands for; published ones stand for one. */
 const MAX_TEMPLATE_IDS = 1_000;
 
-const addPair = (config: JsonObject): PostProcessor => {
+const addPair = (config: JsonRecord): PostProcessor => {
   const [cls, sep] = [readPairId(config, "cls"), readPairId(config, "sep")];
   return (ids) => [cls, ...ids, sep];
 };
 
-const postProcessors: Readonly<Record<string, (config: JsonObject) => PostProcessor | null>> = {
+const postProcessors: Readonly<Record<string, (config: JsonRecord) => PostProcessor | null>> = {
   TemplateProcessing: createTemplateProcessor,
   ByteLevel: () => null,
   Sequence: (config) => {
@@ -41,7 +41,7 @@ export function surroundWith(first: number | undefined, last: number | undefined
 }
 
 /** A template lists the text's ids and special tokens. */
-function createTemplateProcessor(config: JsonObject): PostProcessor | null {
+function createTemplateProcessor(config: JsonRecord): PostProcessor | null {
   const specialTokens = isObject(config.special_tokens) ? config.special_tokens : {};
   const before: number[] = [];
   const after: number[] = [];
@@ -65,7 +65,7 @@ function createTemplateProcessor(config: JsonObject): PostProcessor | null {
   return (ids) => [...before, ...ids, ...after];
 }
 
-function readPairId(config: JsonObject, key: string): number {
+function readPairId(config: JsonRecord, key: string): number {
   const pair = config[key];
   if (Array.isArray(pair) && typeof pair[1] === "number") return pair[1];
   throw corruptFileError(`tokenizer.json: "${key}" of ${String(config.type)} must be a token and its id.`);

@@ -1,6 +1,6 @@
 import { encodeBytes } from "./byte-level.js";
 import {
-  type JsonObject,
+  type JsonRecord,
   corruptFileError,
   isObject,
   readObjectList,
@@ -39,7 +39,7 @@ const splitAt = (pattern: RegExp, behavior: SplitBehavior, invert = false): PreT
   return (text) => splitText(text, pattern, behavior, invert);
 };
 
-const preTokenizers: Readonly<Record<string, (config: JsonObject, options: PreTokenizerOptions) => PreTokenizer>> = {
+const preTokenizers: Readonly<Record<string, (config: JsonRecord, options: PreTokenizerOptions) => PreTokenizer>> = {
   Sequence: (config, { prefix, spell = true }) => {
     const parts = readObjectList(config, "pretokenizers");
     return createSequence(
@@ -96,7 +96,7 @@ function createByteLevel(addPrefixSpace: boolean, useRegex: boolean, spell: bool
 }
 
 /** SentencePiece's scheme: a space becomes a visible character attached to the next word. */
-function createMetaspace(config: JsonObject, prefix: boolean): PreTokenizer {
+function createMetaspace(config: JsonRecord, prefix: boolean): PreTokenizer {
   const mark = typeof config.replacement === "string" ? config.replacement : "▁";
   const legacyScheme = config.add_prefix_space === false ? "never" : "always";
   const scheme = prefix ? (config.prepend_scheme ?? legacyScheme) : "never";
@@ -112,13 +112,13 @@ function createMetaspace(config: JsonObject, prefix: boolean): PreTokenizer {
   };
 }
 
-function readSplitBehavior(config: JsonObject): SplitBehavior {
+function readSplitBehavior(config: JsonRecord): SplitBehavior {
   const behavior = splitBehaviors.find((known) => known === config.behavior);
   if (!behavior) throw unsupportedTypeError(`A ${String(config.type)} behavior`, config.behavior, splitBehaviors);
   return behavior;
 }
 
-function createFixedLength(config: JsonObject): PreTokenizer {
+function createFixedLength(config: JsonRecord): PreTokenizer {
   const { length } = config;
   if (typeof length !== "number" || !(length >= 1))
     throw corruptFileError(`tokenizer.json: FixedLength needs a length of at least 1, not ${JSON.stringify(length)}.`);

@@ -1,5 +1,5 @@
 import { BytePairModel } from "./byte-pair-model.js";
-import { type JsonObject, corruptFileError, isObject, unsupportedTypeError } from "./tokenizer-json.js";
+import { type JsonRecord, corruptFileError, isObject, unsupportedTypeError } from "./tokenizer-json.js";
 import { UnigramModel, readUnigramVocabulary } from "./unigram-model.js";
 
 /** Converts a pre-tokenized piece to token ids. */
@@ -10,7 +10,7 @@ export interface TokenModel {
 const supported = ["BPE", "Unigram", "WordLevel"];
 
 /** Reads the model's vocabulary: id by token, without added tokens. */
-export function readVocabulary(model: JsonObject): Map<string, number> {
+export function readVocabulary(model: JsonRecord): Map<string, number> {
   if (Array.isArray(model.vocab)) return readUnigramVocabulary(model);
   if (!isObject(model.vocab)) throw corruptFileError('tokenizer.json: the model has no "vocab".');
   const vocabulary = new Map<string, number>();
@@ -29,7 +29,7 @@ export function readVocabulary(model: JsonObject): Map<string, number> {
  * for which `isControl` is true, even if the vocabulary contains it.
  */
 export function createModel(
-  model: JsonObject,
+  model: JsonRecord,
   vocabulary: ReadonlyMap<string, number>,
   isControl: (id: number) => boolean = () => false,
 ): TokenModel {
@@ -55,7 +55,7 @@ export function createModel(
 }
 
 /** Older files omit the model's type. */
-function inferType(model: JsonObject): string | undefined {
+function inferType(model: JsonRecord): string | undefined {
   if (Array.isArray(model.vocab)) return "Unigram";
   return Array.isArray(model.merges) ? "BPE" : undefined;
 }

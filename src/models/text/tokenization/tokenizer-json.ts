@@ -1,10 +1,10 @@
 import { LlamaGymError } from "../../../core/errors.js";
 
 /** An unvalidated JSON object. */
-export type JsonObject = { readonly [key: string]: unknown };
+export type JsonRecord = { readonly [key: string]: unknown };
 
 /** Whether a JSON value is an object (not an array or null). */
-export function isObject(value: unknown): value is JsonObject {
+export function isObject(value: unknown): value is JsonRecord {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -22,7 +22,7 @@ export function unsupportedTypeError(part: string, type: unknown, supported: rea
 }
 
 /** Reads a member that must be a list of objects. */
-export function readObjectList(config: JsonObject, key: string): readonly JsonObject[] {
+export function readObjectList(config: JsonRecord, key: string): readonly JsonRecord[] {
   const list = config[key];
   if (!Array.isArray(list) || !list.every(isObject))
     throw corruptFileError(`tokenizer.json: "${key}" of ${JSON.stringify(config.type)} must be a list of objects.`);
@@ -30,7 +30,7 @@ export function readObjectList(config: JsonObject, key: string): readonly JsonOb
 }
 
 /** Reads a member that must be a string. */
-export function readString(config: JsonObject, key: string): string {
+export function readString(config: JsonRecord, key: string): string {
   const value = config[key];
   if (typeof value !== "string")
     throw corruptFileError(`tokenizer.json: "${key}" of ${JSON.stringify(config.type)} must be a string.`);
@@ -41,7 +41,7 @@ export function readString(config: JsonObject, key: string): string {
 export function readPart<Options, Part>(
   name: string,
   config: unknown,
-  types: Readonly<Record<string, (config: JsonObject, options: Options) => Part>>,
+  types: Readonly<Record<string, (config: JsonRecord, options: Options) => Part>>,
 ): (options: Options) => Part {
   const type = isObject(config) ? config.type : config;
   if (!isObject(config) || typeof type !== "string" || !Object.hasOwn(types, type))

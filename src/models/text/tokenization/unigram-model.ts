@@ -1,9 +1,9 @@
 import { byteTokenIds } from "./byte-pair-model.js";
 import { characterLength } from "./text-windows.js";
-import { type JsonObject, corruptFileError } from "./tokenizer-json.js";
+import { type JsonRecord, corruptFileError } from "./tokenizer-json.js";
 
 /** Unigram vocabulary: tokens with log-probabilities. */
-export function readUnigramVocabulary(model: JsonObject): Map<string, number> {
+export function readUnigramVocabulary(model: JsonRecord): Map<string, number> {
   const vocabulary = new Map<string, number>();
   readScoredTokens(model).forEach(([token], id) => vocabulary.set(token, id));
   return vocabulary;
@@ -35,7 +35,7 @@ export class UnigramModel {
   private readonly byteFallbackIds: readonly (number | undefined)[] | null;
 
   /** @param isControl whether text never becomes the token */
-  constructor(config: JsonObject, vocabulary: ReadonlyMap<string, number>, isControl: (id: number) => boolean) {
+  constructor(config: JsonRecord, vocabulary: ReadonlyMap<string, number>, isControl: (id: number) => boolean) {
     const vocab = readScoredTokens(config);
     this.unknownId = typeof config.unk_id === "number" ? config.unk_id : undefined;
     if (this.unknownId !== undefined && !vocab[this.unknownId])
@@ -123,7 +123,7 @@ export class UnigramModel {
   }
 }
 
-function readScoredTokens(model: JsonObject): [string, number][] {
+function readScoredTokens(model: JsonRecord): [string, number][] {
   const { vocab } = model;
   if (!Array.isArray(vocab) || vocab.length === 0)
     throw corruptFileError("tokenizer.json: the Unigram model has no vocabulary.");

@@ -1,4 +1,4 @@
-import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
+import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
 import {
   LR_SCHEDULE,
@@ -113,6 +113,7 @@ export const grpoSettings = defineSettings({
   }),
   entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: TRL }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in TRL 1.16" },
+  entropyMinRate: ENTROPY_MIN_RATE,
   ...returnSettings,
   grouping: choice({
     default: "start",

@@ -1,4 +1,4 @@
-import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
+import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { invalidArgument } from "../../../core/errors.js";
 import {
   boolean,
@@ -10,7 +10,7 @@ import {
   type SettingOptions,
   type Settings,
 } from "../../../core/settings.js";
-import { KL_PENALTY, LR_SCHEDULE, scheduleSettings } from "../shared/update-settings.js";
+import { adamSettings, KL_PENALTY, LR_SCHEDULE, scheduleSettings } from "../shared/update-settings.js";
 
 const TRL = "TRL 0.7.11";
 const LLAMAGYM = "LlamaGym 0.1.1";
@@ -49,6 +49,7 @@ export const ppoSettings = defineSettings({
   }),
   lrSchedulerType: { ...LR_SCHEDULE, default: "constant", source: TRL },
   ...scheduleSettings,
+  ...adamSettings,
   maxGradNorm: number({ above: 0, description: "Maximum gradient norm for clipping.", source: OURS }),
   klPenalty: { ...KL_PENALTY, source: TRL },
   adaptiveKl: boolean({ default: true, description: "Adapt the KL coefficient towards klTarget.", source: TRL }),
@@ -125,6 +126,7 @@ export const ppoSettings = defineSettings({
   }),
   entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: OURS }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: OURS },
+  entropyMinRate: ENTROPY_MIN_RATE,
   ratioThreshold: number({
     default: 10,
     above: 1,

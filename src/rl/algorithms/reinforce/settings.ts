@@ -1,4 +1,4 @@
-import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
+import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
 import {
   KL_PENALTY,
@@ -65,6 +65,7 @@ export const reinforceSettings = defineSettings({
   epsilon: number({ default: 0.2, min: 0, description: "Clipping range of the ratio.", source: OPENRLHF }),
   entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: OPENRLHF }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in OpenRLHF" },
+  entropyMinRate: ENTROPY_MIN_RATE,
   maskTruncatedCompletions: boolean({ description: "Exclude truncated completions from the loss.", source: SHARED }),
   maxCompletionLength: { ...MAX_COMPLETION_LENGTH, source: SHARED },
 });

@@ -1,5 +1,6 @@
-import { choice } from "../../../core/settings.js";
+import { choice, number } from "../../../core/settings.js";
 import type { Node } from "../../../engine/graph/index.js";
+import { scheduleFactor, type ScheduleName } from "../../../engine/optim/index.js";
 import { invalidArgument } from "../../../core/errors.js";
 
 /** The setting entropySchedulerType, without its source. */
@@ -8,6 +9,26 @@ export const ENTROPY_SCHEDULE = choice({
   choices: ["constant", "linear", "cosine"],
   description: "Schedule of the entropy bonus.",
 });
+
+/** The setting entropyMinRate. */
+export const ENTROPY_MIN_RATE = number({
+  default: 0,
+  min: 0,
+  max: 1,
+  description: "Final share of entropyCoef, to which entropySchedulerType falls.",
+  source: "0, as without it",
+});
+
+/** Returns the factor of the entropy bonus at a share of the run. */
+export function entropyFactor(
+  {
+    entropySchedulerType = "constant",
+    entropyMinRate = 0,
+  }: { readonly entropySchedulerType?: ScheduleName; readonly entropyMinRate?: number },
+  progress: number,
+): number {
+  return entropyMinRate + (1 - entropyMinRate) * scheduleFactor(entropySchedulerType, progress);
+}
 
 /** @throws INVALID_ARGUMENT where entropies are weighted but missing. */
 export function checkEntropy(algorithm: string, entropyCoef: number, entropy: Node | undefined): void {

@@ -47,6 +47,30 @@ export const MAX_GRAD_NORM = number({
   source: ARGUMENTS,
 });
 
+/** Settings of Adam's moments. */
+export const adamSettings = defineSettings({
+  adamBeta1: number({
+    default: 0.9,
+    min: 0,
+    max: 0.9999,
+    description: "Decay of Adam's first moment.",
+    source: ARGUMENTS,
+  }),
+  adamBeta2: number({
+    default: 0.999,
+    min: 0,
+    max: 0.99999,
+    description: "Decay of Adam's second moment.",
+    source: ARGUMENTS,
+  }),
+  adamEpsilon: number({
+    default: 1e-8,
+    above: 0,
+    description: "Number that Adam adds to the root of the second moment.",
+    source: ARGUMENTS,
+  }),
+});
+
 /** Settings of AdamW and its warm-up. */
 export const optimizerSettings = defineSettings({
   ...scheduleSettings,
@@ -62,26 +86,7 @@ export const optimizerSettings = defineSettings({
     description: "Weight decay of AdamW, on all but biases and norms.",
     source: ARGUMENTS,
   }),
-  adamBeta1: number({
-    default: 0.9,
-    min: 0,
-    max: 0.9999,
-    description: "Decay of AdamW's first moment.",
-    source: ARGUMENTS,
-  }),
-  adamBeta2: number({
-    default: 0.999,
-    min: 0,
-    max: 0.99999,
-    description: "Decay of AdamW's second moment.",
-    source: ARGUMENTS,
-  }),
-  adamEpsilon: number({
-    default: 1e-8,
-    above: 0,
-    description: "Number that AdamW adds to the root of the second moment.",
-    source: ARGUMENTS,
-  }),
+  ...adamSettings,
 });
 
 /** The setting maxCompletionLength. */

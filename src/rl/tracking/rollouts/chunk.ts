@@ -2,7 +2,7 @@ import { gzip, yieldToEventLoop } from "#platform";
 import { concatBytes } from "../../../core/bytes.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { isJsonObject, parseBoundedJson } from "../../../core/json.js";
-import type { EpisodeDetail, EpisodeRow, Vocabulary } from "./rollout-record.js";
+import type { EpisodeDetail, EpisodeRow, RecordedVocabulary } from "./rollout-record.js";
 
 export const ROLLOUTS_FILE = "rollouts.jsonl";
 const ROLLOUTS_VERSION = 2;
@@ -27,7 +27,7 @@ const MAX_ROWS_LENGTH = 8 * 2 ** 20;
 export interface RolloutRecord {
   /** With `turns` and `final`; the vocabulary is shared. */
   readonly episodes: readonly Omit<EpisodeDetail, "vocabulary">[];
-  readonly vocabulary: Vocabulary;
+  readonly vocabulary: RecordedVocabulary;
 }
 
 /** A line of rollouts.jsonl: rows of the episodes in plain JSON, everything else compressed. */
@@ -86,7 +86,7 @@ export async function decodeChunk(
   try {
     const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
     const episodes: RolloutRecord["episodes"][number][] = [];
-    let vocabulary: Vocabulary | undefined;
+    let vocabulary: RecordedVocabulary | undefined;
     let decodedBytes = 0;
     let count = 0;
     for await (const line of readPackedLines(bytes, (index) => index === 0 || wanted(index - 1))) {
@@ -96,7 +96,7 @@ export async function decodeChunk(
       if (decodedBytes > MAX_DECODED_BYTES)
         throw new Error(`the requested episodes have more than ${MAX_DECODED_BYTES} bytes`);
       const value = parseBoundedJson(new TextDecoder().decode(line), MAX_NODES);
-      if (index < 0) vocabulary = value as Vocabulary;
+      if (index < 0) vocabulary = value as RecordedVocabulary;
       else episodes.push({ ...(value as Omit<EpisodeDetail, "row" | "vocabulary">), row: rows[index] });
       await yieldToEventLoop();
     }

@@ -38,13 +38,13 @@ export interface EpisodeDetail {
   readonly row: EpisodeRow;
   readonly turns: readonly TurnDetail[];
   /** Texts of all token ids in `turns`. */
-  readonly vocabulary: Vocabulary;
+  readonly vocabulary: RecordedVocabulary;
   /** The state after the last turn. */
   readonly final: { readonly observation: string | null; readonly render: string | null };
 }
 
 /** Texts of token ids. */
-export interface Vocabulary {
+export interface RecordedVocabulary {
   readonly texts: Readonly<Record<number, string>>;
   /** Ids of special tokens. */
   readonly special: readonly number[];

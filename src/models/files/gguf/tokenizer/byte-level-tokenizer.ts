@@ -2,8 +2,14 @@ import { LlamaGymError } from "../../../../core/errors.js";
 import { corruptFileError } from "../../file-errors.js";
 import type { JsonObject } from "../../../../core/json.js";
 import type { GgufFields } from "../gguf-fields.js";
-import { findPreTokenizer, preTokenizerNames, type PreTokenizer } from "./pre-tokenizers.js";
-import { createAddedToken, createPostProcessor, TokenType, type SpecialTokens, type Vocabulary } from "./vocabulary.js";
+import { findPreTokenizer, preTokenizerNames, type GgufPreTokenizer } from "./pre-tokenizers.js";
+import {
+  createAddedToken,
+  createPostProcessor,
+  TokenType,
+  type GgufSpecialTokens,
+  type GgufVocabulary,
+} from "./vocabulary.js";
 
 /**
  * Creates the characters of the 256 bytes in a byte-level vocabulary; printable bytes map to
@@ -18,7 +24,7 @@ function createByteAlphabet(): string[] {
 }
 
 /** Returns the pre-tokenizer that the file names. @throws TOKENIZER_UNSUPPORTED. */
-export function getPreTokenizer(fields: GgufFields): PreTokenizer {
+export function getPreTokenizer(fields: GgufFields): GgufPreTokenizer {
   const name = fields.string("tokenizer.ggml.pre") ?? "default";
   const found = findPreTokenizer(name);
   if (found !== undefined) return found;
@@ -32,9 +38,9 @@ export function getPreTokenizer(fields: GgufFields): PreTokenizer {
 /** Builds the tokenizer.json of a byte-level BPE vocabulary (tokenizer.ggml.model "gpt2"). */
 export function buildByteLevelTokenizer(
   fields: GgufFields,
-  { tokens, types, merges }: Vocabulary,
-  special: SpecialTokens,
-  pre: PreTokenizer,
+  { tokens, types, merges }: GgufVocabulary,
+  special: GgufSpecialTokens,
+  pre: GgufPreTokenizer,
 ): JsonObject {
   if (merges === undefined) throw corruptFileError(fields.path, 'its metadata lacks "tokenizer.ggml.merges"');
   const alphabet = createByteAlphabet();

@@ -5,10 +5,10 @@ import { buildByteLevelTokenizer, getPreTokenizer } from "./byte-level-tokenizer
 import { GgufFields } from "../gguf-fields.js";
 import type { GgufMetadata } from "../gguf-header.js";
 import { buildSentencePieceTokenizer } from "./sentencepiece-tokenizer.js";
-import { readSpecialTokens, readVocabulary, type SpecialTokens, type Vocabulary } from "./vocabulary.js";
+import { readSpecialTokens, readVocabulary, type GgufSpecialTokens, type GgufVocabulary } from "./vocabulary.js";
 
 /** Contents of a Hugging Face folder's tokenizer files. */
-export interface TokenizerFiles {
+export interface GgufTokenizerFiles {
   /** tokenizer.json */
   readonly tokenizerJson: JsonObject;
   /** tokenizer_config.json */
@@ -21,12 +21,12 @@ export interface TokenizerFiles {
  * Builds Hugging Face's tokenizer files for a GGUF file. @throws TOKENIZER_UNSUPPORTED for
  * unsupported vocabularies or pre-tokenizers, FILE_CORRUPT.
  */
-export function buildGgufTokenizer(path: string, metadata: GgufMetadata): TokenizerFiles {
+export function buildGgufTokenizer(path: string, metadata: GgufMetadata): GgufTokenizerFiles {
   const fields = new GgufFields(path, metadata);
   const vocabulary = readVocabulary(fields);
   const model = fields.string("tokenizer.ggml.model");
   const chatTemplate = readChatTemplates(fields);
-  const createFiles = (special: SpecialTokens, tokenizerJson: JsonObject): TokenizerFiles => {
+  const createFiles = (special: GgufSpecialTokens, tokenizerJson: JsonObject): GgufTokenizerFiles => {
     return {
       tokenizerJson,
       tokenizerConfig: buildTokenizerConfig(fields, vocabulary, special, chatTemplate),
@@ -51,16 +51,16 @@ export function buildGgufTokenizer(path: string, metadata: GgufMetadata): Tokeni
 }
 
 /** llama.cpp's default ids of SentencePiece vocabularies: those of Llama 1. */
-function applySentencePieceDefaults(special: SpecialTokens, { tokens }: Vocabulary): SpecialTokens {
+function applySentencePieceDefaults(special: GgufSpecialTokens, { tokens }: GgufVocabulary): GgufSpecialTokens {
   if (tokens.length < 3) return special;
   return { ...special, bos: special.bos ?? 1, eos: special.eos ?? 2, unknown: special.unknown ?? 0 };
 }
 
 function buildTokenizerConfig(
   fields: GgufFields,
-  { tokens }: Vocabulary,
-  special: SpecialTokens,
-  chatTemplate: TokenizerFiles["chatTemplate"],
+  { tokens }: GgufVocabulary,
+  special: GgufSpecialTokens,
+  chatTemplate: GgufTokenizerFiles["chatTemplate"],
 ): JsonObject {
   const getToken = (id: number | undefined): string | null => (id === undefined ? null : tokens[id]);
   return {
@@ -81,7 +81,7 @@ function buildTokenizerConfig(
 }
 
 /** Reads the main chat template and the named ones. */
-function readChatTemplates(fields: GgufFields): TokenizerFiles["chatTemplate"] {
+function readChatTemplates(fields: GgufFields): GgufTokenizerFiles["chatTemplate"] {
   const main = fields.string("tokenizer.chat_template");
   const names = fields.raw("tokenizer.chat_templates");
   const others = Array.isArray(names) ? names.filter((name): name is string => typeof name === "string") : [];

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../../core/json.js";
 
 /** Pre-tokenization of a byte-level vocabulary, by tokenizer.ggml.pre. */
-export interface PreTokenizer {
+export interface GgufPreTokenizer {
   readonly normalizer: JsonObject | null;
   /** `pre_tokenizer` of tokenizer.json. */
   readonly steps: JsonObject;
@@ -41,12 +41,21 @@ const digits = createSplit("\\p{N}");
 const nfc: JsonObject = { type: "NFC" };
 
 const defaults = { normalizer: null, ignoreMerges: false, addsBos: false };
-const gpt2: PreTokenizer = { ...defaults, steps: createByteLevel(true) };
-const starcoder: PreTokenizer = { ...defaults, steps: createSequence(digits, createByteLevel(true)) };
-const llama3: PreTokenizer = { ...defaults, steps: createSequence(createSplit(llama3Pattern), createByteLevel(false)) };
-const qwen2: PreTokenizer = { ...defaults, steps: createSequence(createSplit(qwen2Pattern), createByteLevel(false)) };
-const tekken: PreTokenizer = { ...defaults, steps: createSequence(createSplit(tekkenPattern), createByteLevel(false)) };
-const deepseekCoder: PreTokenizer = {
+const gpt2: GgufPreTokenizer = { ...defaults, steps: createByteLevel(true) };
+const starcoder: GgufPreTokenizer = { ...defaults, steps: createSequence(digits, createByteLevel(true)) };
+const llama3: GgufPreTokenizer = {
+  ...defaults,
+  steps: createSequence(createSplit(llama3Pattern), createByteLevel(false)),
+};
+const qwen2: GgufPreTokenizer = {
+  ...defaults,
+  steps: createSequence(createSplit(qwen2Pattern), createByteLevel(false)),
+};
+const tekken: GgufPreTokenizer = {
+  ...defaults,
+  steps: createSequence(createSplit(tekkenPattern), createByteLevel(false)),
+};
+const deepseekCoder: GgufPreTokenizer = {
   ...defaults,
   steps: createSequence(
     createSplit("[\\r\\n]"),
@@ -59,7 +68,7 @@ const deepseekCoder: PreTokenizer = {
 };
 
 /** Values of tokenizer.ggml.pre, grouped by equivalent pre-tokenizers. */
-const preTokenizerGroups: readonly (readonly [readonly string[], PreTokenizer])[] = [
+const preTokenizerGroups: readonly (readonly [readonly string[], GgufPreTokenizer])[] = [
   [["gpt-2", "gpt2", "default", "", "phi-2", "olmo", "mpt", "jais", "trillion", "exaone4", "granite-docling"], gpt2],
   [["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"], starcoder],
   [
@@ -85,6 +94,6 @@ export const preTokenizerNames: readonly string[] = [...byName.keys()].filter((n
 /** A name for each pre-tokenizer. */
 export const distinctPreTokenizers: readonly string[] = preTokenizerGroups.map(([[name]]) => name);
 
-export function findPreTokenizer(name: string): PreTokenizer | undefined {
+export function findPreTokenizer(name: string): GgufPreTokenizer | undefined {
   return byName.get(name);
 }

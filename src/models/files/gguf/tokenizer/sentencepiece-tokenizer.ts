@@ -1,7 +1,13 @@
 import { corruptFileError } from "../../file-errors.js";
 import type { JsonObject } from "../../../../core/json.js";
 import type { GgufFields } from "../gguf-fields.js";
-import { createAddedToken, createPostProcessor, TokenType, type SpecialTokens, type Vocabulary } from "./vocabulary.js";
+import {
+  createAddedToken,
+  createPostProcessor,
+  TokenType,
+  type GgufSpecialTokens,
+  type GgufVocabulary,
+} from "./vocabulary.js";
 
 /** SentencePiece's space character. */
 const SPACE = "\u2581";
@@ -12,8 +18,8 @@ const SPACE = "\u2581";
  */
 export function buildSentencePieceTokenizer(
   fields: GgufFields,
-  vocabulary: Vocabulary,
-  special: SpecialTokens,
+  vocabulary: GgufVocabulary,
+  special: GgufSpecialTokens,
 ): JsonObject {
   const isGemma = fields.architecture.startsWith("gemma");
   const tokens = isGemma ? vocabulary.tokens.map(escapeSpaces) : vocabulary.tokens;
@@ -51,7 +57,7 @@ function escapeSpaces(token: string): string {
   return /^ +$/u.test(token) ? SPACE.repeat(token.length) : token;
 }
 
-function listAddedTokens(fields: GgufFields, tokens: readonly string[], stored: Vocabulary): JsonObject[] {
+function listAddedTokens(fields: GgufFields, tokens: readonly string[], stored: GgufVocabulary): JsonObject[] {
   // Phi-3's special tokens strip following whitespace, except these.
   const keepsTrailingSpace = new Set(["<unk>", "<s>", "<|endoftext|>"]);
   const isPhi3 = fields.architecture === "phi3";
@@ -92,7 +98,11 @@ function getGemmaScore(piece: string, id: number): number {
 }
 
 /** Derives merges from the pieces: every split of a piece into two pieces, by descending score. */
-function deriveMerges(fields: GgufFields, { tokens, types, scores, merges }: Vocabulary, isGemma: boolean): string[][] {
+function deriveMerges(
+  fields: GgufFields,
+  { tokens, types, scores, merges }: GgufVocabulary,
+  isGemma: boolean,
+): string[][] {
   if (merges !== undefined) {
     return merges.map((merge) => {
       const separator = merge.indexOf(" ", 1);

@@ -7,7 +7,7 @@ import type { GgufFields } from "../gguf-fields.js";
 export const TokenType = { normal: 1, unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 } as const;
 
 /** The tokens of a GGUF file. */
-export interface Vocabulary {
+export interface GgufVocabulary {
   readonly tokens: readonly string[];
   /** Kind of each token, a `TokenType`. */
   readonly types: ArrayLike<number>;
@@ -30,7 +30,7 @@ function readNumberList(fields: GgufFields, key: string, length: number): ArrayL
 }
 
 /** Reads tokens and merges. @throws FILE_CORRUPT, TOKENIZER_UNSUPPORTED when the file has none. */
-export function readVocabulary(fields: GgufFields): Vocabulary {
+export function readVocabulary(fields: GgufFields): GgufVocabulary {
   const tokens = fields.raw("tokenizer.ggml.tokens");
   if (tokens === undefined)
     throw new LlamaGymError(
@@ -48,7 +48,7 @@ export function readVocabulary(fields: GgufFields): Vocabulary {
 }
 
 /** Special tokens common to both kinds of tokenizer. */
-export interface SpecialTokens {
+export interface GgufSpecialTokens {
   readonly bos?: number;
   readonly eos?: number;
   readonly unknown?: number;
@@ -58,7 +58,7 @@ export interface SpecialTokens {
 }
 
 /** Reads the special tokens; `addsBos` is the default of add_bos_token. @throws FILE_CORRUPT. */
-export function readSpecialTokens(fields: GgufFields, vocabulary: Vocabulary, addsBos: boolean): SpecialTokens {
+export function readSpecialTokens(fields: GgufFields, vocabulary: GgufVocabulary, addsBos: boolean): GgufSpecialTokens {
   const token = (name: string): number | undefined => {
     const id = fields.index(`tokenizer.ggml.${name}_token_id`);
     if (id !== undefined && id >= vocabulary.tokens.length) {
@@ -86,7 +86,7 @@ export function createAddedToken(id: number, content: string, special: boolean, 
  * Creates the `post_processor` that adds beginning-of-text and end-of-text tokens, or null for
  * none.
  */
-export function createPostProcessor(special: SpecialTokens, tokens: readonly string[]): JsonObject | null {
+export function createPostProcessor(special: GgufSpecialTokens, tokens: readonly string[]): JsonObject | null {
   const before = special.addsBos ? special.bos : undefined;
   const after = special.addsEos ? special.eos : undefined;
   if (before === undefined && after === undefined) return null;

@@ -8,7 +8,7 @@ export interface FilterContext {
   applyTest(name: string, value: Value, args: CallArguments): boolean;
 }
 
-export type Filter = (value: Value, args: CallArguments, context: FilterContext) => Value;
+export type FilterFunction = (value: Value, args: CallArguments, context: FilterContext) => Value;
 
 /**
  * Creates a filter with the parameters of its Python function; those that end with "=" are
@@ -17,7 +17,7 @@ export type Filter = (value: Value, args: CallArguments, context: FilterContext)
 export function defineFilter(
   parameters: readonly string[],
   run: (value: Value, args: readonly (Value | undefined)[], context: FilterContext) => Value,
-): Filter {
+): FilterFunction {
   const names = parameters.map((parameter) => parameter.replace("=", ""));
   const required = parameters.filter((parameter) => !parameter.endsWith("=")).length;
   return (value, args, context) => run(value, bindArguments(names, required, args), context);

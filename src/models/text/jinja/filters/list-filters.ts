@@ -1,5 +1,5 @@
 import { compare, isEqual } from "../comparison.js";
-import { Dict, DictView, toHashable } from "../dict.js";
+import { PythonDict, DictView, toHashable } from "../dict.js";
 import { getIterator, getLength, isIterable, iterate, lazy } from "../iteration.js";
 import { joinTexts, spendItems, spendText } from "../limits.js";
 import { escapeMarkup } from "../markup.js";
@@ -10,8 +10,8 @@ import { toPythonString } from "../python-text.js";
 import {
   Lazy,
   Markup,
-  Range,
-  Tuple,
+  PythonRange,
+  PythonTuple,
   Undefined,
   type Value,
   asPlainString,
@@ -23,7 +23,7 @@ import {
   mapText,
   requireDefined,
 } from "../values.js";
-import { type Filter, type FilterContext, defineFilter } from "./define-filter.js";
+import { type FilterFunction, type FilterContext, defineFilter } from "./define-filter.js";
 
 type Key = (item: Value) => Value;
 
@@ -75,12 +75,12 @@ function sortDict(
 ): Value {
   if (by !== "key" && by !== "value") throw new Error('You can only sort by either "key" or "value"');
   requireDefined(value);
-  if (!(value instanceof Dict)) throw new Error(`'${getPythonType(value)}' object has no attribute 'items'`);
+  if (!(value instanceof PythonDict)) throw new Error(`'${getPythonType(value)}' object has no attribute 'items'`);
   const key = keyReader(by === "key" ? 0 : 1, caseSensitive);
   return sortBy(new DictView(value, "items").toArray(), key, isTruthy(reverse));
 }
 
-function findExtreme(sign: number, name: string): Filter {
+function findExtreme(sign: number, name: string): FilterFunction {
   return defineFilter(["case_sensitive=", "attribute="], (value, [caseSensitive = false, attribute]) => {
     const key = keyReader(attribute, caseSensitive);
     const [first, ...rest] = iterate(value);
@@ -113,7 +113,7 @@ function groupBy(
     if (last && isEqual(last.key, key(item))) last.items.push(item);
     else groups.push({ key: key(item), items: [item] });
   }
-  return groups.map(({ items }) => new Tuple([original(items[0]), items], ["grouper", "list"]));
+  return groups.map(({ items }) => new PythonTuple([original(items[0]), items], ["grouper", "list"]));
 }
 
 function join(value: Value, [separator = "", attribute]: readonly (Value | undefined)[], autoescape: boolean): Value {
@@ -130,7 +130,7 @@ function reverse(value: Value): Value {
   if (!isIterable(value)) throw new Error("argument must be iterable");
   const items = iterate(value).toReversed();
   if (value instanceof Lazy) return items;
-  const type = isList(value) ? "list_reverseiterator" : value instanceof Range ? "range_iterator" : "reversed";
+  const type = isList(value) ? "list_reverseiterator" : value instanceof PythonRange ? "range_iterator" : "reversed";
   return new Lazy(items[Symbol.iterator](), type);
 }
 
@@ -146,7 +146,7 @@ function getFirst(value: Value): Value {
   return first.done === true ? new Undefined("No first item, sequence was empty.") : first.value;
 }
 
-function map(value: Value, { positional, named }: Parameters<Filter>[1], context: FilterContext): Value {
+function map(value: Value, { positional, named }: Parameters<FilterFunction>[1], context: FilterContext): Value {
   const [name, ...rest] = positional;
   let transform: Key;
   if (name === undefined && named.has("attribute")) {
@@ -170,7 +170,7 @@ function lazyIfTruthy(value: Value, transform: (items: Iterable<Value>) => Itera
   return lazy(isTruthy(value) ? value : [], transform);
 }
 
-function selectFilter(expected: boolean, hasAttribute: boolean): Filter {
+function selectFilter(expected: boolean, hasAttribute: boolean): FilterFunction {
   return (value, { positional, named }, context) => {
     const read = hasAttribute ? attributeReader(positional[0]) : (item: Value) => item;
     const [name, ...rest] = hasAttribute ? positional.slice(1) : positional;
@@ -227,7 +227,7 @@ function sum(value: Value, [attribute, start = 0]: readonly (Value | undefined)[
 function getItems(value: Value): Value {
   return lazy([], function* () {
     if (value instanceof Undefined) return;
-    if (!(value instanceof Dict)) throw new Error("Can only get item pairs from a mapping.");
+    if (!(value instanceof PythonDict)) throw new Error("Can only get item pairs from a mapping.");
     yield* new DictView(value, "items").toArray();
   });
 }
@@ -243,7 +243,7 @@ function toList(value: Value): Value {
 }
 
 /** Filters of lists, dictionaries and any value. */
-export const listFilters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
+export const listFilters: ReadonlyMap<string, FilterFunction> = new Map<string, FilterFunction>([
   ["length", defineFilter([], getLength)],
   ["count", defineFilter([], getLength)],
   ["default", defineFilter(["default_value=", "boolean="], applyDefault)],

@@ -12,7 +12,7 @@ import {
 } from "../numbers.js";
 import { strip } from "../text-functions.js";
 import { Float, type Value, asPlainString, getPythonType, requireDefined } from "../values.js";
-import { type Filter, defineFilter } from "./define-filter.js";
+import { type FilterFunction, defineFilter } from "./define-filter.js";
 
 function toInteger(value: Value, [fallback = 0, base = 10]: readonly (Value | undefined)[]): Value {
   requireDefined(value);
@@ -65,7 +65,7 @@ function absolute(value: Value): Value {
 }
 
 /** Filters of numbers. */
-export const numberFilters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
+export const numberFilters: ReadonlyMap<string, FilterFunction> = new Map<string, FilterFunction>([
   ["int", defineFilter(["default=", "base="], toInteger)],
   ["float", defineFilter(["default="], toFloat)],
   ["round", defineFilter(["precision=", "method="], round)],

@@ -1,6 +1,6 @@
 import { countCharacters, sliceCharacters } from "../code-points.js";
 import { convertMarked, rewriteMarked, unmarked } from "../content-marks.js";
-import { Dict } from "../dict.js";
+import { PythonDict } from "../dict.js";
 import { getLength, isIterable, iterate } from "../iteration.js";
 import { checkTextLength, joinTexts, repeatText } from "../limits.js";
 import { escapeMarkup, forceEscape, stripTags } from "../markup.js";
@@ -12,7 +12,7 @@ import { findStringMethod } from "../string-methods.js";
 import { WHITESPACE, replaceText, rightSplit, splitLines } from "../text-functions.js";
 import {
   Markup,
-  Tuple,
+  PythonTuple,
   Undefined,
   type Value,
   asPlainString,
@@ -23,13 +23,13 @@ import {
   mapText,
   requireDefined,
 } from "../values.js";
-import { type Filter, defineFilter } from "./define-filter.js";
+import { type FilterFunction, defineFilter } from "./define-filter.js";
 
 /** Python's soft_str: the text of a value, which stays Markup. */
 const softString = (value: Value): Value => (value instanceof Markup ? value : toPythonString(value));
 
 /** Creates a filter that is a method of the value's text. */
-function methodFilter(name: string, parameters: readonly string[], defaults: readonly Value[] = []): Filter {
+function methodFilter(name: string, parameters: readonly string[], defaults: readonly Value[] = []): FilterFunction {
   return defineFilter(parameters, (value, args) => {
     const method = findStringMethod(softString(value), name);
     const positional = parameters
@@ -105,7 +105,7 @@ function quoteUrl(value: Value, isQuery: boolean): string {
 
 function encodeUrl(value: Value): Value {
   if (asString(value) !== undefined || !isIterable(value)) return quoteUrl(value, false);
-  const pairs = value instanceof Dict ? value.entries() : iterate(value).map(iterate);
+  const pairs = value instanceof PythonDict ? value.entries() : iterate(value).map(iterate);
   return joinTexts(
     pairs.map((pair) => {
       if (pair.length !== 2) throw new Error(`expected pairs to unpack, got ${pair.length} values`);
@@ -120,7 +120,7 @@ function formatAttributes(
   [autospace = true]: readonly (Value | undefined)[],
   autoescape: boolean,
 ): Value {
-  if (!(value instanceof Dict)) {
+  if (!(value instanceof PythonDict)) {
     requireDefined(value);
     throw new Error(`'${getPythonType(value)}' object has no attribute 'items'`);
   }
@@ -149,10 +149,14 @@ function formatFileSize(value: Value, [binary = false]: readonly (Value | undefi
   return `${((base * size) / base ** (index + 2)).toFixed(1)} ${letter}${base === 1024 ? "i" : ""}B`;
 }
 
-function format(value: Value, args: Parameters<Filter>[1]): Value {
+function format(value: Value, args: Parameters<FilterFunction>[1]): Value {
   if (args.positional.length > 0 && args.named.size > 0)
     throw new Error("can't handle positional and keyword arguments at the same time");
-  return applyOperator("%", softString(value), args.named.size > 0 ? new Dict(args.named) : new Tuple(args.positional));
+  return applyOperator(
+    "%",
+    softString(value),
+    args.named.size > 0 ? new PythonDict(args.named) : new PythonTuple(args.positional),
+  );
 }
 
 function toJson(value: Value, args: readonly (Value | undefined)[]): Value {
@@ -169,7 +173,7 @@ function toJson(value: Value, args: readonly (Value | undefined)[]): Value {
 }
 
 /** Filters of texts. */
-export const textFilters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
+export const textFilters: ReadonlyMap<string, FilterFunction> = new Map<string, FilterFunction>([
   ["trim", methodFilter("strip", ["chars="])],
   ["upper", methodFilter("upper", [])],
   ["lower", methodFilter("lower", [])],

@@ -8,7 +8,7 @@ const PYTHON_NUMBER = /^(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?$/;
  * Evaluates arithmetic without executing code: numbers, + - * / and parentheses; with `isPython`
  * also ** and +x.
  */
-export class ExpressionParser {
+export class ArithmeticParser {
   private position = 0;
   private readonly tokens: readonly string[];
 
@@ -27,7 +27,7 @@ export class ExpressionParser {
    * Python does: `74.` and `1e3`, no leading zeros. @throws ExpressionError
    */
   static evaluate(expression: string, { isPython = false } = {}): number {
-    const parser = new ExpressionParser(expression, isPython);
+    const parser = new ArithmeticParser(expression, isPython);
     const value = parser.parseSum(0);
     const token = parser.tokens[parser.position];
     if (token !== undefined) throw new ExpressionError(`"${token}" is not understood there.`);

@@ -1,0 +1,41 @@
+import { fs } from "#platform";
+import { LlamaGymError } from "../../core/errors.js";
+import { isAdapterFolder } from "../../models/files/index.js";
+import { checkAdapterBase, loadTrainedValues, type CausalLM } from "../../models/index.js";
+
+/** Folders of a run in which its result may be, the better one first. */
+const RESULT_FOLDERS = ["adapter", "model"];
+
+/**
+ * Reads the trained values of another run, in the order of a model's parameters.
+ * @throws INVALID_ARGUMENT for a path without a saved model, and for an adapter of another base
+ * model, of other modules or of another rank.
+ */
+export async function readAdapterOpponent(model: CausalLM, path: string): Promise<Float32Array> {
+  const folder = await findResult(path);
+  const copy = model.withOwnValues();
+  try {
+    if (await isAdapterFolder(folder)) await checkAdapterBase(model, folder);
+    // An opponent needs no value head, and may come from an algorithm without one.
+    await loadTrainedValues(copy, folder, { valueHead: false });
+    const { data } = await copy.runtime.read(copy.parameters.values);
+    return (data as Float32Array).slice();
+  } catch (error) {
+    if (!(error instanceof LlamaGymError)) throw error;
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `\`opponents\` has ${path}, which does not fit this run: ${error.message} Opponents are saved results of runs with the same base model and the same tuning, r and modules.`,
+      { cause: error },
+    );
+  } finally {
+    copy.parameters.free();
+  }
+}
+
+async function findResult(path: string): Promise<string> {
+  for (const name of RESULT_FOLDERS) {
+    const folder = fs.join(path, name);
+    if (await fs.exists(folder)) return folder;
+  }
+  return path;
+}
