@@ -210,7 +210,7 @@ export interface AlgorithmDefinition<Table extends SettingTable, Options extends
     /** Metrics of the state after an update. */
     readonly metrics?: (state: State) => Metrics;
   };
-  /** Factor of the entropy bonus at the next optimizer step, in addition to its schedule. Default 1. */
+  /** Factor of the entropy bonus at the next optimizer step, beyond its schedule. Default 1. */
   readonly entropyScale?: (config: Config, state: State) => number;
   readonly stepping?: Stepping<Config, State>;
 }
