@@ -106,6 +106,48 @@ describe("checkAlgorithm", () => {
     await expect(checkAlgorithm(constant)).rejects.toThrow("with zero advantages");
   });
 
+  it("reports what a function that throws was called with", { timeout: TIMEOUT }, async () => {
+    const broken = defineAlgorithm({
+      name: "broken",
+      settings: { learningRate: settings.number({ default: 1e-3, above: 0, description: "Learning rate of AdamW." }) },
+      rollout: () => ({ kind: "turns", turns: 8 }),
+      advantages: () => {
+        throw new TypeError("no baseline");
+      },
+      loss: (nodes: LossNodes) => ({ loss: weightedLoss(nodes) }),
+    });
+    await expect(checkAlgorithm(broken)).rejects.toThrow(
+      /in the check of its gradients, one of its functions threw "no baseline"\. They were called with 8 trajectories in 8 groups, each of two turns/,
+    );
+  });
+
+  it("respects the bounds of settings, and offers reference log-probabilities", { timeout: TIMEOUT }, async () => {
+    const references: boolean[] = [];
+    const withKl = (bounds: { readonly above?: number; readonly default: number }) =>
+      defineAlgorithm({
+        name: "kl",
+        settings: {
+          learningRate: settings.number({ default: 1e-3, above: 0, description: "Learning rate of AdamW." }),
+          klCoef: settings.number({ ...bounds, min: 0, description: "Coefficient of the KL." }),
+        },
+        klSetting: "klCoef",
+        rollout: () => ({ kind: "turns", turns: 8 }),
+        advantages: (trajectories) => ({
+          advantages: trajectories.map(({ turns }) =>
+            turns.map(({ turn, oldLogProbs, refLogProbs }) => {
+              references.push(refLogProbs !== undefined);
+              return oldLogProbs.map(() => turn.reward);
+            }),
+          ),
+        }),
+        loss: (nodes) => ({ loss: weightedLoss(nodes) }),
+      });
+    await checkAlgorithm(withKl({ default: 0 }));
+    expect(references).toContain(true);
+    expect(references).toContain(false);
+    await checkAlgorithm(withKl({ default: 0.5, above: 0 }));
+  });
+
   it("rejects a setting without a description", async () => {
     await expect(checkAlgorithm(policyGradient(weightedLoss, ""))).rejects.toThrow("learningRate needs a description");
   });

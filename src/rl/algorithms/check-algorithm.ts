@@ -1,5 +1,6 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
+import { isValidValue } from "../../core/settings.js";
 import { AutoModelForCausalLM, getPeftModel, type LanguageModel } from "../../generation/index.js";
 import { EMBEDDED_MODEL } from "../../models/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
@@ -25,11 +26,13 @@ const SPLIT_BATCH = 24;
 /** Agreement of gradients that float32 rounding allows. */
 const SPLIT_TOLERANCE = 1e-3;
 const FINITE_DIFFERENCE_TOLERANCE = 0.05;
+/** Value of `klSetting` with which an algorithm without a KL term by default is also checked. */
+const REFERENCE_KL = 0.1;
 
 /**
  * Checks an algorithm on the embedded model: settings are documented, the loss's gradient agrees
- * with finite differences and with any split into micro-batches, zero advantages have zero
- * gradient, and a restored state continues exactly.
+ * with finite differences and with any split into micro-batches, reference log-probabilities give a
+ * finite loss, zero advantages have zero gradient, and a restored state continues exactly.
  *
  * @throws INVALID_STATE at the first violation.
  */
@@ -41,9 +44,10 @@ export async function checkAlgorithm<Options extends object>(
   const subject = new Subject(algorithm, { ...options });
   try {
     await subject.open();
-    await checkGradients(subject, finiteDifferences);
-    await checkZeroAdvantages(subject);
-    await checkResume(subject);
+    await subject.during("its gradients", () => checkGradients(subject, finiteDifferences));
+    await subject.during("its KL to the reference policy", () => checkReference(subject));
+    await subject.during("its gradient at zero advantages", () => checkZeroAdvantages(subject));
+    await subject.during("its saved state", () => checkResume(subject));
   } finally {
     await subject.close();
   }
@@ -80,6 +84,30 @@ class Subject {
     const random = new RandomStream(7);
     await this.setParameters((await this.parameters()).map((value) => value + 0.02 * random.normal()));
     this.trajectories = await this.sampleTrajectories();
+  }
+
+  /** Returns the value that the options, or else the defaults, give a setting. */
+  valueOf(setting: string): unknown {
+    return (this.algorithm.resolve(this.options as never) as Readonly<Record<string, unknown>>)[setting];
+  }
+
+  /** Adds to an error of the algorithm's functions what they were called with. */
+  async during(checked: string, check: () => Promise<void>): Promise<void> {
+    try {
+      await check();
+    } catch (error) {
+      if (error instanceof LlamaGymError) throw error;
+      const { trajectories, algorithm } = this;
+      const rewards = trajectories.flatMap(({ turns }) => turns.map(({ reward }) => reward));
+      const groups = new Set(trajectories.map(({ group }) => group)).size;
+      throw violation(
+        algorithm.title,
+        `in the check of ${checked}, one of its functions threw "${errorMessage(error)}". They were called with ` +
+          `${trajectories.length} trajectories in ${groups} groups, each of two turns with 3 and 2 tokens and a reward ` +
+          `from ${Math.min(...rewards)} to ${Math.max(...rewards)}`,
+        error,
+      );
+    }
   }
 
   async createLearner(microBatchTokens = WHOLE_BATCH, options: object = {}): Promise<Learner> {
@@ -195,9 +223,24 @@ async function checkGradients(subject: Subject, finiteDifferences: boolean): Pro
     throw violation(title, `its loss has a slope of ${slope} along its gradient, which has a norm of ${norm}`);
 }
 
+/** Offers reference log-probabilities to an algorithm that uses none by default. */
+async function checkReference(subject: Subject): Promise<void> {
+  const { title, settings, klSetting } = subject.algorithm;
+  if (klSetting === undefined || Number(subject.valueOf(klSetting)) > 0) return;
+  if (!isValidValue(REFERENCE_KL, settings[klSetting])) return;
+  const learner = await subject.createLearner(WHOLE_BATCH, { [klSetting]: REFERENCE_KL });
+  if (!(learner instanceof PolicyLearner)) return;
+  const { loss } = await (learner as GradientLearner).computeGradients(await prepareTurns(learner, subject));
+  const norm = l2Norm(await subject.gradients());
+  if (!Number.isFinite(loss) || !Number.isFinite(norm))
+    throw violation(title, `with ${klSetting} ${REFERENCE_KL} its loss is ${loss} with a gradient of norm ${norm}`);
+}
+
 async function checkZeroAdvantages(subject: Subject): Promise<void> {
   const { title, settings, klSetting } = subject.algorithm;
   const regularizers = ["entropyCoef", klSetting].filter((name) => name !== undefined && Object.hasOwn(settings, name));
+  // A regularizer that cannot be 0 always has a gradient.
+  if (regularizers.some((name) => !isValidValue(0, settings[name!]))) return;
   const learner = await subject.createLearner(WHOLE_BATCH, Object.fromEntries(regularizers.map((name) => [name, 0])));
   if (!(learner instanceof PolicyLearner)) return;
   const turns = (await prepareTurns(learner, subject)).map((turn): TurnSample => ({
@@ -246,6 +289,6 @@ function l2Norm(values: Float32Array): number {
   return Math.sqrt(values.reduce((sum, value) => sum + value ** 2, 0));
 }
 
-function violation(title: string, message: string): LlamaGymError {
-  return new LlamaGymError("INVALID_STATE", `${title} is not a valid algorithm: ${message}.`);
+function violation(title: string, message: string, cause?: unknown): LlamaGymError {
+  return new LlamaGymError("INVALID_STATE", `${title} is not a valid algorithm: ${message}.`, { cause });
 }
