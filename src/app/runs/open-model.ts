@@ -1,6 +1,12 @@
 import { openTrainable, type LanguageModel } from "../../generation/index.js";
 import type { DownloadProgress } from "../../models/files/index.js";
-import { parseLoraOptions, parseQuantizeBits, modelSettings, type tuningSettings } from "../../models/index.js";
+import {
+  parseGradientCheckpointing,
+  parseLoraOptions,
+  parseQuantizeBits,
+  modelSettings,
+  type tuningSettings,
+} from "../../models/index.js";
 import { selectSettings, type Settings } from "../../core/settings.js";
 import { openTinkerModel, readServiceModel, type serviceSettings } from "../../tinker/index.js";
 import { parseServiceModules } from "./check-service.js";
@@ -29,11 +35,12 @@ export async function openRunModel(
   },
 ): Promise<LanguageModel> {
   if (config.backend === "tinker") return openServiceModel(config, { onDownload, onWarning });
-  const { model, quantize, ...options } = selectSettings(openSettings, config);
+  const { model, quantize, gradientCheckpointing, ...options } = selectSettings(openSettings, config);
   const { tuning, seed } = config;
   return openTrainable(model, {
     ...options,
     quantize: parseQuantizeBits(quantize),
+    gradientCheckpointing: parseGradientCheckpointing(gradientCheckpointing),
     peftConfig: tuning === "full" ? null : { ...parseLoraOptions(config), seed },
     valueHead,
     onProgress: onDownload,

@@ -6,7 +6,7 @@ import type { PrefixCache } from "../cache/prefix-cache.js";
 import { planOutputs, samplingRow, type StepOutputs } from "./step-outputs.js";
 import { PREFILL_THRESHOLD, promptKey, type RowPlan } from "./step-plan.js";
 
-/** Copying a cached token takes about as long as the attention of so many tokens to an unused slot. */
+/** Copying a cached token takes as long as the attention of so many tokens to an unused slot. */
 const COPY_COST = 8;
 
 /** What the steps of a sampler have in common. */

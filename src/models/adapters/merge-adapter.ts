@@ -40,7 +40,7 @@ export async function mergeAdapter(model: CausalLM): Promise<CausalLM> {
       }),
     );
   }
-  return new CausalLM(source, config, weights.withReplaced(replaced), runtime, model.backwardPrecision);
+  return new CausalLM(source, config, weights.withReplaced(replaced), runtime, model.gradientConfig);
 }
 
 function getStoredWeight({ weights }: CausalLM, name: string): ComputedWeight {

@@ -1,7 +1,7 @@
 import { system } from "#platform";
 import type { DecoderConfig } from "../../engine/nn/index.js";
 import { linearModules, parameterShapes } from "../architectures/index.js";
-import { defaultMicroBatchTokens } from "./micro-batch-memory.js";
+import { countKeptLayers, defaultMicroBatchTokens, usesGradientCheckpointing } from "./micro-batch-memory.js";
 
 /** Bits per weight of the layers' matrices. */
 export type WeightBits = 32 | 8 | 4;
@@ -21,6 +21,11 @@ export interface MemoryUsage {
   readonly layersToTransform?: readonly number[];
   /** Tokens per micro-batch. Default: see defaultMicroBatchTokens. */
   readonly microBatchTokens?: number;
+  /**
+   * Whether a layer's values are computed again for gradients. Default: see
+   * usesGradientCheckpointing.
+   */
+  readonly gradientCheckpointing?: boolean;
   /** Tokens in the cache of keys and values, of all sequences together. Default 1,024. */
   readonly cachedTokens?: number;
   /** Whether training sessions keep packed weights; see usesPackedWeights. Default false. */
@@ -88,7 +93,10 @@ function estimateTrainingMemory(
   const modules = linearModules(network);
   const trainedLayers = countTrainedLayers(layers.length, layersToTransform);
   const trainedShare = trainedLayers / layers.length;
-  const { microBatchTokens = defaultMicroBatchTokens(network, { isQuantized: bits !== 32 }) } = usage;
+  const passOptions = { isQuantized: bits !== 32, trainedLayers };
+  const { gradientCheckpointing = usesGradientCheckpointing(network, passOptions) } = usage;
+  const { microBatchTokens = defaultMicroBatchTokens(network, { ...passOptions, gradientCheckpointing }) } = usage;
+  const keptLayers = countKeptLayers(trainedLayers, gradientCheckpointing);
   const logitRows = Math.min(MAX_LOGIT_ROWS, microBatchTokens);
   const layerWeights = sumWeights(modules);
   const headWeights = vocabSize * hiddenSize;
@@ -103,7 +111,7 @@ function estimateTrainingMemory(
   return (
     weightBytes +
     BYTES_PER_TRAINABLE_VALUE * adaptedShare * adapterValues +
-    4 * (ACTIVATIONS_PER_TOKEN * microBatchTokens * trainedLayers * hiddenSize + LOGIT_COPIES * logitRows * vocabSize)
+    4 * (ACTIVATIONS_PER_TOKEN * microBatchTokens * keptLayers * hiddenSize + LOGIT_COPIES * logitRows * vocabSize)
   );
 }
 
