@@ -1,2 +1,2 @@
-export { defaultMicroBatchTokens, usesGradientCheckpointing } from "./micro-batch-memory.js";
+export { defaultMicroBatchTokens } from "./micro-batch-memory.js";
 export { clearCachedWeights, getMaxCacheBytes, listCachedWeights, type CachedWeightsInfo } from "./weight-cache.js";
