@@ -45,7 +45,7 @@ export async function estimateRunMemory(
   if (model === EMBEDDED_MODEL) return undefined;
   const estimate = await findMemoryEstimator(model);
   if (estimate === undefined || tuning === "full") return undefined;
-  const { layersToTransform } = parseLoraOptions(config);
+  const { layersToTransform, modulesToSave } = parseLoraOptions(config);
   const bits = parseQuantizeBits(quantize) ?? 32;
   const usage = {
     use: "train",
@@ -54,6 +54,7 @@ export async function estimateRunMemory(
     microBatchTokens,
     gradientCheckpointing: parseGradientCheckpointing(config.gradientCheckpointing),
     layersToTransform: [layersToTransform ?? []].flat(),
+    modulesToSave,
   } as const;
   const needed = estimate(usage);
   const text = `Training ${model} needs about ${formatGigabytes(needed)} of memory; ${formatGigabytes(available)} are free.`;
