@@ -1,5 +1,5 @@
 import type { KernelSource } from "../../gpu/program.js";
-import { assembleShader, countParameterWords, type BindingPattern } from "./assemble-shader.js";
+import { assembleShader, countParameterWords, listParameters, type BindingPattern } from "./assemble-shader.js";
 import type { GpuCounters } from "./gpu-counters.js";
 import type {
   GPUBindGroup,
@@ -25,6 +25,13 @@ export interface Location {
   readonly buffer: DeviceBuffer;
   /** First word. */
   readonly start: number;
+}
+
+/** A kernel of a dispatch with the buffers of its operands and the number of its workgroups. */
+interface BoundPart {
+  readonly kernel: KernelSource;
+  readonly buffers: readonly DeviceBuffer[];
+  readonly groups: number;
 }
 
 interface Pipeline {
@@ -66,7 +73,6 @@ export class GpuExecutor {
   private encoder: GPUCommandEncoder | undefined;
   private pass: GPUComputePassEncoder | undefined;
   private pendingDispatches = 0;
-  private submissionCount = 0;
   private nextBufferId = 0;
   private readonly pipelines = new Map<string, Pipeline>();
   private readonly kernelKeys = new Map<string, number>();
@@ -106,14 +112,6 @@ export class GpuExecutor {
   get maxBufferWords(): number {
     const { maxStorageBufferBindingSize, maxBufferSize } = this.device.limits;
     return Math.floor(Math.min(maxStorageBufferBindingSize, maxBufferSize) / 4);
-  }
-
-  /**
-   * Number of submissions so far; work encoded before the last one reads what was written before
-   * it.
-   */
-  get submissions(): number {
-    return this.submissionCount;
   }
 
   createBuffer(words: number, usage: number = BUFFER_USAGE.storage): DeviceBuffer {
@@ -164,31 +162,25 @@ export class GpuExecutor {
     this.counters.bytesUp += words.byteLength;
   }
 
-  /** Prepares a dispatch; undefined if it has no workgroups. */
-  prepare(
-    kernel: KernelSource,
-    locations: readonly Location[],
-    groupCount: number,
-    uniform: DeviceBuffer,
-    parameterOffset: number,
-  ): PreparedDispatch {
-    const pattern = bindingPattern(kernel, locations);
-    const { id, pipeline, layout } = this.getPipeline(kernel, pattern);
-    const buffers: DeviceBuffer[] = [];
-    locations.forEach(({ buffer }, i) => (buffers[pattern.slots[i]] = buffer));
+  /** Prepares a dispatch of one or several parts. */
+  prepare(parts: readonly BoundPart[], uniform: DeviceBuffer, parameterOffset: number): PreparedDispatch {
+    const kernels = parts.map(({ kernel }) => kernel);
+    const { pattern, buffers } = bindOperands(parts);
+    const { id, pipeline, layout } = this.getPipeline(kernels, pattern);
     const key = `${id}:${uniform.id},${buffers.map((buffer) => buffer.id).join()}`;
     const group =
       this.groups.get(key) ??
       this.device.createBindGroup({
         layout,
         entries: [
-          { binding: 0, resource: { buffer: uniform.buffer, size: Math.ceil(countParameterWords(kernel) / 4) * 16 } },
+          { binding: 0, resource: { buffer: uniform.buffer, size: Math.ceil(countParameterWords(kernels) / 4) * 16 } },
           ...buffers.map(({ buffer }, slot) => ({ binding: slot + 1, resource: { buffer } })),
         ],
       });
     this.groups.set(key, group);
-    const x = Math.min(groupCount, MAX_GROUPS);
-    return { pipeline, group, parameterOffset, groups: [x, Math.ceil(groupCount / x)] };
+    const count = parts.reduce((sum, { groups }) => sum + groups, 0);
+    const x = Math.min(count, MAX_GROUPS);
+    return { pipeline, group, parameterOffset, groups: [x, Math.ceil(count / x)] };
   }
 
   encode({ pipeline, group, parameterOffset, groups: [x, y] }: PreparedDispatch): void {
@@ -203,13 +195,15 @@ export class GpuExecutor {
   /** Runs a kernel outside of programs. */
   run(kernel: KernelSource, locations: readonly Location[], parameters: readonly number[], groupCount: number): void {
     if (groupCount === 0) return;
-    const words = Uint32Array.from([groupCount, ...locations.map(({ start }) => start), ...parameters]);
+    const starts = locations.map(({ start }) => start);
+    const words = Uint32Array.from(listParameters([{ groups: groupCount, starts, parameters }]));
     const size = Math.ceil((words.length * 4) / PARAMETER_ALIGNMENT) * PARAMETER_ALIGNMENT;
     if (this.transient.uniformUsed + size > TRANSIENT_BYTES) this.submit();
     const offset = this.transient.uniformUsed;
     this.transient.uniformUsed += size;
     this.upload(this.transient.uniform.buffer, offset / 4, words);
-    this.encode(this.prepare(kernel, locations, groupCount, this.transient.uniform, offset));
+    const part = { kernel, buffers: locations.map(({ buffer }) => buffer), groups: groupCount };
+    this.encode(this.prepare([part], this.transient.uniform, offset));
   }
 
   /** Uploads data that one dispatch reads. */
@@ -283,7 +277,6 @@ export class GpuExecutor {
     this.device.queue.submit([this.encoder.finish()]);
     this.encoder = undefined;
     this.pendingDispatches = 0;
-    this.submissionCount++;
     this.counters.submissions++;
     this.transient.uniformUsed = this.transient.storageUsed = 0;
     this.destroyRetired();
@@ -311,13 +304,13 @@ export class GpuExecutor {
     this.pass = undefined;
   }
 
-  private getPipeline(kernel: KernelSource, pattern: BindingPattern): Pipeline {
-    const kernelKey = kernelIdentity(kernel, this.kernelKeys);
-    const key = `${kernelKey}|${pattern.slots.join()}|${pattern.written.map(Number).join()}`;
+  private getPipeline(kernels: readonly KernelSource[], pattern: BindingPattern): Pipeline {
+    const kernelKey = kernels.map((kernel) => kernelIdentity(kernel, this.kernelKeys)).join();
+    const key = `${kernelKey}|${pattern.slots.join("; ")}|${pattern.written.map(Number).join()}`;
     const known = this.pipelines.get(key);
     if (known !== undefined) return known;
     const layout = this.getLayout(pattern.written);
-    const module = this.device.createShaderModule({ code: assembleShader(kernel, pattern) });
+    const module = this.device.createShaderModule({ code: assembleShader(kernels, pattern) });
     const pipeline = this.device.createComputePipeline({
       layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
       compute: { module, entryPoint: "main" },
@@ -368,14 +361,17 @@ function kernelIdentity(kernel: KernelSource, keys: Map<string, number>): number
 /**
  * Binds each buffer once: WebGPU allows no buffer to be both read and written through two bindings.
  */
-function bindingPattern({ operands }: KernelSource, locations: readonly Location[]): BindingPattern {
+function bindOperands(parts: readonly BoundPart[]): { pattern: BindingPattern; buffers: DeviceBuffer[] } {
   const slotOf = new Map<number, number>();
   const written: boolean[] = [];
-  const slots = locations.map(({ buffer }, i) => {
-    const slot = slotOf.get(buffer.id) ?? slotOf.size;
-    slotOf.set(buffer.id, slot);
-    written[slot] = (written[slot] ?? false) || operands[i].isWritten;
-    return slot;
-  });
-  return { slots, written };
+  const bound: DeviceBuffer[] = [];
+  const slots = parts.map(({ kernel, buffers }) =>
+    buffers.map((buffer, i) => {
+      const slot = slotOf.get(buffer.id) ?? bound.push(buffer) - 1;
+      slotOf.set(buffer.id, slot);
+      written[slot] = (written[slot] ?? false) || kernel.operands[i].isWritten;
+      return slot;
+    }),
+  );
+  return { pattern: { slots, written }, buffers: bound };
 }

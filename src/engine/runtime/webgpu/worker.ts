@@ -13,7 +13,8 @@ import { Arena } from "./arena.js";
 import { checkGpu } from "./check-gpu.js";
 import { GpuExecutor, type DeviceBuffer, type Location } from "./gpu-executor.js";
 import { GpuKernels } from "./gpu-kernels.js";
-import { GpuSession, type GpuContext } from "./gpu-session.js";
+import { GpuSession } from "./gpu-session.js";
+import type { GpuContext } from "./plan-builder.js";
 import { WeightCache } from "./weight-cache.js";
 
 interface Binding {
