@@ -9,6 +9,8 @@ import { system } from "#platform";
 import { resolveHubConfig, type HubConfig } from "../../models/files/index.js";
 import { listInstalledDevices, resolveProviders, getRuntimeVersion, type Device } from "../../engine/runtime/index.js";
 import { formatBytes } from "../../core/format.js";
+import { describeGpu, findMissingVulkan, findVulkanFiles } from "./describe-gpu.js";
+import type { DeviceProbe } from "./probe-device.js";
 
 /** A property of this machine: good, worth a note, missing for some uses, or broken for all. */
 export interface Diagnostic {
@@ -80,14 +82,20 @@ async function checkDevice(name: Exclude<Device, "auto">): Promise<Diagnostic> {
       advice: (error as Error).message,
     };
   }
-  const outcome = await probeDevice(name);
-  if (outcome === "ok")
-    return { state: "ok", name: label, value: name === resolveAutoDevice() ? "works, used by auto" : "works" };
+  const { failure, gpu } = await probeDevice(name);
+  if (failure === undefined) {
+    const works = name === resolveAutoDevice() ? "works, used by auto" : "works";
+    return { state: "ok", name: label, value: gpu === undefined ? works : `${works}: ${describeGpu(gpu)}` };
+  }
+  const isVulkan = name === "webgpu" && process.platform === "linux";
+  const causes = isVulkan ? findMissingVulkan(findVulkanFiles()) : [];
   return {
     state: name === "cpu" ? "broken" : "note",
     name: label,
     value: "installed, but not working",
-    advice: `${outcome.replaceAll("\n", " ").trim()} ${DRIVER_HINTS[name] ?? ""}`.trim(),
+    advice: [failure.replaceAll("\n", " ").trim(), ...(causes.length > 0 ? causes : [DRIVER_HINTS[name] ?? ""])]
+      .join(" ")
+      .trim(),
   };
 }
 
@@ -100,11 +108,12 @@ function resolveAutoDevice(): string {
   return listInstalledDevices().length === 0 ? "none" : resolveProviders("auto").device;
 }
 
-function probeDevice(name: string): Promise<string> {
+function probeDevice(name: string): Promise<DeviceProbe> {
   const script = fileURLToPath(new URL("./probe-device.js", import.meta.url));
   return new Promise((resolve) => {
     execFile(process.execPath, [script, name], { timeout: 30_000 }, (error, stdout) => {
-      resolve(stdout === "" ? `The test ended without output (${error?.message ?? "no error"}).` : stdout);
+      const failure = `The test ended without output (${error?.message ?? "no error"}).`;
+      resolve(stdout === "" ? { failure } : (JSON.parse(stdout) as DeviceProbe));
     });
   });
 }

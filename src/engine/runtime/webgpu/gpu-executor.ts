@@ -1,3 +1,4 @@
+import { sleep } from "../../../core/sleep.js";
 import type { KernelSource } from "../../gpu/program.js";
 import { assembleShader, countParameterWords, listParameters, type BindingPattern } from "./assemble-shader.js";
 import type { GpuCounters } from "./gpu-counters.js";
@@ -55,6 +56,8 @@ const MAX_GROUPS = 65_535;
  */
 const MAX_PENDING_DISPATCHES = 128;
 const PARAMETER_ALIGNMENT = 256;
+/** Time in which a device reports its loss. */
+const LOSS_TIMEOUT_MS = 1000;
 /** Bytes of parameters and data of kernels outside of programs, between two submissions. */
 const TRANSIENT_BYTES = 2 ** 20;
 
@@ -82,6 +85,8 @@ export class GpuExecutor {
   private readonly staging: { buffer: GPUBuffer; bytes: number }[] = [];
   private transient: { uniform: DeviceBuffer; storage: DeviceBuffer; uniformUsed: number; storageUsed: number };
   private deviceError: string | undefined;
+  private loss: string | undefined;
+  private isClosed = false;
 
   private constructor(private readonly opened: OpenedGpu) {
     this.device = opened.device;
@@ -89,8 +94,8 @@ export class GpuExecutor {
       event.preventDefault();
       this.deviceError ??= event.error.message;
     });
-    void this.device.lost.then(({ reason, message }) => {
-      if (reason !== "destroyed") this.deviceError ??= `the GPU was lost (${message}). Resume from the last checkpoint`;
+    void this.device.lost.then(({ message }) => {
+      if (!this.isClosed) this.loss = message;
     });
     this.transient = {
       uniform: this.createBuffer(TRANSIENT_BYTES / 4, BUFFER_USAGE.uniform),
@@ -106,6 +111,11 @@ export class GpuExecutor {
 
   get name(): string {
     return this.opened.name;
+  }
+
+  /** Optional features that the adapter has. */
+  get features(): readonly string[] {
+    return this.opened.features;
   }
 
   /** Words of the largest buffer that a kernel can read. */
@@ -255,7 +265,12 @@ export class GpuExecutor {
       offset += words * 4;
     }
     this.submit();
-    const all = await mapWords(staged.buffer, bytes);
+    const all = await mapWords(staged.buffer, bytes).catch(async (error: unknown) => {
+      // The loss of a device is reported after the reads that it ends.
+      await Promise.race([this.device.lost, sleep(LOSS_TIMEOUT_MS)]);
+      this.checkErrors();
+      throw error;
+    });
     this.staging.push(staged);
     this.counters.bytesDown += bytes;
     this.checkErrors();
@@ -263,8 +278,13 @@ export class GpuExecutor {
     return ranges.map(({ words }) => all.subarray(at, (at += words)));
   }
 
-  /** Throws the first error that the device reported. */
+  /** Throws the first error that the device reported, and at every call that it was lost. */
   checkErrors(): void {
+    if (this.loss !== undefined)
+      throw new Error(
+        `the GPU was lost (${this.loss}), and all values on it. Its driver was reset or updated, or its memory was ` +
+          "exhausted. Start the program again and resume from the last checkpoint",
+      );
     if (this.deviceError === undefined) return;
     const message = this.deviceError;
     this.deviceError = undefined;
@@ -341,6 +361,7 @@ export class GpuExecutor {
   }
 
   close(): void {
+    this.isClosed = true;
     this.device.destroy();
   }
 }

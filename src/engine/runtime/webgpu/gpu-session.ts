@@ -1,9 +1,9 @@
 import { countElements } from "../../../core/count-elements.js";
 import type { GpuProgram } from "../../gpu/program.js";
-import { fromWords, toWords } from "../../gpu/words.js";
+import { fromWords } from "../../gpu/words.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import type { DeviceBuffer, GpuExecutor, Location } from "./gpu-executor.js";
-import { packWords, SEGMENT_WORDS, UNPACK, unpackGroups } from "./pack-words.js";
+import { packWords, SEGMENT_WORDS, toWordRange, UNPACK, unpackGroups } from "./pack-words.js";
 import {
   PlanBuilder,
   type GpuContext,
@@ -87,11 +87,7 @@ export class GpuSession {
   private writeFeeds({ feedBuffer, feedStarts }: Plan, feeds: GpuRun["feeds"]): void {
     if (feedBuffer === undefined) return;
     const { executor } = this.context;
-    const ranges = [...feedStarts].map(([name, start]) => {
-      const { dtype, shape, data } = feeds.get(name) as Tensor;
-      const rowWords = dtype === "float32" && shape.length === 2 && shape[1] > 1 ? shape[1] : 0;
-      return { words: toWords(dtype, data), start, rowWords };
-    });
+    const ranges = [...feedStarts].map(([name, start]) => toWordRange(feeds.get(name) as Tensor, start));
     const { words, segments } = packWords(ranges);
     const end = Math.max(0, ...ranges.map((range) => range.start + range.words.length));
     const packed = executor.uploadTransient(words);

@@ -1,3 +1,5 @@
+import { toWords } from "../../gpu/words.js";
+import type { Tensor } from "../../tensor/tensor.js";
 import { defineKernel } from "./define-kernel.js";
 
 /**
@@ -18,6 +20,12 @@ export interface WordRange {
   readonly start: number;
   /** Words of a row, where rows may recur; 0 if they do not. */
   readonly rowWords: number;
+}
+
+/** Returns a tensor's words; rows of numbers, such as rotary embeddings, may recur. */
+export function toWordRange({ dtype, shape, data }: Tensor, start: number): WordRange {
+  const hasRows = dtype === "float32" && shape.length === 2 && shape[1] > 1;
+  return { words: toWords(dtype, data), start, rowWords: hasRows ? shape[1] : 0 };
 }
 
 /** Words as segments followed by data. */

@@ -44,6 +44,7 @@ class GpuWorker {
   }
 
   async handle(request: WorkerRequest): Promise<WorkerResult> {
+    this.executor.checkErrors();
     switch (request.kind) {
       case "createProgram": {
         const { session, program, weights, folder, buffers } = request;
@@ -89,7 +90,12 @@ class GpuWorker {
       case "kernel":
         return this.kernels.run(request.call);
       case "counters":
-        return { adapter: this.executor.name, counters: { ...this.executor.counters } };
+        return {
+          adapter: this.executor.name,
+          features: this.executor.features,
+          maxBufferBytes: 4 * this.executor.maxBufferWords,
+          counters: { ...this.executor.counters },
+        };
       case "create":
       case "pack":
         throw new Error("a GPU runs programs, not ONNX graphs");
