@@ -18,6 +18,10 @@ const TRAINING = [
   ["frozen-lake", "--algorithm", "grpo", "--episodes", "384", "--output", "frozen-lake-grpo"],
   ["blackjack", "--algorithm", "grpo", "--episodes", "512", "--output", "blackjack-grpo"],
 ];
+const LEAGUE = ["--opponents", "self:0.6,past:0.3,random:0.1", "--snapshot-steps", "5", "--turns", "20000"];
+const SELF_PLAY = ["nim", "--self-play", ...LEAGUE, "--eval-exact", "--eval-steps", "2"];
+const SELF_PLAY_TRAINING = [...SELF_PLAY, "--action-mode", "scored", "--output", "nim"];
+const ELO = ["eval", "nim", "--elo", "--adapter", "nim/adapter"];
 const SEARCH = ["-s", "learningRate=0.0003,0.001,0.003,0.01", "-s", "entropyCoef=0,0.02,0.05", "--trials", "8"];
 const SWEEP = ["sweep", "blackjack", ...SEARCH, ...SHORT_UPDATES, "--turns", "512", "--output", "blackjack-sweep"];
 const SHARED = "shared";
@@ -35,6 +39,7 @@ const VIEWS = [
   ["tokens", "#/tokens?run=frozen-lake-grpo"],
   ["groups", "#/groups?run=blackjack-grpo"],
   ["compare", `#/compare?${BOTH}`, click("Play both"), ".screen"],
+  ["opponents", "#/opponents?run=nim"],
   ["play", "#/play?run=frozen-lake-grpo", click("Load"), ".play-form"],
   ["control", "#/control?run=blackjack-ppo-1"],
   ["health", "#/health?run=blackjack-ppo-1"],
@@ -45,7 +50,7 @@ function trainRuns() {
   const folder = mkdtempSync(join(tmpdir(), "screenshots-"));
   const options = { cwd: folder, stdio: "inherit" };
   const workers = [];
-  for (const args of [...TRAINING, WORKERS_TRAINING]) {
+  for (const args of [...TRAINING, SELF_PLAY_TRAINING, WORKERS_TRAINING]) {
     if (args === WORKERS_TRAINING)
       for (const name of ["worker-1", "worker-2", "worker-3"]) {
         const worker = ["worker", "--workers-folder", SHARED, "--threads", "1", "--name", name];
@@ -55,7 +60,8 @@ function trainRuns() {
     if (status !== 0) process.exit(1);
   }
   for (const worker of workers) worker.kill();
-  if (spawnSync(process.execPath, [COMMAND, ...SWEEP], options).status !== 0) process.exit(1);
+  for (const args of [SWEEP, ELO])
+    if (spawnSync(process.execPath, [COMMAND, ...args], options).status !== 0) process.exit(1);
   return folder;
 }
 

@@ -171,6 +171,46 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
     expect(await page.locator(".message.user").textContent()).toContain("hit or stay?");
   }, 120_000);
 
+  it("shows a game episode with its board, and the opponents of a run in self-play", async () => {
+    const command = [
+      "train",
+      "tic-tac-toe",
+      "--self-play",
+      "--opponents",
+      "self:0.5,past:0.5",
+      "--snapshot-steps",
+      "1",
+    ];
+    const exact = ["--eval-exact", "--eval-steps", "2", "--action-mode", "scored", "--sft-warm-start", "none"];
+    const output = ["--eval-episodes", "0", "--turns", "60", "--output", join(runs, "games")];
+    await runCommand([...command, ...exact, ...output, ...SMALL_UPDATES]);
+    await page.reload();
+    await open("#/episodes?run=games");
+    await page
+      .locator(".episode-row", { hasText: /(first|second) against (itself|past)/ })
+      .first()
+      .click();
+    await page.getByRole("img", { name: /X|O/ }).first().waitFor();
+    await page.getByRole("link", { name: "Opponents" }).click();
+    await heading("Opponents");
+    await page.locator("tr", { hasText: /minimax\s*second/ }).waitFor();
+    await page.getByRole("heading", { name: /NashConv/ }).waitFor();
+    await page.locator("tr", { hasText: "update 0" }).waitFor();
+    expect(await page.locator("main").textContent()).toContain("llamagym eval TicTacToe-v0 --elo");
+    const players = [
+      { name: "<b>result</b>", elo: 120.4, score: 0.75 },
+      { name: "random", elo: 0, score: 0.25 },
+    ];
+    await writeFile(join(runs, "games", "elo.json"), JSON.stringify({ games: 0, players }));
+    await page.reload();
+    await page.locator("tr", { hasText: "<b>result</b>120" }).waitFor();
+    await writeFile(join(runs, "games", "elo.json"), '{"games": 0, "players": [{"name": 3}]}');
+    await page.reload();
+    await page.getByText("elo.json:").waitFor();
+    await open("#/opponents?run=grpo");
+    await page.getByText("This run does not train in self-play").waitFor();
+  }, 120_000);
+
   it("shows health, phases and configuration", async () => {
     await open("#/health?run=live");
     await page.getByRole("img", { name: /Rollout .*%/ }).waitFor();

@@ -15,6 +15,7 @@ import { CurvesView } from "./views/curves.js";
 import { EpisodesView } from "./views/episodes.js";
 import { GroupsView } from "./views/groups.js";
 import { HealthView } from "./views/health.js";
+import { OpponentsView } from "./views/opponents.js";
 import { PlayView } from "./views/play.js";
 import { RunsView } from "./views/runs.js";
 import { SweepView } from "./views/sweep.js";
@@ -25,6 +26,8 @@ interface View extends ViewLink {
   readonly component: ComponentType<ViewProps>;
   /** Shown for runs with workers. */
   readonly needsJobs?: boolean;
+  /** Shown for runs in self-play. */
+  readonly needsSelfPlay?: boolean;
 }
 
 const VIEWS: readonly View[] = [
@@ -34,6 +37,7 @@ const VIEWS: readonly View[] = [
   { view: "tokens", title: "Tokens", component: TokensView },
   { view: "groups", title: "Groups", component: GroupsView },
   { view: "compare", title: "Compare", component: CompareView },
+  { view: "opponents", title: "Opponents", component: OpponentsView, needsSelfPlay: true },
   { view: "play", title: "Play", component: PlayView, isLive: true },
   { view: "control", title: "Control", component: ControlView, isLive: true },
   { view: "health", title: "Health", component: HealthView },
@@ -48,7 +52,7 @@ export function App({ source, live }: { readonly source: Source; readonly live: 
   const { list, error, reload } = useRunList(source, live);
   const wanted = route.params.getAll("run");
   const selected = useMemo(() => selectRuns(list?.runs ?? [], wanted), [list, wanted.join("\n")]);
-  const hasJobs = list?.runs.find(({ id }) => id === selected[0])?.hasJobs ?? false;
+  const { hasJobs = false, isSelfPlay = false } = list?.runs.find(({ id }) => id === selected[0]) ?? {};
   useEffect(() => live.watch(selected), [live, selected.join("\n")]);
   const { component: Component, title } =
     route.view === "sweep"
@@ -73,7 +77,10 @@ export function App({ source, live }: { readonly source: Source; readonly live: 
         Skip to the view
       </a>
       <Sidebar
-        links={VIEWS.filter(({ isLive, needsJobs }) => !(isLive && source.isReport) && !(needsJobs && !hasJobs))}
+        links={VIEWS.filter(
+          ({ isLive, needsJobs, needsSelfPlay }) =>
+            !(isLive && source.isReport) && !(needsJobs && !hasJobs) && !(needsSelfPlay && !isSelfPlay),
+        )}
         active={route.view}
         selected={selected}
         connection={connection}

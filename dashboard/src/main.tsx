@@ -9,6 +9,7 @@ import "./styles/episodes.css";
 import "./styles/tokens.css";
 import "./styles/groups.css";
 import "./styles/drawings.css";
+import "./styles/opponents.css";
 import "./styles/workers.css";
 import { App } from "./app.js";
 import { LiveConnection } from "./data/live.js";

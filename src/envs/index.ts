@@ -16,6 +16,7 @@ export {
   saveEnvState,
 } from "./env.js";
 export { GameEnv, asEnv } from "./games/as-env.js";
+export { computeElo, type MatchScore } from "./games/elo.js";
 export {
   type BehaviorPolicy,
   type Outcomes,

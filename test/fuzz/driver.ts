@@ -1,10 +1,13 @@
 import type { RandomStream } from "../../src/index.js";
 
+/** What a mutant was made of, such as tokens, for the totals of a run. */
+export type Totals = Readonly<Record<string, number>>;
+
 /**
  * Builds one mutant from the stream, passes it to the library, and resolves if the library accepts
  * it.
  */
-export type Attempt = (random: RandomStream) => Promise<void>;
+export type Attempt = (random: RandomStream) => Promise<Totals | void>;
 
 /** Mutants of one kind of untrusted input. */
 export interface Driver {
@@ -26,7 +29,13 @@ export type Outcome = "accepted" | "refused" | "raw" | "hung" | "crashed" | "mem
 export type WorkerMessage =
   | { readonly type: "ready" }
   | { readonly type: "trying"; readonly mutant: number }
-  | { readonly type: "tried"; readonly mutant: number; readonly outcome: Outcome; readonly detail: string };
+  | {
+      readonly type: "tried";
+      readonly mutant: number;
+      readonly outcome: Outcome;
+      readonly detail: string;
+      readonly totals?: Totals;
+    };
 
 /** Request to a worker process. */
 export interface BatchRequest {

@@ -63,7 +63,8 @@ class Reporter {
   }
 }
 
-function printCounts(counts: ReadonlyMap<string, Counts>): void {
+function printCounts(counts: ReadonlyMap<string, Counts>, totals: ReadonlyMap<string, number>): void {
+  for (const [name, total] of totals) console.log(`${name}: ${total.toLocaleString("en-US")}`);
   const columns = ["tried", "refused", "accepted", "hung", "crashed", "memory", "raw"] as const;
   console.log(["driver".padEnd(16), ...columns.map((name) => name.padStart(9))].join(""));
   for (const [name, count] of counts) {
@@ -75,6 +76,8 @@ function printCounts(counts: ReadonlyMap<string, Counts>): void {
 
 async function fuzz({ minutes, mutants, names, seed, mutant }: FuzzOptions): Promise<boolean> {
   const counts = new Map(names.map((name) => [name, emptyCounts()]));
+  /** "sampler tokens" and the like. */
+  const totals = new Map<string, number>();
   const next = new Map(names.map((name) => [name, mutant ?? 0]));
   const deadline = performance.now() + minutes * 60_000;
   const reporter = new Reporter();
@@ -84,6 +87,8 @@ async function fuzz({ minutes, mutants, names, seed, mutant }: FuzzOptions): Pro
     next.set(name, first + count);
     await tryMutants(name, drivers[name], { seed, first, count }, (finding) => {
       counts.get(name)![finding.outcome]++;
+      for (const [unit, total] of Object.entries(finding.totals ?? {}))
+        totals.set(`${name} ${unit}`, (totals.get(`${name} ${unit}`) ?? 0) + total);
       if (mutant !== undefined) console.log(`${finding.outcome}: ${finding.detail}`);
       if (["accepted", "refused"].includes(finding.outcome)) return;
       isClean = false;
@@ -98,10 +103,10 @@ async function fuzz({ minutes, mutants, names, seed, mutant }: FuzzOptions): Pro
         if (performance.now() < deadline)
           await runBatch(name, Math.max(1, Math.round(BATCH_SIZE * drivers[name].share)));
       }
-      printCounts(counts);
+      printCounts(counts, totals);
     }
   }
-  printCounts(counts);
+  printCounts(counts, totals);
   return isClean;
 }
 

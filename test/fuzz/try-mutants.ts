@@ -4,13 +4,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Driver, Outcome, WorkerMessage } from "./driver.js";
+import type { Driver, Outcome, Totals, WorkerMessage } from "./driver.js";
 
 /** A mutant that the library neither accepts nor refuses with a code. */
 export interface Finding {
   readonly mutant: number;
   readonly outcome: Outcome;
   readonly detail: string;
+  readonly totals?: Totals;
 }
 
 /** Number of mutants by outcome. */

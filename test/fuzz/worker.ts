@@ -1,6 +1,6 @@
 // Process that tries the mutants of one driver: worker.js DRIVER SCRATCH
 import { LlamaGymError, RandomStream } from "../../src/index.js";
-import { MAX_MEMORY_BYTES, type Attempt, type BatchRequest, type Outcome, type WorkerMessage } from "./driver.js";
+import { MAX_MEMORY_BYTES, type Attempt, type BatchRequest, type Totals, type WorkerMessage } from "./driver.js";
 import { drivers } from "./drivers/index.js";
 
 /** Messages of JavaScript itself, which must not reach a user. */
@@ -9,16 +9,22 @@ const RAW_MESSAGE =
 
 const send = (message: WorkerMessage) => process.send!(message);
 
-async function tryMutant(attempt: Attempt, seed: number, mutant: number): Promise<[Outcome, string]> {
+type TriedMutant = Omit<Extract<WorkerMessage, { type: "tried" }>, "type" | "mutant">;
+
+async function tryMutant(attempt: Attempt, seed: number, mutant: number): Promise<TriedMutant> {
+  let totals: Totals;
   try {
-    await attempt(new RandomStream(seed, [mutant]));
+    totals = (await attempt(new RandomStream(seed, [mutant]))) ?? {};
   } catch (error) {
-    if (!(error instanceof LlamaGymError)) return ["raw", formatError(error)];
-    if (RAW_MESSAGE.test(error.message)) return ["raw", `${error.toString()}\n${formatError(error.cause ?? error)}`];
-    return ["refused", error.code];
+    if (!(error instanceof LlamaGymError)) return { outcome: "raw", detail: formatError(error) };
+    if (RAW_MESSAGE.test(error.message))
+      return { outcome: "raw", detail: `${error.toString()}\n${formatError(error.cause ?? error)}` };
+    return { outcome: "refused", detail: error.code };
   }
   const bytes = process.resourceUsage().maxRSS * 1024;
-  return bytes > MAX_MEMORY_BYTES ? ["memory", `peak of ${bytes} bytes`] : ["accepted", ""];
+  return bytes > MAX_MEMORY_BYTES
+    ? { outcome: "memory", detail: `peak of ${bytes} bytes` }
+    : { outcome: "accepted", detail: "", totals };
 }
 
 function formatError(error: unknown): string {
@@ -32,8 +38,7 @@ process.on("message", ({ seed, first, count }: BatchRequest) => {
   void (async () => {
     for (let mutant = first; mutant < first + count; mutant++) {
       send({ type: "trying", mutant });
-      const [outcome, detail] = await tryMutant(attempt, seed, mutant);
-      send({ type: "tried", mutant, outcome, detail });
+      send({ type: "tried", mutant, ...(await tryMutant(attempt, seed, mutant)) });
     }
   })();
 });

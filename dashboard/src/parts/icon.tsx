@@ -8,6 +8,7 @@ const PATHS = {
   tokens: "M2 4.5h5v3H2zM9 4.5h5v3H9zM2 9.5h3v3H2zM7 9.5h7v3H7z",
   groups: "M2.5 13V7h2.5v6M6.75 13V3h2.5v10M11 13V9.5h2.5V13",
   compare: "M2.5 3h4.5v10H2.5zM9 3h4.5v10H9z",
+  opponents: "M2.5 3h4v4h-4zM9.5 9h4v4h-4zM9 4.5h4.5M11.5 2.5l2 2-2 2M7 11.5H2.5M4.5 9.5l-2 2 2 2",
   play: "M4.5 2.5v11l9-5.5z",
   control: "M2 4.5h6M11.5 4.5H14M2 11.5h2.5M8 11.5h6M9.75 2.75v3.5M6.25 9.75v3.5",
   health: "M1.5 8.5h3l2-5 3 9 2-4h3",

@@ -14,6 +14,7 @@ import { RunPicker } from "../parts/run-picker.js";
 import { TurnText } from "../parts/turn-text.js";
 import { linkTo, navigate } from "../route.js";
 import { VirtualList } from "../text/virtual-list.js";
+import { stripControls } from "../text/ansi.js";
 
 const ROW_HEIGHT = 46;
 
@@ -116,12 +117,20 @@ function EpisodeLine(props: {
         Episode {row.id}
         <small>
           {row.turns} {row.turns === 1 ? "turn" : "turns"}, {row.end}
+          {describeSeat(row)}
         </small>
       </span>
       <strong class="number">{showSigned(row.return)}</strong>
       {!row.hasSignal && <span class="tag">no signal</span>}
     </a>
   );
+}
+
+/** Names the seat and the opponent of a game in self-play; "" for other episodes. */
+function describeSeat({ seat, opponent }: EpisodeRow): string {
+  if (seat === undefined) return "";
+  const against = opponent === undefined || opponent === "self" ? "itself" : opponent;
+  return `, ${["first", "second"][seat] ?? `seat ${seat}`} against ${stripControls(against)}`;
 }
 
 /** An episode as a film, with text and curves of its turns. */

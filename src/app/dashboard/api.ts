@@ -8,6 +8,7 @@ import type { EpisodeRow } from "./api-episodes.js";
 
 export type * from "./api-episodes.js";
 export type * from "./api-jobs.js";
+export type * from "./api-league.js";
 
 /** `stopped` ended early but can be resumed; `unknown` cannot be read or has another layout. */
 export type RunState = "running" | "finished" | "stopped" | "failed" | "unknown";
@@ -46,6 +47,8 @@ export interface RunRow {
   readonly hasRollouts: boolean;
   /** Whether its rollouts were sampled by workers. */
   readonly hasJobs: boolean;
+  /** Whether it trains in self-play. */
+  readonly isSelfPlay: boolean;
 }
 
 /** A sweep as a row of the list. */

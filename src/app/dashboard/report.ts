@@ -6,6 +6,7 @@ import type { EpisodeDetail, EpisodeList, ReportData, RunList, RunRow, SweepRow,
 import { DashboardData } from "./dashboard-data.js";
 import { readMetricCatalog } from "./metric-catalog.js";
 import { readJobs } from "./read-jobs.js";
+import { readLeagueInfo } from "./read-league.js";
 import { readSweep } from "./read-sweep.js";
 import { RunsFolder } from "./run-files.js";
 import { pageFolder } from "./static-files.js";
@@ -42,6 +43,7 @@ export async function renderReport(folders: readonly string[], page = pageFolder
     rows.push(row);
     answers[path] = { ...detail, row, changeable: [] };
     for (const x of X_AXES) answers[`${path}/series?x=${x}`] = await data.metrics.series(source, { x, points: POINTS });
+    if (row.isSelfPlay) answers[`${path}/league`] = await readLeagueInfo(data.runs, source);
     if (row.hasJobs) answers[`${path}/jobs`] = await readJobs(data.runs, source);
     Object.assign(answers, await collectEpisodes(data, source, path));
   }

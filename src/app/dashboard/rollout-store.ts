@@ -78,6 +78,8 @@ const rowSchema = z.object({
   seed: number,
   advantage: number,
   hasSignal: z.boolean(),
+  seat: z.number().optional(),
+  opponent: z.string().max(100).optional(),
 }) satisfies z.ZodType<EpisodeRow>;
 const episodeSchema = z.object({
   row: rowSchema,

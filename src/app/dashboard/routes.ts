@@ -11,6 +11,7 @@ import { notesSchema, writeNotes } from "./notes.js";
 import { parseBody } from "./parse-body.js";
 import { addPlayRoutes } from "./play-routes.js";
 import { readJobs } from "./read-jobs.js";
+import { readLeagueInfo } from "./read-league.js";
 
 /**
  * Between two looks at the files of watched runs: well below the second within which a line is on
@@ -60,6 +61,7 @@ export function createApi(data: DashboardData, closed: AbortSignal, allowsFiles:
     c.json(await rollouts.groups(c.req.param("run"), optionalNumber(c.req.query("step")))),
   );
   api.get("/runs/:run/jobs", async (c) => c.json(await readJobs(runs, c.req.param("run"))));
+  api.get("/runs/:run/league", async (c) => c.json(await readLeagueInfo(runs, c.req.param("run"))));
   api.post("/runs/:run/control", async (c) => {
     const id = c.req.param("run");
     const action = await parseBody(c, controlSchema);

@@ -168,6 +168,7 @@ export class RunRows {
       sweep,
       hasRollouts: files.has(ROLLOUTS_FILE),
       hasJobs: files.has(JOB_LOG_FILE),
+      isSelfPlay: limits.selfPlay === true,
     };
   }
 }
@@ -195,6 +196,7 @@ function brokenRow(id: string, sweep: string | null, problem: string): RunRow {
     sweep,
     hasRollouts: false,
     hasJobs: false,
+    isSelfPlay: false,
   };
 }
 

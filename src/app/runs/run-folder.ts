@@ -39,6 +39,16 @@ export async function openLocked<Result>(
   }
 }
 
+/** File of a run folder with the ratings of its versions, by `llamagym eval GAME --elo`. */
+export const ELO_FILE = "elo.json";
+
+/** Finds the folder of the run that saved an adapter or a checkpoint; undefined for none. */
+export async function findRunFolder(adapter: string | undefined): Promise<string | undefined> {
+  if (adapter === undefined) return undefined;
+  const folder = dirname(resolve(adapter));
+  return (await findRun([folder, dirname(folder)]))?.folder;
+}
+
 /**
  * Finds the settings of the run, of training or fine-tuning, that saved an adapter or a checkpoint.
  */

@@ -1,6 +1,7 @@
 export { Game, type GameResult, type GameText } from "./game.js";
 export { asEnv, GameEnv, type AgentSeat } from "./as-env.js";
 export { ConnectFour } from "./connect-four.js";
+export { computeElo, type MatchScore } from "./elo.js";
 export {
   computeBestResponse,
   computeGameValue,

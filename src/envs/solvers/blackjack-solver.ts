@@ -43,17 +43,24 @@ function computeDealerOutcomes(open: number): { sums: Map<number, number>; natur
   return { sums, natural };
 }
 
-const DEALER_OUTCOMES = new Map(CARD_PROBABILITIES.map(({ card }) => [card, computeDealerOutcomes(card)]));
+/** What is computed on the first use, because imports of the package load this file. */
+const dealerOutcomes = new Map<number, ReturnType<typeof computeDealerOutcomes>>();
+
+function getDealerOutcomes(open: number) {
+  const known = dealerOutcomes.get(open) ?? computeDealerOutcomes(open);
+  dealerOutcomes.set(open, known);
+  return known;
+}
 
 function computeStickValue(sum: number, dealer: number): number {
   let value = 0;
-  for (const [other, chance] of DEALER_OUTCOMES.get(dealer)?.sums ?? []) value += chance * Math.sign(sum - other);
+  for (const [other, chance] of getDealerOutcomes(dealer).sums) value += chance * Math.sign(sum - other);
   return value;
 }
 
 /** Returns the value of sticking with a natural. */
 function computeNaturalValue(dealer: number, rules: BlackjackRules): number {
-  const natural = DEALER_OUTCOMES.get(dealer)?.natural ?? 0;
+  const natural = getDealerOutcomes(dealer).natural;
   // By Sutton and Barto's rules only a dealer's natural draws against a natural.
   if (rules.sab) return 1 - natural;
   return computeStickValue(21, dealer) * (rules.natural ? 1.5 : 1);

@@ -15,6 +15,7 @@ import {
 } from "../../envs/index.js";
 import type { Agent } from "../agent/agent.js";
 import type { Metrics } from "../algorithms/learner.js";
+import type { CompletionSampler } from "../rollout/completion-sampler.js";
 import { requireGame } from "../rollout/game-slot.js";
 
 /** Exact result of a policy in one seat. */
@@ -57,7 +58,7 @@ export interface ExactEvaluations {
 export async function evaluateExact(agent: Agent, env: Env): Promise<ExactEvaluations> {
   const game = requireExactGame(agent, env);
   const known = await agent.model.runIsolated(() => scorePolicy(agent, game));
-  const sampled: BehaviorPolicy = (information) => known.get(informationKey(information))!;
+  const sampled = toBehaviorPolicy(known);
   const greedy: BehaviorPolicy = (information) => {
     const probabilities = sampled(information);
     const best = probabilities.indexOf(Math.max(...probabilities));
@@ -65,6 +66,20 @@ export async function evaluateExact(agent: Agent, env: Env): Promise<ExactEvalua
   };
   return { sampled: evaluatePolicy(game, sampled, known.size), greedy: evaluatePolicy(game, greedy, known.size) };
 }
+
+/** Reads the policy that an agent's sampler follows, or another one of the same form. */
+export async function readExactPolicy(
+  agent: Agent,
+  game: RulesGame<JsonValue>,
+  sampler: CompletionSampler,
+): Promise<BehaviorPolicy> {
+  return toBehaviorPolicy(await scorePolicy(agent, game, sampler));
+}
+
+const toBehaviorPolicy =
+  (known: ReadonlyMap<string, readonly number[]>): BehaviorPolicy =>
+  (information) =>
+    known.get(informationKey(information))!;
 
 /**
  * Returns the game of an environment in which an agent has exact values. Throws as `evaluateExact`.
@@ -99,13 +114,17 @@ export function toExactMetrics({ sampled, greedy }: ExactEvaluations): Metrics {
 }
 
 /** Computes the probabilities of the legal actions in each situation. */
-async function scorePolicy(agent: Agent, game: RulesGame<JsonValue>): Promise<ReadonlyMap<string, readonly number[]>> {
+async function scorePolicy(
+  agent: Agent,
+  game: RulesGame<JsonValue>,
+  sampler?: CompletionSampler,
+): Promise<ReadonlyMap<string, readonly number[]>> {
   const random = new RandomStream(0);
   const known = new Map<string, readonly number[]>();
   await Promise.all(
     listInformation(game).map(async (information) => {
       const { seat, observation, legalActions } = information;
-      const episode = agent.newEpisode(random, "train", { seat });
+      const episode = agent.newEpisode(random, "train", { seat, sampler });
       episode.observe(observation, { legalActions, seat });
       const probabilities = await episode.actionProbabilities();
       // Actions with equal texts are one choice.

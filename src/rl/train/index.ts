@@ -22,6 +22,8 @@ export { checkFormatVersion } from "./check-format-version.js";
 export { checkNoCheckpoints, findLatestCheckpoint, restoreLatestCheckpoint } from "./checkpoints.js";
 export { collectGroups } from "./collect-groups.js";
 export { type ExactEvaluation, type ExactEvaluations, evaluateExact } from "./evaluate-exact.js";
+export { ratePlayers, type EloLadder, type RatedPlayer, type RatedVersion } from "./rate-players.js";
+export { readLeague } from "./league.js";
 export { LearnerTask } from "./learner-task.js";
 export {
   type PromptAlgorithm,

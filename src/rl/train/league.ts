@@ -6,6 +6,7 @@ import type { Settings } from "../../core/settings.js";
 import { SafetensorsFile, writeSafetensors } from "../../models/files/index.js";
 import type { CausalLM } from "../../models/index.js";
 import type { EpisodeSummary, GameOpponent, GameSummary } from "../rollout/trajectory.js";
+import { findLatestCheckpoint } from "./checkpoints.js";
 import { parseOpponents, type OpponentWeights } from "./parse-opponents.js";
 import type { selfPlaySettings } from "./trainer-settings.js";
 
@@ -162,6 +163,19 @@ export class League {
       ...all.find(({ updates }) => updates === adapter.updates),
     }));
   }
+}
+
+/**
+ * Reads the versions of the policy in the latest checkpoint of a run in self-play, from the oldest
+ * one on.
+ */
+export async function readLeague(checkpointDir: string): Promise<readonly Pick<Snapshot, "updates" | "values">[]> {
+  const checkpoint = await findLatestCheckpoint(checkpointDir);
+  const snapshots = checkpoint === undefined ? new Map<number, Float32Array>() : await readSnapshots(checkpoint);
+  return [...snapshots]
+    .filter(([updates]) => updates >= 0)
+    .sort(([a], [b]) => a - b)
+    .map(([updates, values]) => ({ updates, values }));
 }
 
 /** Reads the snapshots of a checkpoint by the updates that produced them; empty without any. */

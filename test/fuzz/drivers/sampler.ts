@@ -9,7 +9,7 @@ import { getPeftModel } from "../../../src/models/adapters/get-peft-model.js";
 import { CausalLM } from "../../../src/models/causal-lm.js";
 import { FrozenStates } from "../../../src/models/graphs/frozen-states.js";
 import { writeRandomModel } from "../../support/random-model.js";
-import type { Driver } from "../driver.js";
+import type { Driver, Totals } from "../driver.js";
 
 /**
  * Log-probabilities of a sequence in a batch and of the same sequence alone differ by at most this,
@@ -134,18 +134,21 @@ class Schedule {
     this.stems = Array.from({ length: 1 + random.integers(3) }, () => this.tokens(1 + random.integers(60)));
   }
 
-  async run(): Promise<void> {
+  /** Returns how much was sampled and compared. */
+  async run(): Promise<Totals> {
     const { random, world } = this;
     world.states?.clear();
     await setVersion(world.tested, 0);
     const steps = 3 + random.integers(30);
     for (let i = 0; i < steps; i++) await this.act(random.integers(24));
     await Promise.all(this.running);
+    const tokens = this.sampledTokens;
     for (const { sampler } of this.samplers) await sampler.release();
     for (let version = 0; version <= this.version; version++) {
       await setVersion(world.expected, version);
       for (const outcome of this.outcomes) if (outcome.task.version === version) await this.check(outcome);
     }
+    return { tokens, comparisons: this.outcomes.length };
   }
 
   private async act(kind: number): Promise<void> {
@@ -370,7 +373,7 @@ export const sampler: Driver = {
     ];
     process.once("exit", () => rmSync(folder, { recursive: true }));
     return async (random) => {
-      await new Schedule(random.choice(worlds), random).run().catch((error: unknown) => {
+      return new Schedule(random.choice(worlds), random).run().catch((error: unknown) => {
         // Nothing in a schedule is invalid, so an error with a code is a finding as well.
         throw new Error(errorMessage(error), { cause: error });
       });

@@ -1,14 +1,26 @@
+import { join } from "node:path";
 import { boolean, defineSettings, integer, type GivenSettings } from "../../../core/settings.js";
+import { writeJson } from "../../../models/files/index.js";
 import { EXTRACTION_KINDS, requireGame, closeEnvs } from "../../../rl/rollout/index.js";
-import { evaluate, type EvalResult, evaluateExact, MAX_EVAL_EPISODES } from "../../../rl/train/index.js";
+import {
+  evaluate,
+  type EvalResult,
+  evaluateExact,
+  getCheckpointDir,
+  MAX_EVAL_EPISODES,
+  ratePlayers,
+  readLeague,
+} from "../../../rl/train/index.js";
 import { EpisodeJudge } from "../../judge/episode-judge.js";
 import { withJudge } from "../../judge/judged-env.js";
 import { judgeSettings } from "../../judge/judge-settings.js";
 import { EnvSupply } from "../../runs/env-supply.js";
 import { readTextEnv } from "../../runs/make-text-agent.js";
+import { ELO_FILE, findRunFolder } from "../../runs/run-folder.js";
 import type { RunEnv } from "../../runs/run-env.js";
 import type { TrainConfig } from "../../runs/run-settings.js";
 import { reportEpisodes } from "../display/report-episodes.js";
+import { formatEloReport } from "../elo-report.js";
 import { formatExactReport } from "../exact-report.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { agentOptions, describeAgentDefaults, openAgent, type LoadedAgent } from "../options/agent-options.js";
@@ -38,6 +50,10 @@ const commandOptions = defineSettings(
       description:
         "Compute exact results in a small game from the model's probabilities: win, draw and loss in both seats, and NashConv.",
     }),
+    elo: boolean({
+      description:
+        "Rate the snapshots of a run in self-play, its result and random play by all-play-all, and save elo.json in the run folder.",
+    }),
     json: boolean({ description: "Print one JSON object." }),
   },
   { group: "Evaluation", common: true },
@@ -56,6 +72,10 @@ export const evalCommand = defineCommand({
       description: "Compute how far a policy is from perfect play",
       args: "eval kuhn-poker --exact --adapter runs/kuhn/adapter",
     },
+    {
+      description: "Rate the versions of a policy from a run in self-play",
+      args: "eval tic-tac-toe --elo --adapter runs/tic-tac-toe/adapter",
+    },
     { description: "Evaluate a model before training", args: "eval blackjack --model embedded --action-mode choices" },
   ],
   positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: true }],
@@ -69,7 +89,9 @@ export const evalCommand = defineCommand({
 async function evaluateModel(args: Args, env: RunEnv, reporter: Reporter): Promise<number> {
   if (args.temperature !== undefined && args.sample !== true)
     throw new UsageError("--temperature requires --sample; without it, the evaluation is greedy.");
+  if (args.exact === true && args.elo === true) throw new UsageError("Give either --exact or --elo.");
   if (args.exact === true) return evaluateExactly(args, env, reporter);
+  if (args.elo === true) return rateVersions(args, env, reporter);
   const judge = EpisodeJudge.create(args, reporter.warn);
   const envs = new EnvSupply(env, (opened) => withJudge(opened, judge));
   const { agent, config } = await openEvaluated(args, env, envs, reporter);
@@ -119,6 +141,50 @@ async function evaluateExactly(args: Args, runEnv: RunEnv, reporter: Reporter): 
         args.json === true
           ? JSON.stringify({ env: runEnv.id, ...describePolicy(args, config), ...values })
           : formatExactReport(values),
+      );
+    } finally {
+      await agent.model.close();
+    }
+  } finally {
+    await closeEnvs([env], reporter.warn);
+  }
+  return 0;
+}
+
+/** Prints the ratings of a run's versions. */
+async function rateVersions(args: Args, runEnv: RunEnv, reporter: Reporter): Promise<number> {
+  if (args.sample !== undefined) throw new UsageError("--elo rates policies as they sample; leave --sample out.");
+  const run = await findRunFolder(args.adapter ?? args.model);
+  if (run === undefined)
+    throw new UsageError(
+      "--elo rates the versions of a run in self-play: name its result, as in --adapter runs/x/adapter.",
+    );
+  const versions = await readLeague(getCheckpointDir(run));
+  if (versions.length === 0)
+    throw new UsageError(
+      `${run} has no snapshots in its latest checkpoint. They are taken in self-play with past opponents (--opponents self,past).`,
+    );
+  const env = await runEnv.open();
+  try {
+    requireGame(env);
+    const { agent, config } = await openAgent(args, runEnv.id, await readTextEnv(env, runEnv.id), reporter);
+    try {
+      const { causalLM } = agent.model;
+      const { data } = await causalLM.runtime.read(causalLM.parameters.values);
+      const named = versions.map(({ updates, values }) => ({ name: `update ${updates}`, values }));
+      const result = { name: "result", values: (data as Float32Array).slice() };
+      const ladder = await ratePlayers(agent, async () => runEnv.open(), [...named, result], {
+        games: args.episodes,
+        numEnvs: args.numEnvs,
+        seed: args.seed,
+        signal: reporter.signal,
+        onWarning: reporter.warn,
+      });
+      await writeJson(join(run, ELO_FILE), ladder);
+      reporter.print(
+        args.json === true
+          ? JSON.stringify({ env: runEnv.id, ...describePolicy(args, config), ...ladder })
+          : formatEloReport(ladder),
       );
     } finally {
       await agent.model.close();

@@ -29,7 +29,9 @@ export interface EpisodeRow {
   readonly hasSignal: boolean;
   /** In self-play, the seat whose turns these are. */
   readonly seat?: number;
-  /** In self-play, who moved for the other seats: "self", "past", "random" or "minimax". */
+  /**
+   * In self-play, who moved for the other seats: "self", "past", "adapter", "random" or "minimax".
+   */
   readonly opponent?: string;
 }
 
