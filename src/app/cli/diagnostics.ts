@@ -87,17 +87,22 @@ async function checkDevice(name: Exclude<Device, "auto">): Promise<Diagnostic> {
     const works = name === resolveAutoDevice() ? "works, used by auto" : "works";
     return { state: "ok", name: label, value: gpu === undefined ? works : `${works}: ${describeGpu(gpu)}` };
   }
-  const isVulkan = name === "webgpu" && process.platform === "linux";
-  const causes = isVulkan ? findMissingVulkan(findVulkanFiles()) : [];
+  const causes = name === "webgpu" && process.platform === "linux" ? explainVulkan() : [DRIVER_HINTS[name]];
   return {
     state: name === "cpu" ? "broken" : "note",
     name: label,
     value: "installed, but not working",
-    advice: [failure.replaceAll("\n", " ").trim(), ...(causes.length > 0 ? causes : [DRIVER_HINTS[name] ?? ""])]
-      .join(" ")
-      .trim(),
+    advice: [failure.replaceAll("\n", " ").trim(), ...causes].join(" ").trim(),
   };
 }
+
+function explainVulkan(): string[] {
+  const missing = findMissingVulkan(findVulkanFiles());
+  return missing.length > 0 ? missing : [VULKAN_HINT];
+}
+
+const VULKAN_HINT =
+  "Vulkan is installed, but has no device that WebGPU accepts; `vulkaninfo --summary` lists its devices.";
 
 const DRIVER_HINTS: Readonly<Record<string, string>> = {
   webgpu: "It needs a graphics card and its driver: Vulkan on Linux, Direct3D 12 on Windows, Metal on macOS.",
