@@ -19,9 +19,9 @@ export function describeGpu({ adapter, features, maxBufferBytes }: Omit<GpuRepor
 export interface VulkanFiles {
   /** Value of VK_ICD_FILENAMES or VK_DRIVER_FILES. */
   readonly configured: string | undefined;
-  exists(path: string): boolean;
+  readonly exists: (path: string) => boolean;
   /** Names in a folder; none if it is missing. */
-  list(folder: string): readonly string[];
+  readonly list: (folder: string) => readonly string[];
 }
 
 const LIBRARY_FOLDERS = ["/usr/lib64", "/usr/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"];
