@@ -1,4 +1,4 @@
-"""The Python end of llamagym's bridge to Gymnasium: one environment, one JSON object a line.
+"""The Python end of llamagym's bridge to Gymnasium and PettingZoo: one environment, one JSON object a line.
 
 A request is {"id", "method", "params"}, its answer {"id", "result"} or {"id", "error": {"type", "message", "traceback"}}.
 The first method is "open"; then "reset", "step", "render", "close". Infinite numbers and NaN are strings.
@@ -184,6 +184,74 @@ class Bridge:
         return {}
 
 
+class GameBridge(Bridge):
+    """A game of PettingZoo's AEC API: agents move in turn, and an answer names the seat that moves next."""
+
+    def open(self, params):
+        import gymnasium
+        import numpy
+
+        module = importlib.import_module(params["env"])
+        mode = {} if params.get("renderMode") is None else {"render_mode": params["renderMode"]}
+        self.env = module.env(**mode, **params.get("options", {}))
+        self.agents = list(self.env.possible_agents)
+        self.codec = Codec(numpy, gymnasium.spaces, gymnasium.vector.utils)
+        spaces = [self.spaces_of(agent) for agent in self.agents]
+        descriptions = [tuple(map(self.codec.describe, pair)) for pair in spaces]
+        if any(each != descriptions[0] for each in descriptions):
+            raise TypeError("agents with different spaces cannot cross the bridge; wrap the game to give them the same")
+        self.observation_space, self.action_space = spaces[0]
+        observation, action = descriptions[0]
+        return {
+            "protocol": PROTOCOL,
+            "gymnasium": gymnasium.__version__,
+            "seats": len(self.agents),
+            "observationSpace": observation,
+            "actionSpace": action,
+            "renderFps": self.env.metadata.get("render_fps"),
+        }
+
+    def spaces_of(self, agent):
+        space = self.env.observation_space(agent)
+        masked = isinstance(space, self.codec.spaces.Dict) and "action_mask" in space.spaces
+        return (space["observation"] if masked else space), self.env.action_space(agent)
+
+    def is_over(self, agent):
+        return self.env.terminations[agent] or self.env.truncations[agent]
+
+    def turn(self, rewards):
+        """What the next seat sees. Agents that are out of the game take the step without an action that AEC wants."""
+        while self.env.agents and self.is_over(self.env.agent_selection):
+            self.env.step(None)
+        terminated = not self.env.agents and not self.truncated
+        result = {"rewards": rewards, "terminated": terminated, "truncated": not self.env.agents and self.truncated}
+        if not self.env.agents:
+            return {**result, "seat": None, "observation": None, "info": {}}
+        agent = self.env.agent_selection
+        observation, _reward, _terminated, _truncated, info = self.env.last()
+        mask = info.get("action_mask")
+        if isinstance(observation, dict) and "action_mask" in observation:
+            mask, observation = observation["action_mask"], observation["observation"]
+        plain = self.codec.plain({name: value for name, value in info.items() if name != "action_mask"})
+        if mask is not None:
+            start = int(getattr(self.action_space, "start", 0))
+            plain["legalActions"] = [start + action for action, legal in enumerate(mask) if legal]
+        observation = self.codec.encode(self.observation_space, observation)
+        return {**result, "seat": self.agents.index(agent), "observation": observation, "info": plain}
+
+    def reset(self, params):
+        seed = params.get("seed")
+        self.truncated = False
+        self.env.reset(seed=None if seed is None else int(seed), options=params.get("options"))
+        return self.turn([0.0 for _ in self.agents])
+
+    def step(self, params):
+        self.env.step(self.codec.decode(self.action_space, params["action"]))
+        rewards = [number(float(self.env.rewards.get(agent, 0))) for agent in self.agents]
+        self.truncated = any(self.env.truncations.values()) and not any(self.env.terminations.values())
+        return self.turn(rewards)
+
+
 def read_lines(lines):
     """Lines go to the queue; without the other end there is nothing to do, whatever the environment is busy with."""
     for line in sys.stdin.buffer:
@@ -198,6 +266,8 @@ def main():
     while True:
         request = json.loads(lines.get())
         try:
+            if request["method"] == "open" and request["params"].get("api") == "pettingzoo":
+                bridge = GameBridge()
             handle = {name: getattr(bridge, name) for name in ("open", "reset", "step", "render", "close")}
             result = handle[request["method"]](request.get("params", {}))
             reply = json.dumps({"id": request["id"], "result": result}, allow_nan=False)

@@ -1,7 +1,7 @@
 // Kills every command that writes at random moments, runs it again, and compares with an
 // uninterrupted run; then starts pairs of processes on one folder. Prints a table and exits with 1
 // if anything differs. usage: npm run build && node scripts/kill-table.mjs [--kills 300] [--pairs
-// 100] [--jobs 2] [--seed 1]
+// 100] [--jobs 2] [--seed 1] [--only self-play,train]
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -25,6 +25,7 @@ const { values } = parseArgs({
     pairs: { type: "string", default: "100" },
     jobs: { type: "string", default: "2" },
     seed: { type: "string", default: "1" },
+    only: { type: "string" },
   },
 });
 const [kills, pairs, jobs] = [values.kills, values.pairs, values.jobs].map(Number);
@@ -64,6 +65,10 @@ const train = ["train", "blackjack", ...TRAIN.split(" ")];
 const hasRun = (folder) => existsSync(join(folder, "config.json"));
 const data = join(root, "data.jsonl");
 const adapter = join(root, "base", "adapter");
+
+const opponents = `self:0.4,past:0.3,random:0.1,minimax:0.1,${adapter}:0.1`;
+const LEAGUE = ["--self-play", "--snapshot-steps", "1", "--league-size", "3", "--opponents", opponents];
+const selfPlay = ["train", "nim", ...LEAGUE, "--eval-exact", "--eval-steps", "3", ...TRAIN.split(" ")];
 
 /** Numbers of metrics.jsonl apart from measured times. */
 function readMetrics(folder) {
@@ -159,6 +164,11 @@ const COMMANDS = {
   train: {
     start: (out) => [...train, "--output", out],
     again: (out) => (hasRun(out) ? ["train", "--resume", out] : [...train, "--output", out]),
+    result: trainResult,
+  },
+  "self-play": {
+    start: (out) => [...selfPlay, "--output", out],
+    again: (out) => (hasRun(out) ? ["train", "--resume", out] : COMMANDS["self-play"].start(out)),
     result: trainResult,
   },
   sft: {
@@ -276,7 +286,7 @@ const lines = ["14 or 20?", "6 or 7?"].map((prompt) => JSON.stringify({ prompt, 
 writeFileSync(data, `${lines.join("\n")}\n`);
 await run([...train, "--output", join(root, "base")]);
 const rows = [];
-const names = Object.keys(COMMANDS);
+const names = Object.keys(COMMANDS).filter((name) => values.only?.split(",").includes(name) ?? true);
 for (const [i, name] of names.entries()) {
   const out = join(root, `whole-${name}`);
   const start = performance.now();

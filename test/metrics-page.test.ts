@@ -109,7 +109,10 @@ async function documentedNames(): Promise<string[]> {
 
 it("docs/metrics.md lists the metrics that short runs of all algorithms log, and no others", async () => {
   const groups = { batchSize: 8, numGenerations: 4, filterGroups: false };
-  await trainInEnv({ ppo: { batchSize: 16, rewardScaling: true, initKlCoef: 0.1 }, onlineSft: true });
+  await trainInEnv({
+    ppo: { batchSize: 16, rewardScaling: true, explorationBonus: 0.1, initKlCoef: 0.1 },
+    onlineSft: true,
+  });
   for (const lossType of ["dapo", "cispo", "vespo"] as const)
     await trainInEnv({ grpo: { ...groups, lossType, beta: 0.1 } });
   await trainInEnv({ rloo: groups });

@@ -171,6 +171,39 @@ describe("a run on a Tinker service in another process", () => {
   });
 });
 
+describe("PPO with a critic in this process", () => {
+  const options =
+    "--algorithm ppo --model embedded --batch-size 32 --mini-batch-size 16 --num-ppo-epochs 2 --num-envs 4 --turns 96 " +
+    "--sft-warm-start none --no-tensorboard --rollouts none --seed 3";
+
+  it("trains the critic on returns, and resumes with it", async () => {
+    expect((await train("ppo", options)).status).toBe(0);
+    const errors = readRun("ppo").map((metrics) => metrics["val/error"]);
+    expect(errors.at(-1)).toBeLessThan(errors[0]);
+    const half = options.replace("--turns 96", "--turns 32");
+    expect((await train("ppo-half", half)).status).toBe(0);
+    const more = await runInHost(["train", "--resume", path("ppo-half"), "--turns", "96"], { env });
+    expect(more.err).not.toContain("LlamaGymError");
+    // The schedule depends on the length of the run.
+    expect(readRun("ppo-half")).toHaveLength(readRun("ppo").length);
+  });
+
+  it("trains the critic alone at first with valueWarmup", async () => {
+    expect((await train("warmup", `${options} --value-warmup 5`)).status).toBe(0);
+    const kls = readRun("warmup").map((metrics) => metrics["policy/kl_avg"]);
+    expect(Math.max(...kls.map(Math.abs))).toBeLessThan(1e-5);
+    const errors = readRun("warmup").map((metrics) => metrics["val/error"]);
+    expect(errors.at(-1)).toBeLessThan(errors[0]);
+  });
+
+  it("refuses a critic where it has no use", async () => {
+    const unused = await train("critic-grpo", `--algorithm grpo ${CHOICES} --critic embedded`);
+    expect(unused.err).toContain("`critic` estimates values");
+    const local = await train("critic-local", `${options} --critic embedded`, { isRemote: false });
+    expect(local.err).toContain("`critic` is a setting of a Tinker service");
+  });
+});
+
 describe("a service that fails", () => {
   const options = `--algorithm grpo ${CHOICES} --turns 40`;
 
@@ -268,7 +301,6 @@ describe("a learner that is killed", () => {
 
 describe("settings that a service cannot have", () => {
   it.each([
-    ["", "Use grpo, rloo or reinforce"],
     ["--algorithm grpo --quantize 8", "the service chooses the precision"],
     ["--algorithm grpo --tuning full", "trains adapters"],
     ["--algorithm grpo --lora-alpha 16", "scales adapters by 32 / r"],

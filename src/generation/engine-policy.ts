@@ -104,6 +104,10 @@ export class EnginePolicy implements PolicyBackend {
     return new Optimizer(parameters, { ...options, groups });
   }
 
+  async zeroGradients(isUntrained: (parameter: string) => boolean): Promise<void> {
+    await this.causalLM.parameters.zeroGradients(isUntrained);
+  }
+
   async save(folder: string, options: SaveOptions): Promise<void> {
     await saveModel(this.causalLM, folder, options);
   }

@@ -10,6 +10,8 @@ import type {
   LossResult,
   PolicyNodes,
   ScoringGraph,
+  TokenBatch,
+  TokenScores,
   TrainingGraph,
 } from "../models/graphs/index.js";
 import type { Sampler } from "./sampling/sampler.js";
@@ -18,7 +20,10 @@ import type { Sampler } from "./sampling/sampler.js";
 export type TokenSampler = Pick<Sampler, "sample" | "resume" | "score" | "scoreTokens" | "release">;
 
 /** Scores the selected tokens of batches. */
-export type PolicyScorer = Pick<ScoringGraph, "run" | "release">;
+export interface PolicyScorer extends Pick<ScoringGraph, "release"> {
+  /** Scores a batch; with `valuesOnly`, log-probabilities may be missing (NaN). */
+  run(batch: TokenBatch, options?: { readonly adapter?: boolean; readonly valuesOnly?: boolean }): Promise<TokenScores>;
+}
 
 /** Computes a loss on batches and accumulates its gradient. */
 export type PolicyTrainer = Pick<TrainingGraph, "run" | "release">;
@@ -103,6 +108,8 @@ export interface PolicyBackend {
   createScorer(options?: GraphOptions): Promise<PolicyScorer>;
   createTrainer(lossFn: (policy: PolicyNodes) => LossResult, options?: GraphOptions): Promise<PolicyTrainer>;
   createOptimizer(options: PolicyOptimizerOptions): PolicyOptimizer;
+  /** Sets the accumulated gradients of the parameters that `isUntrained` selects by name to 0. */
+  zeroGradients(isUntrained: (parameter: string) => boolean): Promise<void>;
   /**
    * Checks, before anything is computed, that an algorithm can train this policy. @throws
    * INVALID_STATE, INVALID_ARGUMENT

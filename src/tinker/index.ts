@@ -5,6 +5,6 @@ export {
   type TinkerModelOptions,
 } from "./open-tinker-model.js";
 export { downloadAdapter } from "./download-adapter.js";
-export { isServiceModelFolder, readServiceModel } from "./service-model.js";
+export { isServiceModelFolder, SERVICE_LORA_ALPHA } from "./service-model.js";
 export type { ServiceTraits } from "./probe-service.js";
 export { serviceSettings } from "./service-settings.js";

@@ -5,6 +5,7 @@ import { verifyChecksums, type ResolveOptions } from "../models/files/index.js";
 import { AutoTokenizer, type Tokenizer } from "../models/text/index.js";
 import type { ConnectionOptions } from "./client/service-connection.js";
 import { ServiceSession } from "./client/service-session.js";
+import { LocalCritic } from "./local-critic.js";
 import type { ServiceAdapter } from "./client/remote-model.js";
 import { probeService, type ServiceTraits } from "./probe-service.js";
 import { readServiceModel, type ServiceModel } from "./service-model.js";
@@ -31,6 +32,11 @@ export interface TinkerModelOptions extends Pick<ConnectionOptions, "maxWaitSeco
   readonly maxPositions?: number;
   /** Tokens that the service may compute; beyond it nothing more is sampled. */
   readonly maxServiceTokens?: number;
+  /**
+   * Model with a value head in this process, which PPO needs: it estimates the values of states and
+   * is trained with the policy. The opened model closes it.
+   */
+  readonly critic?: LanguageModel | undefined;
   /** A trained model on the service to continue with. */
   readonly saved?: ServiceModel | undefined;
   readonly onProgress?: ResolveOptions["onProgress"];
@@ -65,7 +71,11 @@ export async function openTinkerModel(baseModel: string, options: TinkerModelOpt
       );
     const { maxPositions = found?.max_context_length ?? DEFAULT_MAX_POSITIONS } = options;
     const form = saved?.form ?? toForm(baseModel, options);
-    const { maxServiceTokens } = options;
+    const { maxServiceTokens, critic } = options;
+    if (critic !== undefined && critic.policy.valueHead === undefined)
+      throw invalidArgument(
+        "`critic` must have a value head. Open it with AutoModelForCausalLMWithValueHead.fromPretrained.",
+      );
     const policy = new TinkerPolicy({
       session,
       form,
@@ -73,6 +83,7 @@ export async function openTinkerModel(baseModel: string, options: TinkerModelOpt
       maxPositions,
       saved,
       maxServiceTokens,
+      critic: critic && new LocalCritic(critic, tokenizer),
       probe: async () => {
         const traits = await probeService(connection, form.baseModel);
         if (traits.reduction === undefined)
@@ -101,7 +112,10 @@ export async function openSavedTinkerModel(
 ): Promise<LanguageModel> {
   await verifyChecksums(folder);
   const saved = await readServiceModel(folder);
-  return openTinkerModel(saved.form.baseModel, { baseUrl: saved.baseUrl, tokenizer: folder, saved, ...options });
+  const { baseUrl = saved.baseUrl, tokenizer = folder, ...others } = options;
+  const model = await openTinkerModel(saved.form.baseModel, { ...others, baseUrl, tokenizer, saved });
+  await (model.policy as TinkerPolicy).loadCritic(folder);
+  return model;
 }
 
 /** Options of `checkTinkerService`. */

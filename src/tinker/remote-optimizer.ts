@@ -1,13 +1,18 @@
-import type { OptimizerState, OptimizerStepOptions, OptimizerStepResult } from "../engine/optim/index.js";
+import {
+  OPTIMIZER_DEFAULTS,
+  type OptimizerState,
+  type OptimizerStepOptions,
+  type OptimizerStepResult,
+} from "../engine/optim/index.js";
 import { invalidArgument } from "../core/errors.js";
 import type { PolicyOptimizer, PolicyOptimizerOptions } from "../generation/index.js";
 import { findGradNorm } from "./probe-service.js";
 import type { AdamStep } from "./client/remote-model.js";
 
-/** Defaults of AdamWOptions. */
-const DEFAULTS = { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 };
-
-/** AdamW at a service, which keeps the moments; its parameters travel with each step. */
+/**
+ * AdamW at a service, which keeps the moments; its parameters travel with each step. A critic in
+ * this process has an optimizer here, which takes the same steps.
+ */
 export class RemoteOptimizer implements PolicyOptimizer {
   private updates = 0;
   private readonly options;
@@ -20,8 +25,9 @@ export class RemoteOptimizer implements PolicyOptimizer {
       /** Drops the moments before the next step. */
       resetOptimizer(): void;
     },
+    private readonly critic?: PolicyOptimizer,
   ) {
-    this.options = { ...DEFAULTS, ...options };
+    this.options = { ...OPTIMIZER_DEFAULTS.adamw, ...options };
   }
 
   get step(): number {
@@ -44,17 +50,24 @@ export class RemoteOptimizer implements PolicyOptimizer {
       weightDecay,
       maxGradNorm: clipNorm,
     });
+    await this.critic?.update({ learningRateFactor });
     this.updates++;
     return { gradNorm: findGradNorm(metrics) ?? NaN, learningRate, skipped: false };
   }
 
-  /** Returns the number of updates; the moments are saved with the model. */
+  /**
+   * Returns the number of updates, and the critic's moments; those of the policy are saved with the
+   * model.
+   */
   async getState(): Promise<OptimizerState> {
-    return { kind: "adamw", step: this.updates, moments: [] };
+    const critic = await this.critic?.getState();
+    return critic ?? { kind: "adamw", step: this.updates, moments: [] };
   }
 
-  async setState({ step, moments }: OptimizerState): Promise<void> {
-    if (moments.length > 0)
+  async setState(state: OptimizerState): Promise<void> {
+    const { step, moments } = state;
+    if (this.critic !== undefined) await this.critic.setState(state);
+    else if (moments.length > 0)
       throw invalidArgument(
         "The saved optimizer belongs to a model that was trained in this process, not on a service.",
       );
@@ -63,6 +76,7 @@ export class RemoteOptimizer implements PolicyOptimizer {
 
   /** The moments of this optimizer, such as a warm start's, are none of the next one's. */
   release(): void {
+    this.critic?.release();
     if (this.updates > 0) this.service.resetOptimizer();
   }
 }

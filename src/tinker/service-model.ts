@@ -5,6 +5,9 @@ import { describeIssue } from "../core/schema-issue.js";
 import type { ServiceTraits } from "./probe-service.js";
 import { readJson, writeJson } from "../models/files/index.js";
 
+/** LoRA's alpha at every rank, as on Thinking Machines' service: the scaling is 32 / rank. */
+export const SERVICE_LORA_ALPHA = 32;
+
 const FILE = "tinker.json";
 const VERSION = 1;
 

@@ -19,6 +19,11 @@ export const serviceSettings = defineSettings(
       valueName: "path or id",
       description: "Tokenizer of a service's model: a folder or a Hugging Face id. Default: the model's.",
     }),
+    critic: text({
+      valueName: "path or id",
+      description:
+        "Model in this process that estimates the values of states for algorithms with a value head (ppo), and is trained with the policy. Default: embedded.",
+    }),
     maxServiceTokens: integer({
       min: 1,
       changeable: "resume",

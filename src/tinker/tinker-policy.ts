@@ -15,6 +15,7 @@ import { SamplingClient } from "./client/sampling-client.js";
 import type { ServiceSession } from "./client/service-session.js";
 import { TokenUsage } from "./client/token-usage.js";
 import { RemoteModel, type AdamStep, type ServiceAdapter } from "./client/remote-model.js";
+import type { LocalCritic } from "./local-critic.js";
 import { RemoteOptimizer } from "./remote-optimizer.js";
 import { RemoteSampler } from "./remote-sampler.js";
 import { RemoteTrainer, type LinearGradients } from "./remote-trainer.js";
@@ -32,9 +33,16 @@ export interface TinkerPolicyOptions {
   /** Saved weights to sample from and to continue training. */
   readonly saved?: ServiceModel | undefined;
   readonly maxServiceTokens?: number | undefined;
+  /** Estimates values in this process. */
+  readonly critic?: LocalCritic | undefined;
   /** Measures how the service computes. */
   readonly probe: () => Promise<ServiceTraits>;
 }
+
+/** Folder of the critic in that of the policy. */
+const CRITIC_FOLDER = "critic";
+/** Name of the parameters at the service, for what selects parameters by name. */
+const ADAPTER_PARAMETER = "adapter";
 
 /** Larger than any minibatch: a service splits requests itself. */
 const MICRO_BATCH_TOKENS = 2 ** 30;
@@ -46,7 +54,6 @@ const MICRO_BATCH_TOKENS = 2 ** 30;
  */
 export class TinkerPolicy implements PolicyBackend, LinearGradients {
   readonly causalLM = undefined;
-  readonly valueHead = undefined;
   readonly frozenStates = undefined;
   readonly generationConfig = {};
   readonly eosTokenIds: readonly number[] = [];
@@ -85,6 +92,14 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
     return this.options.form.baseModel;
   }
 
+  get critic(): LocalCritic | undefined {
+    return this.options.critic;
+  }
+
+  get valueHead() {
+    return this.critic?.valueHead;
+  }
+
   get runtime(): Runtime {
     return (this.openedRuntime ??= new Runtime({ device: "cpu", threads: 1 }));
   }
@@ -99,6 +114,7 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
 
   markParametersChanged(): void {
     this.version++;
+    this.critic?.markParametersChanged();
   }
 
   clearCaches(): void {
@@ -126,10 +142,16 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
       checkBatch(batch);
       const sequences = unpackSequences(batch);
       const isReference = options?.adapter === false;
-      const logProbs = await (isReference
-        ? this.scoreReference(sequences, batch.selected.length)
-        : this.score(sequences, batch.selected.length));
-      return { logProbs, maxLogProbs: undefined, entropy: undefined, values: undefined, outputs: {} };
+      const count = batch.selected.length;
+      const [logProbs, values] = await Promise.all([
+        isReference
+          ? this.scoreReference(sequences, count)
+          : options?.valuesOnly === true
+            ? new Float32Array(count).fill(NaN)
+            : this.score(sequences, count),
+        isReference ? undefined : this.critic?.score(batch),
+      ]);
+      return { logProbs, maxLogProbs: undefined, entropy: undefined, values, outputs: {} };
     };
     return { run, release: async () => {} };
   }
@@ -146,11 +168,17 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
   }
 
   createOptimizer(options: PolicyOptimizerOptions): RemoteOptimizer {
-    return new RemoteOptimizer(options, this);
+    return new RemoteOptimizer(options, this, this.critic?.createOptimizer(options));
+  }
+
+  /** The critic's parameters are always trained; those at the service all or none. */
+  async zeroGradients(isUntrained: (parameter: string) => boolean): Promise<void> {
+    if (isUntrained(ADAPTER_PARAMETER)) this.gradient = [];
   }
 
   /** Takes an optimizer step with the gradient of the linear losses that were added. */
   async step(adam: AdamStep): Promise<Readonly<Record<string, number>>> {
+    if (this.gradient.length === 0) return {};
     const [model, { reduction }] = [await this.trainedModel(), await this.getTraits()];
     const { lossFn, data } = toLinearLoss(this.gradient, reduction === "mean");
     this.gradient = [];
@@ -165,18 +193,19 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
   }
 
   checkTraining({ title, critic, scoresEntropy, filtersParameters, ...sampling }: TrainingNeeds): void {
-    const problem = critic
-      ? "it trains a value head, which a service does not have. Use --algorithm grpo, rloo or reinforce"
-      : scoresEntropy
-        ? "it needs the entropy of each token, which a service does not return. Leave out what selects tokens by entropy " +
-          "(topEntropyQuantile 1)"
-        : filtersParameters
-          ? "it trains some parameters only, and a service trains all of an adapter"
-          : sampling.temperature !== 1
-            ? `a service trains at temperature 1, and completions are sampled at ${sampling.temperature}. Set temperature to 1`
-            : sampling.isTruncatedSampling
-              ? "a service does not say which tokens topK, topP and minP kept. Set them to 0, 1 and 0"
-              : undefined;
+    const problem =
+      critic && this.critic === undefined
+        ? "it trains a value head, which a service does not have. Open the model with a `critic`, or use grpo, rloo or reinforce"
+        : scoresEntropy
+          ? "it needs the entropy of each token, which a service does not return. Leave out what selects tokens by entropy " +
+            "(topEntropyQuantile 1)"
+          : filtersParameters && !critic
+            ? "it trains some parameters only, and a service trains all of an adapter"
+            : sampling.temperature !== 1
+              ? `a service trains at temperature 1, and completions are sampled at ${sampling.temperature}. Set temperature to 1`
+              : sampling.isTruncatedSampling
+                ? "a service does not say which tokens topK, topP and minP kept. Set them to 0, 1 and 0"
+                : undefined;
     if (problem !== undefined)
       throw invalidArgument(`${title} cannot train ${this.name} on a Tinker service: ${problem}.`);
   }
@@ -220,6 +249,7 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
       traits: await this.traits,
     };
     await fs.makeFolder(folder);
+    await this.critic?.save(fs.join(folder, CRITIC_FOLDER));
     await writeServiceModel(folder, this.saved);
   }
 
@@ -236,6 +266,7 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
         `${folder} has an adapter of ${saved.form.baseModel} with rank ${saved.form.rank}, and the run trains one of ` +
           `${form.baseModel} with rank ${form.rank}. Resume it with the settings that it was started with.`,
       );
+    await this.loadCritic(folder);
     const previous = this.model;
     this.saved = saved;
     this.model = undefined;
@@ -247,7 +278,14 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
     this.markParametersChanged();
   }
 
+  /** Continues with the critic that was saved with a policy, if both have one. */
+  async loadCritic(folder: string): Promise<void> {
+    const path = fs.join(folder, CRITIC_FOLDER);
+    if (this.critic !== undefined && (await fs.exists(path))) await this.critic.load(path);
+  }
+
   async close(): Promise<void> {
+    await this.critic?.close();
     await this.options.session.close();
     await this.openedRuntime?.close();
   }

@@ -1,4 +1,5 @@
 import { register } from "../../src/envs.js";
+import { furtherWorlds } from "./further-worlds.js";
 import { hiddenWorlds } from "./hidden-worlds.js";
 import { manyStepWorlds } from "./many-step-worlds.js";
 import { oneStepWorlds } from "./one-step-worlds.js";
@@ -9,7 +10,7 @@ import { WorldEnv } from "./world-env.js";
 /**
  * Environments as new users write them, with exact returns: `llamagym train ./worlds.js:Flags-v0`.
  */
-export const worlds: readonly World[] = [...oneStepWorlds, ...manyStepWorlds, ...hiddenWorlds];
+export const worlds: readonly World[] = [...oneStepWorlds, ...manyStepWorlds, ...hiddenWorlds, ...furtherWorlds];
 
 for (const world of worlds)
   register({

@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { Settings } from "../../core/settings.js";
 import { baseModelSettings, modelSettings, tuningSettings } from "../../models/index.js";
-import type { serviceSettings } from "../../tinker/index.js";
+import { SERVICE_LORA_ALPHA, type serviceSettings } from "../../tinker/index.js";
 import { findAlgorithm } from "./load-algorithm.js";
 import type { TrainConfig } from "./run-settings.js";
 
@@ -23,9 +23,6 @@ type ServiceRunConfig = Settings<typeof modelSettings & typeof tuningSettings & 
       | "topP"
     >
   >;
-
-/** A service scales an adapter by 32 / rank. */
-const ALPHA = 32;
 
 /** Modules by the group that a service trains as a whole. */
 const MODULE_GROUPS = {
@@ -52,7 +49,9 @@ const ENGINE_SETTINGS = {
  */
 export function checkService(config: ServiceRunConfig): void {
   if (config.backend === "engine") {
-    const unused = (["baseUrl", "tokenizer", "maxServiceTokens"] as const).find((name) => config[name] !== undefined);
+    const unused = (["baseUrl", "tokenizer", "critic", "maxServiceTokens"] as const).find(
+      (name) => config[name] !== undefined,
+    );
     if (unused !== undefined)
       throw invalidArgument(`\`${unused}\` is a setting of a Tinker service: set \`backend\` to tinker, or remove it.`);
     return;
@@ -69,16 +68,16 @@ function findModelProblem(config: ServiceRunConfig): string | undefined {
     if (config[name] !== defaults[name].default)
       return `\`${name}\` is ${String(config[name])}, but ${reason}. Remove it`;
   if (config.tuning === "full") return "`tuning` is full, but a service trains adapters. Set it to lora";
-  if (config.loraAlpha !== ALPHA)
-    return `\`loraAlpha\` is ${config.loraAlpha}, but a service scales adapters by ${ALPHA} / r. Change r or the learning rate`;
+  if (config.loraAlpha !== SERVICE_LORA_ALPHA)
+    return `\`loraAlpha\` is ${config.loraAlpha}, but a service scales adapters by ${SERVICE_LORA_ALPHA} / r. Change r or the learning rate`;
   parseServiceModules(config.targetModules);
   return undefined;
 }
 
 function findRunProblem(config: ServiceRunConfig): string | undefined {
   const { actionMode, entropyCoef = 0, topEntropyQuantile = 1, temperature = 1, topK = 0, topP = 1, minP = 0 } = config;
-  if (config.algorithm !== undefined && findAlgorithm(config.algorithm).hasCritic)
-    return `\`algorithm\` ${config.algorithm} trains a value head, which a service does not have. Use grpo, rloo or reinforce`;
+  if (config.critic !== undefined && (config.algorithm === undefined || !findAlgorithm(config.algorithm).hasCritic))
+    return "`critic` estimates values for an algorithm with a value head, which this run does not have. Remove it";
   if (actionMode === "regex" || actionMode === "schema")
     return (
       `\`actionMode\` ${actionMode} constrains each token by the model's logits, which a service does not return. Use free, ` +

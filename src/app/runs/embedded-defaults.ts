@@ -68,6 +68,7 @@ export const getEmbeddedPpoDefaults = ({
     advantageLevel: "turn",
     rewardScaling: true,
     minAdvantageStd: 0.03,
+    explorationBonus: 0.1,
     vfCoef: 0.5,
     ...decayingEntropyBonus(0.3, isListed),
   }) as const satisfies AlgorithmSettings;

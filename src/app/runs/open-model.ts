@@ -1,8 +1,15 @@
-import { openTrainable, type LanguageModel } from "../../generation/index.js";
+import { AutoModelForCausalLMWithValueHead, openTrainable, type LanguageModel } from "../../generation/index.js";
 import type { DownloadProgress } from "../../models/files/index.js";
-import { parseLoraOptions, parseQuantizeBits, modelSettings, type tuningSettings } from "../../models/index.js";
+import {
+  EMBEDDED_MODEL,
+  parseLoraOptions,
+  parseQuantizeBits,
+  modelSettings,
+  type tuningSettings,
+} from "../../models/index.js";
+import type { ValueHeadConfig } from "../../engine/nn/index.js";
 import { selectSettings, type Settings } from "../../core/settings.js";
-import { openTinkerModel, readServiceModel, type serviceSettings } from "../../tinker/index.js";
+import { openSavedTinkerModel, openTinkerModel, type serviceSettings } from "../../tinker/index.js";
 import { parseServiceModules } from "./check-service.js";
 import type { TrainConfig } from "./run-settings.js";
 
@@ -12,54 +19,74 @@ type ModelConfig = Settings<typeof modelSettings & typeof tuningSettings & typeo
 
 const { checkMemory: _, ...openSettings } = modelSettings;
 
+/** What opening the model of a run needs in addition to its settings. */
+interface OpenOptions {
+  /** The value head of an algorithm with a critic. */
+  readonly valueHead: Partial<ValueHeadConfig> | null | "saved";
+  readonly onDownload?: (progress: DownloadProgress) => void;
+  readonly onWarning?: (message: string) => void;
+}
+
 /**
  * Opens the model of a run with its trainable parameters. @throws as `openTrainable` and
  * `openTinkerModel`.
  */
-export async function openRunModel(
-  config: ModelConfig,
-  {
-    valueHead,
-    onDownload,
-    onWarning,
-  }: {
-    readonly valueHead: Parameters<typeof openTrainable>[1]["valueHead"];
-    readonly onDownload?: (progress: DownloadProgress) => void;
-    readonly onWarning?: (message: string) => void;
-  },
-): Promise<LanguageModel> {
-  if (config.backend === "tinker") return openServiceModel(config, { onDownload, onWarning });
-  const { model, quantize, ...options } = selectSettings(openSettings, config);
+export async function openRunModel(config: ModelConfig, options: OpenOptions): Promise<LanguageModel> {
+  if (config.backend === "tinker") return openServiceModel(config, options);
+  const { model, quantize, ...others } = selectSettings(openSettings, config);
   const { tuning, seed } = config;
   return openTrainable(model, {
-    ...options,
+    ...others,
     quantize: parseQuantizeBits(quantize),
     peftConfig: tuning === "full" ? null : { ...parseLoraOptions(config), seed },
-    valueHead,
-    onProgress: onDownload,
+    valueHead: options.valueHead,
+    onProgress: options.onDownload,
   });
 }
 
 async function openServiceModel(
-  { model, baseUrl, adapter, tokenizer, maxServiceTokens, r, seed, targetModules, splitSpecialTokens }: ModelConfig,
-  {
-    onDownload,
-    onWarning,
-  }: {
-    readonly onDownload?: (progress: DownloadProgress) => void;
-    readonly onWarning?: (message: string) => void;
-  },
+  { model, baseUrl, adapter, tokenizer, maxServiceTokens, critic, r, seed, targetModules, ...config }: ModelConfig,
+  { valueHead, onDownload, onWarning }: OpenOptions,
 ): Promise<LanguageModel> {
-  return openTinkerModel(model, {
+  const options = {
     baseUrl: baseUrl!,
     ...parseServiceModules(targetModules),
     rank: r,
     seed,
     tokenizer,
-    splitSpecialTokens,
+    splitSpecialTokens: config.splitSpecialTokens,
     maxServiceTokens,
-    saved: adapter === undefined ? undefined : await readServiceModel(adapter),
+    critic:
+      valueHead === null || valueHead === "saved"
+        ? undefined
+        : await openCritic(critic, { valueHead, seed, onDownload }),
     onProgress: onDownload,
     onWarning,
+  };
+  try {
+    return await (adapter === undefined ? openTinkerModel(model, options) : openSavedTinkerModel(adapter, options));
+  } catch (error) {
+    await options.critic?.close();
+    throw error;
+  }
+}
+
+/** Opens a critic: all weights of the embedded model are trained, and an adapter of others. */
+async function openCritic(
+  critic = EMBEDDED_MODEL,
+  {
+    valueHead,
+    seed,
+    onDownload,
+  }: {
+    readonly valueHead: Partial<ValueHeadConfig>;
+    readonly seed: number;
+    readonly onDownload: OpenOptions["onDownload"];
+  },
+): Promise<LanguageModel> {
+  return AutoModelForCausalLMWithValueHead.fromPretrained(critic, {
+    peftConfig: critic === EMBEDDED_MODEL ? null : { seed },
+    valueHead,
+    onProgress: onDownload,
   });
 }

@@ -38,6 +38,12 @@ export const PRETRAINED_PPO_DEFAULTS = {
   entropySchedulerType: "linear",
 } as const satisfies AlgorithmSettings;
 
+/** PPO on a Tinker service: the same, with the rate of the embedded model for its critic. */
+export const SERVICE_PPO_DEFAULTS = {
+  ...PRETRAINED_PPO_DEFAULTS,
+  valueHeadLearningRate: 3e-4,
+} as const satisfies AlgorithmSettings;
+
 /**
  * Whether a run of a pretrained model has the defaults above; they were measured for PPO, an
  * adapter and choices alone.

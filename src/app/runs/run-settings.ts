@@ -41,6 +41,7 @@ import {
   PRETRAINED_PPO_DEFAULTS,
   PRETRAINED_RUN_DEFAULTS,
   PRETRAINED_TURNS,
+  SERVICE_PPO_DEFAULTS,
 } from "./pretrained-defaults.js";
 import { findAlgorithm, isBuiltInAlgorithm } from "./load-algorithm.js";
 import { envSettings } from "./run-env.js";
@@ -229,7 +230,7 @@ export function resolveTrainConfig(
   const envDefaults = env.startsWith("mcp:") ? MCP_DEFAULTS : pickTraits(envTraits);
   const given = { ...envDefaults, ...withoutUndefined(explicit) };
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
-  const isPretrained = !isResolved && !isEmbedded && hasPretrainedDefaults(given);
+  const isPretrained = !isResolved && !isEmbedded && given.backend !== "tinker" && hasPretrainedDefaults(given);
   const length = isPretrained
     ? { turns: PRETRAINED_TURNS }
     : isEmbedded
@@ -317,22 +318,25 @@ function getAlgorithmDefaults(
   isPretrained: boolean,
 ): AlgorithmSettings {
   const { algorithm, maxCompletionLength } = run;
+  // A service does not return the entropy of free completions.
+  const serviceDefaults = run.backend === "tinker" && !run.isListed ? { entropyCoef: 0 } : {};
   if (!isBuiltInAlgorithm(algorithm))
     return Object.hasOwn(findAlgorithm(algorithm).settings, "maxCompletionLength") ? { maxCompletionLength } : {};
   if (algorithm !== "ppo")
     return {
       maxCompletionLength,
       ...(isEmbedded ? getEmbeddedGroupDefaults({ ...run, algorithm }, given) : {}),
-      // A service does not return the entropy of free completions.
-      ...(run.backend === "tinker" && !run.isListed ? { entropyCoef: 0 } : {}),
+      ...serviceDefaults,
     };
   const defaults: AlgorithmSettings = isEmbedded
     ? getEmbeddedPpoDefaults(run)
     : isPretrained
       ? PRETRAINED_PPO_DEFAULTS
-      : {};
+      : run.backend === "tinker"
+        ? SERVICE_PPO_DEFAULTS
+        : {};
   const { batchSize } = given;
   const smallBatch =
     batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, defaults.miniBatchSize ?? 16) };
-  return { ...defaults, ...smallBatch };
+  return { ...defaults, ...smallBatch, ...serviceDefaults };
 }

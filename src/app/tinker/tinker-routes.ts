@@ -7,15 +7,13 @@ import { mountCheckpointRoutes } from "./checkpoint-routes.js";
 import { readRequest, type AddRoute } from "./read-request.js";
 import { getSampleLog, type TinkerService } from "./tinker-service.js";
 
-/**
- * A result that is not there is waited for this long; the SDK gives a request up after 45 seconds.
- */
+/** Time that a request waits for a result; the SDK abandons requests after 45 seconds. */
 const LONG_POLL_MS = 25_000;
 const PROTOBUF = "application/x-protobuf";
 
 /**
- * What clients are told about themselves. Chunks stay below the limit of bodies, and samples that
- * run below that of requests, each of which waits in a request.
+ * Settings of clients. Chunks stay below the limit of bodies, and concurrent samples below the
+ * limit of requests, because each of them waits in a request.
  */
 const CLIENT_CONFIG = {
   parallel_fwdbwd_chunks: true,
@@ -125,7 +123,7 @@ function mountTrainingRoutes(add: AddRoute, service: TinkerService): void {
   add("POST", "create_custom_loss", () => {
     throw new RequestError(
       501,
-      "Losses are not computed from graphs of clients here. forward_backward_custom computes them in the client.",
+      "The server does not compute losses from graphs of clients. forward_backward_custom computes them in the client.",
     );
   });
 }

@@ -10,6 +10,7 @@ import {
   type requests,
   encodeSampleResponse,
 } from "../../tinker/wire/index.js";
+import { SERVICE_LORA_ALPHA } from "../../tinker/index.js";
 import { RequestError } from "../server/request-error.js";
 import {
   checkName,
@@ -28,8 +29,6 @@ import { Sessions, type TrainedModelEntry, type SamplingSession, type TinkerSess
 import { SnapshotCache, type LoadedPolicy, type PolicySnapshot } from "./snapshots.js";
 import { TrainedModel } from "./trained-model.js";
 
-/** LoRA's alpha at every rank, as on Thinking Machines' service: the scaling is 32 / rank. */
-const LORA_ALPHA = 32;
 /** Models that are trained at a time. */
 const MAX_MODELS = 64;
 /** Snapshots without a name that a session keeps; the one used longest ago makes room. */
@@ -160,21 +159,30 @@ export class TinkerService {
     const name = checkName(body.path ?? `step-${crypto.randomUUID().slice(0, 8)}`);
     return this.submit("save_weights", body.model_id, body.seq_id, async (entry) => {
       const trained = await entry.trained;
+      const optimizer = kind === "weights" ? await trained.getOptimizerState() : undefined;
       const path = await this.store.save(
         { runId: entry.id, kind, name },
-        {
-          model: trained.model,
-          baseModel: this.modelName,
-          form: entry.form,
-          optimizer: kind === "weights" ? await trained.getOptimizerState() : undefined,
-          userMetadata: body.user_metadata ?? entry.userMetadata,
-          ttlSeconds: body.ttl_seconds,
-        },
+        { ...this.describeModel(entry, trained, body), optimizer },
         { overwrite: body.overwrite },
       );
       await this.forgetCheckpoint(path);
       return { json: { path, type: "save_weights" } };
     });
+  }
+
+  /** Returns what a checkpoint of a model contains, apart from the optimizer. */
+  private describeModel(
+    { form, userMetadata }: TrainedModelEntry,
+    { model }: TrainedModel,
+    body: Pick<z.infer<typeof requests.saveWeightsRequest>, "user_metadata" | "ttl_seconds">,
+  ) {
+    return {
+      model,
+      baseModel: this.modelName,
+      form,
+      userMetadata: body.user_metadata ?? userMetadata,
+      ttlSeconds: body.ttl_seconds,
+    };
   }
 
   /** Starts to take a snapshot: with a name as a checkpoint, without one in memory. */
@@ -187,17 +195,9 @@ export class TinkerService {
       const trained = await entry.trained;
       const type = "save_weights_for_sampler";
       if (name != null) {
-        const saved = {
-          model: trained.model,
-          baseModel: this.modelName,
-          form: entry.form,
-          optimizer: undefined,
-          userMetadata: body.user_metadata ?? entry.userMetadata,
-          ttlSeconds: body.ttl_seconds,
-        };
-        return {
-          json: { path: await this.store.save({ runId: entry.id, kind: "sampler_weights", name }, saved), type },
-        };
+        const saved = { ...this.describeModel(entry, trained, body), optimizer: undefined };
+        const path = await this.store.save({ runId: entry.id, kind: "sampler_weights", name }, saved);
+        return { json: { path, type } };
       }
       const snapshot = await this.snapshots.take(await this.form(entry.form), trained.model);
       const inflightOf = body.kind === "inflight" ? entry.id : undefined;
@@ -369,7 +369,7 @@ export class TinkerService {
     const { causalLM } = this.model;
     return getPeftModel(causalLM, {
       r: form.rank,
-      loraAlpha: LORA_ALPHA,
+      loraAlpha: SERVICE_LORA_ALPHA,
       targetModules: selectTargets(causalLM.config, form),
       seed: Math.abs(seed),
     });

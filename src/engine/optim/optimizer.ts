@@ -51,7 +51,7 @@ export interface SgdOptions extends CommonOptions {
 export type OptimizerOptions = AdamWOptions | SgdOptions;
 
 /** PyTorch's defaults, except no weight decay (usual for adapters) and clipping at norm 1. */
-const DEFAULTS = {
+export const OPTIMIZER_DEFAULTS = {
   adamw: { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 },
   sgd: { learningRate: 1e-2, momentum: 0, weightDecay: 0, maxGradNorm: 1 },
 } as const;
@@ -115,7 +115,9 @@ export class Optimizer {
     } = options;
     this.groups = groups;
     this.options =
-      rest.kind === "sgd" ? { ...DEFAULTS.sgd, ...rest } : { ...DEFAULTS.adamw, ...rest, kind: "adamw" as const };
+      rest.kind === "sgd"
+        ? { ...OPTIMIZER_DEFAULTS.sgd, ...rest }
+        : { ...OPTIMIZER_DEFAULTS.adamw, ...rest, kind: "adamw" as const };
     this.schedule = schedule;
     checkOptions(this.options);
     warmupScheduleFactor(schedule, 0);

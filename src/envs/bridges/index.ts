@@ -11,5 +11,6 @@ export { serveMcp, type ServeMcpOptions } from "./mcp/serve-mcp.js";
 export type { McpCall } from "./mcp/tool-call-space.js";
 export { OpenEnvClient, type OpenEnvOptions } from "./open-env/open-env-client.js";
 export { type EnvServer, serveEnv, type ServeOptions } from "./open-env/open-env-server.js";
+export { PettingZooGame, type PettingZooOptions } from "./python/petting-zoo-game.js";
 export { PythonEnv, type PythonEnvOptions } from "./python/python-env.js";
 export { RemoteEnv } from "./remote-env.js";

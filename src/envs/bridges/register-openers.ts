@@ -1,6 +1,7 @@
 // What opens an environment is loaded with the first one of its kind: most programs need none of
 // it.
 import type { Env, EnvOptions } from "../env.js";
+import type { GameOptions } from "../games/games.js";
 import { make, type MakeOptions } from "../registry/make.js";
 import { registerOpener } from "../registry/open-env.js";
 import { OrderEnforcing, TimeLimit } from "../wrappers/time.js";
@@ -34,6 +35,10 @@ registerOpener({
 registerRemote(/^python:/, async (id, options) => {
   const { PythonEnv } = await import("./python/python-env.js");
   return PythonEnv.open(id.slice("python:".length), options);
+});
+registerRemote(/^pettingzoo:/, async (id, { opponent, seat, ...options }: EnvOptions & GameOptions) => {
+  const { openPettingZoo } = await import("./python/petting-zoo-game.js");
+  return openPettingZoo(id.slice("pettingzoo:".length), options, { opponent, seat });
 });
 registerRemote(/^openenv:/, async (id, options) => {
   const { OpenEnvClient } = await import("./open-env/open-env-client.js");

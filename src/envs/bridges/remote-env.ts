@@ -73,13 +73,7 @@ export class RemoteEnv extends Env {
   override async render(mode: RenderMode): Promise<RenderFrame> {
     if (!this.metadata.renderModes.includes(mode)) return super.render(mode);
     if (this.phase === "new") throw this.notResetError();
-    const { text, width, height, data } = this.readObject("render", await this.channel.call("render", { mode }));
-    if (typeof text === "string") return text;
-    if (isCount(width) && isCount(height) && typeof data === "string") {
-      const bytes = new Uint8Array(Buffer.from(data, "base64"));
-      if (bytes.length === 3 * width * height) return { width, height, data: bytes };
-    }
-    throw bridgeError(this.channel.name, `replied to render("${mode}") with neither text nor an image.`);
+    return readFrame(this.channel.name, mode, await this.channel.call("render", { mode }));
   }
 
   override close(): Promise<void> {
@@ -104,6 +98,17 @@ export class RemoteEnv extends Env {
       throw bridgeError(this.channel.name, problem, error);
     }
   }
+}
+
+/** Reads the answer to `render`. @throws ENV_FAILED for neither text nor an image */
+export function readFrame(name: string, mode: RenderMode, json: JsonValue): RenderFrame {
+  const { text, width, height, data } = asJsonObject(json) ?? {};
+  if (typeof text === "string") return text;
+  if (isCount(width) && isCount(height) && typeof data === "string") {
+    const bytes = new Uint8Array(Buffer.from(data, "base64"));
+    if (bytes.length === 3 * width * height) return { width, height, data: bytes };
+  }
+  throw bridgeError(name, `replied to render("${mode}") with neither text nor an image.`);
 }
 
 const isCount = (value: unknown): value is number => Number.isInteger(value) && (value as number) > 0;

@@ -89,7 +89,9 @@ async function scorePolicy(
     tokens: [],
     allowedTokens: undefined,
   }));
-  const scores = await scorer.score([...rescored, ...states], { temperature });
+  // Log-probabilities were recorded when sampling, except where turns are replaced.
+  const valuesOnly = replaced.size === 0 && !entropies;
+  const scores = await scorer.score([...rescored, ...states], { temperature, valuesOnly });
   return {
     scores,
     replaced,

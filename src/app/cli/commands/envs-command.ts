@@ -80,7 +80,7 @@ function listEnvs(json: boolean): string {
     "",
     "RANDOM, BEST: mean returns of random actions and of the best known policy.",
     `Describe one: ${formatCommandLine("envs ID")}. Play one: ${formatCommandLine("play ID")}.`,
-    "Environments outside this package: python:ID, openenv:URL, mcp:COMMAND, mcp:URL and http://HOST:PORT.",
+    "Environments outside this package: python:ID, pettingzoo:MODULE, openenv:URL, mcp:COMMAND, mcp:URL and http://HOST:PORT.",
   ].join("\n");
 }
 

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { invalidArgument, LlamaGymError } from "../../../core/errors.js";
+import type { JsonObject, JsonValue } from "../../../core/json.js";
 import type { RenderMode } from "../../env.js";
 import type { TextInterface } from "../../text-interface.js";
 import { checkTimeoutMs } from "../channel.js";
@@ -9,7 +10,7 @@ import { toJsonObject, RemoteEnv } from "../remote-env.js";
 import { ProcessChannel } from "./process-channel.js";
 
 /** Protocol version of both ends. */
-const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 1;
 const BRIDGE_SCRIPT = fileURLToPath(new URL("../../../../python/gymnasium_bridge.py", import.meta.url));
 
 export interface PythonEnvOptions extends TextInterfaceOptions {
@@ -42,41 +43,50 @@ export class PythonEnv extends RemoteEnv {
    * environment fails
    */
   static async open(id: string, options: PythonEnvOptions = {}): Promise<PythonEnv> {
-    const timeout = checkTimeoutMs("timeout", options.timeout);
-    const startTimeout = checkTimeoutMs("startTimeout", options.startTimeout);
-    const python = options.python ?? (process.platform === "win32" ? "python" : "python3");
-    if (typeof id !== "string" || id === "")
-      throw invalidArgument(`PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${id}.`);
-    const channel = new ProcessChannel({
-      name: `The Python environment ${id}`,
-      command: python,
-      args: [BRIDGE_SCRIPT],
-      environment: { PYTHONUNBUFFERED: "1", ...options.environment },
-      timeout,
-    });
-    try {
-      return await openPythonEnv(channel, id, options, startTimeout);
-    } catch (error) {
-      await channel.close();
-      throw addAdvice(error, python);
-    }
+    return openPython(id, options, {}, (channel, response) => createPythonEnv(channel, response, options));
   }
 }
 
-async function openPythonEnv(
-  channel: ProcessChannel,
+/**
+ * Starts Python, opens what an id names, and creates its end here; the process ends if that fails.
+ * `params` are added to those of the call "open". Throws as `PythonEnv.open`.
+ */
+export async function openPython<Opened>(
   id: string,
   options: PythonEnvOptions,
-  timeout: number,
-): Promise<PythonEnv> {
-  const { modules = [], renderMode } = options;
-  const params = {
-    env: id,
-    modules: [...modules],
-    options: toJsonObject("options", options.options ?? {}),
-    ...(renderMode === undefined ? {} : { renderMode }),
-  };
-  const response = await channel.call("open", params, timeout);
+  params: JsonObject,
+  create: (channel: ProcessChannel, response: JsonValue) => Opened,
+): Promise<Opened> {
+  const timeout = checkTimeoutMs("timeout", options.timeout);
+  const startTimeout = checkTimeoutMs("startTimeout", options.startTimeout);
+  const python = options.python ?? (process.platform === "win32" ? "python" : "python3");
+  if (typeof id !== "string" || id === "")
+    throw invalidArgument(`PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${id}.`);
+  const channel = new ProcessChannel({
+    name: `The Python environment ${id}`,
+    command: python,
+    args: [BRIDGE_SCRIPT],
+    environment: { PYTHONUNBUFFERED: "1", ...options.environment },
+    timeout,
+  });
+  try {
+    const { modules = [], renderMode } = options;
+    const given = {
+      env: id,
+      modules: [...modules],
+      options: toJsonObject("options", options.options ?? {}),
+      ...(renderMode === undefined ? {} : { renderMode }),
+      ...params,
+    };
+    return create(channel, await channel.call("open", given, startTimeout));
+  } catch (error) {
+    await channel.close();
+    throw addAdvice(error, python);
+  }
+}
+
+function createPythonEnv(channel: ProcessChannel, response: JsonValue, options: PythonEnvOptions): PythonEnv {
+  const { renderMode } = options;
   // The process runs code of the user's choice, so its spaces may have any size.
   const limits = { protocol: PROTOCOL_VERSION, maxElements: Infinity };
   const { observationSpace, actionSpace, renderFps } = readDescription(channel.name, response, limits);
@@ -92,9 +102,10 @@ async function openPythonEnv(
 /** Adds advice to known errors. */
 function addAdvice(error: unknown, python: string): unknown {
   if (!(error instanceof LlamaGymError)) return error;
+  const missing = /No module named '(gymnasium|pettingzoo)/.exec(error.message)?.[1];
   const advice = error.message.includes("could not be started")
     ? "Install Python, or set the option `python`."
-    : `Install it (${python} -m pip install gymnasium), or set the option \`python\` to a Python that has it.`;
-  const isKnown = /could not be started|No module named 'gymnasium'/.test(error.message);
+    : `Install it (${python} -m pip install ${missing}), or set the option \`python\` to a Python that has it.`;
+  const isKnown = missing !== undefined || error.message.includes("could not be started");
   return isKnown ? new LlamaGymError(error.code, `${error.message} ${advice}`, { cause: error.cause }) : error;
 }

@@ -1,12 +1,14 @@
 import { isValueHeadParameter } from "../../../engine/nn/index.js";
 import type { AdvantageResult, ScoredTrajectory } from "../algorithm-definition.js";
 import { defineAlgorithm } from "../define-algorithm.js";
+import { mean } from "../../../core/mean.js";
 import { concatenate, splitByLength } from "../shared/arrays.js";
 import { discountedReturns } from "../shared/discounted-returns.js";
 import { perTokenKl } from "../shared/kl.js";
 import { nextKlCoef } from "../shared/kl-controller.js";
 import { ppoAdvantages } from "./advantages.js";
 import { ppoLoss } from "./loss.js";
+import { ExplorationBonus, type ExplorationState } from "./exploration-bonus.js";
 import { exceedsRatioThreshold, exceedsTargetKl, ppoBatchMetrics, ppoMetrics } from "./metrics.js";
 import { RewardScaler, INITIAL_REWARD_SCALE, type RewardScaleState } from "./reward-scaler.js";
 import { ppoSettings, resolvePpoConfig, type PpoConfig } from "./settings.js";
@@ -17,6 +19,7 @@ interface PpoState {
   /** Coefficient of the KL penalty. */
   readonly klCoef: number;
   readonly rewardScale: RewardScaleState;
+  readonly exploration?: ExplorationState;
   readonly updates: number;
 }
 
@@ -33,10 +36,14 @@ export const ppo = defineAlgorithm({
   klSetting: "initKlCoef",
   rollout: ({ batchSize }) => ({ kind: "turns", turns: batchSize }),
   state: {
-    initial: ({ initKlCoef }): PpoState => ({ klCoef: initKlCoef, rewardScale: INITIAL_REWARD_SCALE, updates: 0 }),
-    update: ({ klCoef, rewardScale, updates }, metrics, turns, config) => ({
+    initial: ({ initKlCoef }): PpoState => ({
+      klCoef: initKlCoef,
+      rewardScale: INITIAL_REWARD_SCALE,
+      updates: 0,
+    }),
+    update: ({ klCoef, updates, ...state }, metrics, turns, config) => ({
       klCoef: klCoef > 0 ? nextKlCoef(klCoef, metrics["objective/kl"], turns, config) : klCoef,
-      rewardScale,
+      ...state,
       updates: updates + 1,
     }),
   },
@@ -70,6 +77,8 @@ function computeAdvantages(
       bootstrap: bootstrapValue,
     })),
   );
+  const exploration = new ExplorationBonus(config.explorationBonus, state.exploration);
+  const bonuses = exploration.add(trajectories);
   const kls = trajectories.map(({ turns }) =>
     turns.map(({ oldLogProbs, refLogProbs = oldLogProbs }) => perTokenKl(config.klPenalty, oldLogProbs, refLogProbs)),
   );
@@ -80,18 +89,20 @@ function computeAdvantages(
       seat,
       kls: concatenate(kls[i]),
       values: concatenate(turns.map(({ oldValues }) => oldValues!)),
-      turns: turns.map(({ turn, oldLogProbs }) => ({
+      turns: turns.map(({ turn, oldLogProbs }, t) => ({
         end: (end += oldLogProbs.length),
-        reward: rewards.apply(turn.reward),
+        reward: rewards.apply(turn.reward) + bonuses[i][t],
       })),
       bootstrap: bootstrapValue,
       states: states[i],
     };
   });
   const estimates = ppoAdvantages(samples, { ...config, klCoef });
-  const results = hasReturnSignal(trajectories, config)
-    ? estimates
-    : estimates.map((estimate) => ({ ...estimate, advantages: new Float64Array(estimate.advantages.length) }));
+  const allBonuses = bonuses.flat();
+  const results =
+    allBonuses.some((bonus) => bonus > 0) || hasReturnSignal(trajectories, config)
+      ? estimates
+      : estimates.map((estimate) => ({ ...estimate, advantages: new Float64Array(estimate.advantages.length) }));
   const lengths = trajectories.map(({ turns }) => turns.map(({ oldLogProbs }) => oldLogProbs.length));
   const turnStatistics = trajectories.flatMap(({ turns }, i) => {
     const penalties = splitByLength(results[i].nonScoreRewards, lengths[i]);
@@ -105,10 +116,11 @@ function computeAdvantages(
   return {
     advantages: results.map(({ advantages }, i) => splitByLength(advantages, lengths[i])),
     returns: results.map(({ returns }, i) => splitByLength(returns, lengths[i])),
-    state: { ...state, rewardScale: rewards.getState() },
+    state: { ...state, rewardScale: rewards.getState(), exploration: exploration.getState() },
     metrics: {
       ...ppoBatchMetrics(turnStatistics, klCoef),
       ...(config.rewardScaling ? { "objective/reward_scale": rewards.scale } : {}),
+      ...(config.explorationBonus > 0 ? { "objective/exploration_bonus": mean(allBonuses) } : {}),
     },
   };
 }

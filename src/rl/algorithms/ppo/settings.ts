@@ -126,7 +126,14 @@ export const ppoSettings = defineSettings({
   }),
   entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: OURS }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: OURS },
-  entropyMinRate: ENTROPY_MIN_RATE,
+  entropyMinRate: { ...ENTROPY_MIN_RATE, source: OURS },
+  explorationBonus: number({
+    default: 0,
+    min: 0,
+    description:
+      "Reward, after scaling, of a turn that leads to a prompt which its trajectory did not have yet. It is for sparse rewards and falls to 0 with the first 64 turns that have another reward than the first.",
+    source: OURS,
+  }),
   ratioThreshold: number({
     default: 10,
     above: 1,

@@ -41,7 +41,10 @@ export class LogProbScorer {
 
   async score(
     turns: readonly TurnTokens[],
-    { temperature = 1, adapter = true }: { readonly temperature?: number; readonly adapter?: boolean } = {},
+    {
+      temperature = 1,
+      ...options
+    }: { readonly temperature?: number; readonly adapter?: boolean; readonly valuesOnly?: boolean } = {},
   ): Promise<TurnScores> {
     const { valueHead, config, maxAlternatives } = this.policy;
     const logProbs: Float64Array[] = [];
@@ -53,7 +56,7 @@ export class LogProbScorer {
       const batchTurns = turnIndices.map((i) => turns[i]);
       const batch = buildTurnBatch(batchTurns, microBatch, temperature, maxAlternatives);
       const graph = await this.graph(batch);
-      const scores = await graph.run(batch.tokens, { adapter });
+      const scores = await graph.run(batch.tokens, options);
       const chosenLogProbs = decisionLogProbs(batch, scores.logProbs);
       const chosenEntropies = scores.entropy && decisionEntropies(batch, scores.logProbs, scores.entropy);
       const { values: tokenValues } = scores;

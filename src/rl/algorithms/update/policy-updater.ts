@@ -107,8 +107,7 @@ export class PolicyUpdater {
     if (!shouldStep(statistics))
       return { statistics, perTurn, gradNorm: 0, learningRate: this.optimizer.learningRate, skipped: true };
     const { learningRate } = this.optimizer;
-    if (trainableFilter !== undefined)
-      await this.policy.causalLM!.parameters.zeroGradients((name) => !trainableFilter(name));
+    if (trainableFilter !== undefined) await this.policy.zeroGradients((name) => !trainableFilter(name));
     const result = Number.isFinite(statistics.loss)
       ? await this.optimizer.update({ learningRateFactor })
       : { gradNorm: Number.NaN, learningRate, skipped: true };
