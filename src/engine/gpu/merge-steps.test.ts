@@ -5,7 +5,7 @@ import type { GpuPart, GpuProgram, GpuStep, KernelSource } from "./program.js";
 
 type Merged = Parameters<typeof mergeSteps>[0];
 
-/** A program whose steps read and write random values; kernels differ by which operands they write. */
+/** A program whose steps read and write random values, each by another kernel. */
 function drawProgram(random: RandomStream): Merged {
   const whole = (limit: number) => Math.floor(random.random() * limit);
   const kernels: KernelSource[] = [];

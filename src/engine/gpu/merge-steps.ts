@@ -15,9 +15,8 @@ interface Access {
 }
 
 /**
- * Joins steps that do not depend on each other to dispatches of several parts, in as many workgroups
- * as all of them have. Steps that compute outputs come as soon as what they read has been computed,
- * which is then in memory no longer.
+ * Joins steps that do not depend on each other to dispatches of several parts. Steps that compute
+ * outputs follow what they read as closely as they can, which then leaves memory earlier.
  */
 export function mergeSteps({ kernels, steps, outputs }: Pick<GpuProgram, "kernels" | "steps" | "outputs">): GpuStep[] {
   const accessOf = ({ calls }: GpuPart): Access => {

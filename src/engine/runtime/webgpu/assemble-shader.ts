@@ -39,8 +39,8 @@ export function countParameterWords(kernels: readonly KernelSource[]): number {
 }
 
 /**
- * Returns the parameters of a dispatch: for each part, the number of workgroups up to its last one, the
- * before, the start of each operand, and its own parameters.
+ * Returns the parameters of a dispatch: for each part, the number of workgroups up to its end, the
+ * start of each operand, and its own parameters.
  */
 export function listParameters(
   parts: readonly {
@@ -67,7 +67,7 @@ function operandFunctions({ name, format, isWritten }: KernelOperand, start: num
 const WORKGROUP_VARIABLE = /var<workgroup> (\w+): ([^;]+);/gu;
 const DECLARED_FUNCTION = /\bfn (\w+)\(/gu;
 
-/** Declarations and the body of a part, whose names are those of no other part. */
+/** Declarations and the body of a part, with names that no other part has. */
 interface PartCode {
   readonly declarations: string;
   readonly body: string;

@@ -8,7 +8,7 @@ import { defineKernel } from "./define-kernel.js";
  */
 const COPY = 0x80000000;
 const COPY_HALVES = 0x80000001;
-/** Words of a segment: its first target word, its first value or index in the data, and its step. */
+/** Words of a segment: first target word, first value or index in the data, and step. */
 export const SEGMENT_WORDS = 3;
 /** Words from which on a progression is shorter than its words. */
 const MIN_PROGRESSION = 6;
