@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const { identifiers, british, phrases, sharedTypeNames, ignore } = JSON.parse(
   readFileSync(new URL("vocabulary.json", import.meta.url), "utf8"),
 );
-const ROOTS = ["src", "dashboard", "test", "docs", "examples", "bench", "recipes"];
+const ROOTS = ["src", "dashboard", "test", "docs", "examples", "bench", "recipes", "packages"];
 const PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md"];
 
 const retired = new Map(Object.entries(identifiers));

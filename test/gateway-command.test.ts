@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -96,5 +96,16 @@ describe("llamagym gateway", () => {
     expect(result.err.trim().split("\n")).toHaveLength(1);
     expect(result.err).toMatch(message);
     expect(result.status).toBe(status);
+  });
+
+  it("plays sessions of other processes greedily with --eval, without a run folder", async () => {
+    const before = await readdir(folder);
+    const { status, out } = await runGateway("--eval", "--episodes", "6");
+    expect(out).toContain("Evaluating embedded, greedily, through a gateway: 6 sessions.");
+    expect(out).toContain("6 sessions: greedy mean return 1 ± 0");
+    expect(status).toBe(0);
+    expect(await readdir(folder)).toEqual(before);
+    const { err } = await runInHost(["gateway", "--eval", "--output", "run"], { cwd: folder });
+    expect(err).toContain("--eval writes no run folder, so --output has no effect.");
   });
 });

@@ -114,7 +114,7 @@ it("docs/metrics.md lists the metrics that short runs of all algorithms log, and
     onlineSft: true,
   });
   for (const lossType of ["dapo", "cispo", "vespo"] as const)
-    await trainInEnv({ grpo: { ...groups, lossType, beta: 0.1 } });
+    await trainInEnv({ grpo: { ...groups, lossType, beta: 0.1, useAdaptiveEntropy: lossType === "dapo" } });
   await trainInEnv({ rloo: groups });
   await trainInEnv({ reinforce: { batchSize: 8 }, teacher: { model: "self", hint: "1" } });
   await trainInEnv({ reinforce: { batchSize: 8, klCoef: 0.1 } });

@@ -9,11 +9,20 @@ import {
   type Session,
   type BufferView,
 } from "../engine/runtime/index.js";
-import { findLayer, HEAD_MODULE, linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
+import {
+  findLayer,
+  HEAD_MODULE,
+  HEAD_WEIGHT,
+  linearModules,
+  matchWeights,
+  parseModelConfig,
+} from "./architectures/index.js";
 import type { LoraConfig } from "./files/index.js";
-import { loraBName, type LoraModule } from "./adapters/lora-module.js";
+import type { AdapterParts } from "./adapters/adapter-parts.js";
+import { loraBiasName, loraBName } from "./adapters/lora-module.js";
 import { ParameterBuffer } from "./weights/parameter-buffer.js";
 import {
+  baseValueName,
   ModelParameterScope,
   type BackwardPrecision,
   type ParameterScopeOptions,
@@ -43,9 +52,13 @@ export interface ModelOptions {
 }
 
 /** A low-rank adapter of a model. */
-export interface Adapter {
+export interface Adapter extends AdapterParts {
   readonly config: LoraConfig;
-  readonly modules: ReadonlyMap<string, LoraModule>;
+  /**
+   * The base model's values of parameters that it has as well: whole weights, magnitudes and rows
+   * of tokens.
+   */
+  readonly baseValues: ReadonlyMap<string, BufferView>;
 }
 
 /** Trainable parameters: an adapter's or the model's own. */
@@ -159,7 +172,9 @@ export class CausalLM {
 
   /** Whether the output matrix or its adapter is trainable. */
   get isHeadTrained(): boolean {
-    if (this.adapter?.modules.has(HEAD_MODULE) === true) return true;
+    const { modules, trainedTokens } = this.adapter ?? { modules: new Map<string, never>(), trainedTokens: [] };
+    if (modules.has(HEAD_MODULE) || trainedTokens.some(({ inHead }) => inHead)) return true;
+    if ([...(this.adapter?.modules.values() ?? [])].some(({ tiesHead }) => tiesHead)) return true;
     const { head, headBias } = this.config.names;
     return [head, headBias].some((name) => name !== undefined && this.trainable?.parameters.has(name) === true);
   }
@@ -170,8 +185,15 @@ export class CausalLM {
   get frozenLayers(): number {
     const { config, adapter } = this;
     if (this.trainable === undefined) return config.layers.length;
-    const trained = adapter === undefined ? this.trainable.parameters.names : adapter.modules.keys();
-    return Math.min(...[...trained].map((name) => findLayer(config, name)));
+    const trained =
+      adapter === undefined
+        ? this.trainable.parameters.names
+        : [
+            ...adapter.modules.keys(),
+            ...adapter.ownParameters,
+            ...adapter.trainedTokens.map(({ inEmbedding }) => (inEmbedding ? config.names.embedding : HEAD_WEIGHT)),
+          ];
+    return Math.min(...trained.map((name) => findLayer(config, name)));
   }
 
   /** End-of-sequence tokens from the model's configuration files. */
@@ -204,14 +226,17 @@ export class CausalLM {
     }: { dropout?: boolean } & Pick<ParameterScopeOptions, "backwardPrecision" | "forDecoding"> = {},
   ): ModelParameterScope {
     const stored = new Map<string, StoredParameter>(this.weights.parameters);
-    if (this.trainable !== undefined && this.trainable.adapter === undefined) {
-      for (const name of this.trainable.parameters.names)
-        stored.set(name, { kind: "trainable", shape: this.trainable.parameters.shape(name) });
-    }
+    const { embedding, head } = this.config.names;
+    // The output matrix keeps its values where the embedding alone is trained.
+    if (!stored.has(head)) stored.set(head, { kind: "base", shape: stored.get(embedding)!.shape, of: embedding });
+    for (const name of this.trainable?.parameters.names ?? [])
+      if (stored.has(name)) stored.set(name, { kind: "trainable", shape: this.trainable!.parameters.shape(name) });
     return new ModelParameterScope({
       parameters: stored,
       transposedWeights: this.config.transposedWeights,
-      adapter: this.trainable?.adapter?.modules ?? new Map(),
+      adapter: this.adapter?.modules ?? new Map(),
+      trainedTokens: this.adapter?.trainedTokens,
+      head,
       adapterMode,
       ...options,
       adapterDropout: dropout ? this.trainable?.adapter?.config.loraDropout : 0,
@@ -240,7 +265,7 @@ export class CausalLM {
 
   /**
    * Returns views of the trainable parameters a graph reads; without the adapter (the reference
-   * policy), zeros replace its B matrices.
+   * policy), zeros replace its B matrices, and the base model's values all that it also has.
    */
   getParameterViews(
     graph: CompiledGraph,
@@ -249,11 +274,17 @@ export class CausalLM {
     const views: Record<string, BufferView> = {};
     if (this.trainable === undefined) return views;
     const { parameters, adapter: lora } = this.trainable;
-    const zeroed = new Set(adapter ? [] : [...(lora?.modules.values() ?? [])].map(loraBName));
+    const modules = adapter ? [] : [...(lora?.modules.values() ?? [])];
+    const zeroed = new Set(modules.flatMap((module) => [loraBName(module), loraBiasName(module)]));
     for (const { name } of graph.inputs) {
-      if (zeroed.has(name)) views[name] = parameters.zeros(name);
+      const base = adapter ? undefined : lora?.baseValues.get(name);
+      if (base !== undefined) views[name] = base;
+      else if (zeroed.has(name)) views[name] = parameters.zeros(name);
       else if (parameters.has(name)) views[name] = parameters.view(name);
     }
+    const inputs = new Set(graph.inputs.map(({ name }) => name));
+    for (const [name, view] of lora?.baseValues ?? [])
+      if (inputs.has(baseValueName(name))) views[baseValueName(name)] = view;
     return views;
   }
 
@@ -268,7 +299,8 @@ export class CausalLM {
         "This model already has trainable parameters. Start from the base model, or merge its adapter first.",
       );
     }
-    const { source, config, weights, runtime, backwardPrecision } = this;
+    const { source, weights, runtime, backwardPrecision } = this;
+    const config = adapter?.untiesHead === true ? withHead(this.config, HEAD_WEIGHT) : this.config;
     return new CausalLM(source, config, weights, runtime, backwardPrecision, { adapter, valueHead, parameters });
   }
 
@@ -283,9 +315,31 @@ export class CausalLM {
     return this.withoutTrainable().withTrainable(own, { adapter, valueHead: head });
   }
 
+  /**
+   * Returns a variant with another embedding, another output matrix or both, of any number of
+   * tokens.
+   */
+  withTables(
+    tables: ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>,
+  ): CausalLM {
+    const { source, weights, runtime, backwardPrecision } = this;
+    const vocabSize = [...tables.values()][0].shape[0];
+    const config = { ...(tables.has(HEAD_WEIGHT) ? withHead(this.config, HEAD_WEIGHT) : this.config), vocabSize };
+    return new CausalLM(
+      { ...source, config: { ...source.config, vocab_size: vocabSize } },
+      config,
+      weights.withTables(tables),
+      runtime,
+      backwardPrecision,
+    );
+  }
+
   /** Returns the base model, which shares weights and runtime. */
   withoutTrainable(): CausalLM {
-    return new CausalLM(this.source, this.config, this.weights, this.runtime, this.backwardPrecision);
+    const { source, weights, runtime, backwardPrecision } = this;
+    const { embedding, head } = this.config.names;
+    const config = weights.parameters.has(head) ? this.config : withHead(this.config, embedding);
+    return new CausalLM(source, config, weights, runtime, backwardPrecision);
   }
 
   /** Closes the runtime, shared by all variants of this model, and the files. */
@@ -293,6 +347,11 @@ export class CausalLM {
     await this.runtime.close();
     await this.weights.close();
   }
+}
+
+/** Returns a configuration with another output matrix. */
+export function withHead(config: DecoderConfig, head: string): DecoderConfig {
+  return { ...config, names: { ...config.names, head } };
 }
 
 function resolveDevice(device: Device): Exclude<Device, "auto"> {

@@ -4,20 +4,27 @@ import {
   addMatmul,
   cast,
   concat,
+  constant,
   dequantize,
   dropout,
   gatherRows,
   input,
   int8GradientMatmul,
   int8WeightMatmul,
+  div,
   less,
   matmul,
   mul,
+  reduceSum,
   quantizedMatmul,
   type QuantizedWeight,
   scalar,
+  scatterAddRows,
   split,
+  sqrt,
+  square,
   stopGradient,
+  sub,
   transpose,
   weight,
   where,
@@ -27,12 +34,15 @@ import {
 } from "../engine/graph/index.js";
 import type { DType } from "../engine/tensor/index.js";
 import type { ParameterScope } from "../engine/nn/index.js";
-import { loraAName, loraBName, type LoraModule } from "./adapters/lora-module.js";
+import type { TrainedTokens } from "./adapters/adapter-parts.js";
+import { loraAName, loraBiasName, loraBName, loraMagnitudeName, type LoraModule } from "./adapters/lora-module.js";
 import { BLOCK_SIZE } from "./weights/quantize.js";
 
 /** A parameter's form in graphs. */
 export type StoredParameter =
   | { readonly kind: "frozen"; readonly shape: readonly number[]; readonly dtype?: "float32" | "float16" }
+  /** The base model's values of a trained parameter. */
+  | { readonly kind: "base"; readonly shape: readonly number[]; readonly of: string }
   | { readonly kind: "trainable"; readonly shape: readonly number[] }
   /** A matrix [out, in] with a scale per block of inputs. */
   | { readonly kind: "quantized"; readonly shape: readonly number[]; readonly bits: 4 | 8 }
@@ -91,6 +101,10 @@ export interface ParameterScopeOptions {
   /** Whether weights are stored [in, out]. */
   readonly transposedWeights: boolean;
   readonly adapter: ReadonlyMap<string, LoraModule>;
+  /** Rows of the embedding and the output matrix that are trained. */
+  readonly trainedTokens?: readonly TrainedTokens[];
+  /** Name of the output matrix. */
+  readonly head: string;
   /**
    * "merged" computes W + s B A once for all tokens, which pays off for many tokens (see
    * chooseAdapterMode); "unmerged" computes W x + s B (A x), which keeps W constant so that ONNX
@@ -144,6 +158,8 @@ export class ModelParameterScope implements ParameterScope {
         return weight(name, "float32", parameter.shape);
       case "frozen":
         return cast(weight(name, parameter.dtype ?? "float32", parameter.shape), "float32");
+      case "base":
+        return input(baseValueName(parameter.of), "float32", parameter.shape);
       case "trainable":
         return this.getTrainableInput(name, parameter.shape);
       case "quantized":
@@ -158,7 +174,7 @@ export class ModelParameterScope implements ParameterScope {
   linear(module: string, x: Node): Node {
     const lora = this.options.adapter.get(module);
     const output =
-      lora !== undefined && this.isMerged(module)
+      lora !== undefined && this.isMerged(lora)
         ? this.multiplyMerged(lora, x)
         : this.addAdapter(module, x, this.multiplyWeight(`${module}.weight`, x));
     return this.addBias(module, output);
@@ -178,11 +194,44 @@ export class ModelParameterScope implements ParameterScope {
     return modules.map((module, i) => this.addBias(module, this.addAdapter(module, x, products[i])));
   }
 
-  multiplyHead(name: string, x: Node): Node {
+  multiplyHead(name: string, x: Node, tokens?: Node): Node {
+    const multiply = (input: Node) =>
+      tokens === undefined
+        ? this.multiplyHeadWeight(name, input)
+        : matmul(input, gatherRows(this.tensor(name), tokens), { transposeB: true });
+    const loras = [...this.options.adapter.values()].filter(({ kind, tiesHead }) => kind === "head" || tiesHead);
+    const logits = loras.reduce((product, lora) => this.adaptProduct(lora, x, product, multiply, tokens), multiply(x));
+    return (this.options.trainedTokens ?? [])
+      .filter(({ inHead }) => inHead)
+      .reduce((sum, trained) => add(sum, this.multiplyTrainedTokens(trained, x, tokens)), logits);
+  }
+
+  private multiplyHeadWeight(name: string, x: Node): Node {
     const parameter = this.options.parameters.get(name);
     if (this.options.forDecoding !== true || parameter?.kind !== "int8Head")
       return matmul(x, this.tensor(name), { transposeB: true });
     return this.multiplyInt8(x, this.getInt8Parts(name, parameter), { transposeB: true });
+  }
+
+  embed(name: string, tokens: Node, ignorePadding: (rows: Node) => Node): Node {
+    const lookUp = (table: Node, rows = tokens) => ignorePadding(gatherRows(table, rows));
+    const stored = lookUp(this.tensor(name));
+    const lora = [...this.options.adapter.values()].find(({ kind }) => kind === "embedding");
+    const embedded = lora === undefined ? stored : this.adaptEmbedding(lora, stored, lookUp);
+    return (this.options.trainedTokens ?? [])
+      .filter(({ inEmbedding }) => inEmbedding)
+      .reduce((sum, trained) => {
+        const changes = this.getTokenChanges(trained.name, trained.tokens.length);
+        const unchanged = constant(
+          "float32",
+          [1, changes.shape[1] as number],
+          new Float32Array(changes.shape[1] as number),
+        );
+        const rowByToken = new Int32Array(this.options.parameters.get(name)!.shape[0]).fill(trained.tokens.length);
+        trained.tokens.forEach((token, row) => (rowByToken[token] = row));
+        const rows = gatherRows(constant("int32", [rowByToken.length], rowByToken), tokens);
+        return add(sum, lookUp(concat([changes, unchanged], 0), rows));
+      }, embedded);
   }
 
   private addBias(module: string, output: Node): Node {
@@ -193,7 +242,68 @@ export class ModelParameterScope implements ParameterScope {
   /** Adds the product of a module's adapter, if it has one, to that of its weight. */
   private addAdapter(module: string, x: Node, product: Node): Node {
     const lora = this.options.adapter.get(module);
-    return lora === undefined ? product : add(product, this.multiplyLowRank(lora, this.applyAdapterDropout(x)));
+    if (lora === undefined) return product;
+    return this.adaptProduct(lora, x, product, (input) => this.multiplyWeight(`${module}.weight`, input));
+  }
+
+  /**
+   * Adds a module's adapter to its product with x, or to some columns of it. `multiply` returns the
+   * product with other inputs.
+   */
+  private adaptProduct(lora: LoraModule, x: Node, product: Node, multiply: (x: Node) => Node, columns?: Node): Node {
+    const dropped = this.applyAdapterDropout(x);
+    const lowRank = this.multiplyLowRank(lora, dropped, columns);
+    if (!lora.useDora) return add(product, lowRank);
+    const factors = this.getMagnitudeFactors(lora);
+    const scales = columns === undefined ? factors : gatherRows(factors, columns);
+    if (dropped === x) return mul(add(product, lowRank), scales);
+    // As in PEFT, dropout applies to all but the product of the base model.
+    return add(product, add(mul(multiply(dropped), sub(scales, 1)), mul(lowRank, scales)));
+  }
+
+  private adaptEmbedding(lora: LoraModule, stored: Node, lookUp: (table: Node) => Node): Node {
+    const { a, b } = this.getLoraFactors(lora);
+    const lowRank = matmul(lookUp(transpose(a, [1, 0])), b, { transposeB: true, alpha: lora.scaling });
+    const sum = add(stored, lowRank);
+    return lora.useDora ? mul(sum, this.getMagnitudeFactors(lora)) : sum;
+  }
+
+  /** Returns DoRA's factors of the outputs: magnitudes divided by norms without a gradient. */
+  private getMagnitudeFactors(lora: LoraModule): Node {
+    const magnitudes = this.getTrainableInput(loraMagnitudeName(lora), [lora.outFeatures]);
+    return div(magnitudes, stopGradient(this.computeNorms(lora, this.getLoraFactors(lora))));
+  }
+
+  /**
+   * Returns the norm of the weights of each output [out] of an adapted module, with the update of
+   * given factors.
+   */
+  computeNorms({ kind, module, scaling }: LoraModule, factors?: { a: Node; b: Node }): Node {
+    const name = kind === "head" ? this.options.head : `${module}.weight`;
+    const stored = this.tensor(name);
+    const storedKind = this.options.parameters.get(name)?.kind;
+    const isOutIn = storedKind === "quantized" || storedKind === "int8" || !this.options.transposedWeights;
+    const isInOut = kind === "embedding" || (kind === "linear" && !isOutIn);
+    const sum =
+      factors === undefined
+        ? stored
+        : isInOut
+          ? addMatmul(stored, factors.a, factors.b, { transposeA: true, transposeB: true, alpha: scaling })
+          : addMatmul(stored, factors.b, factors.a, { alpha: scaling });
+    return sqrt(reduceSum(square(sum), [isInOut ? 0 : 1]));
+  }
+
+  /** Returns what training has added to rows of tokens. */
+  private getTokenChanges(name: string, count: number): Node {
+    const shape = [count, this.options.parameters.get(this.options.head)!.shape[1]];
+    return sub(this.getTrainableInput(name, shape), input(baseValueName(name), "float32", shape));
+  }
+
+  private multiplyTrainedTokens({ name, tokens }: TrainedTokens, x: Node, columns?: Node): Node {
+    const products = matmul(this.getTokenChanges(name, tokens.length), x, { transposeB: true });
+    const vocabSize = this.options.parameters.get(this.options.head)!.shape[0];
+    const all = scatterAddRows(products, tokenIndices(tokens), vocabSize);
+    return transpose(columns === undefined ? all : gatherRows(all, columns), [1, 0]);
   }
 
   /** Multiplies x by a weight as stored. */
@@ -233,22 +343,6 @@ export class ModelParameterScope implements ParameterScope {
     return dequantize(codes, scales, zeroPoints, BLOCK_SIZE);
   }
 
-  applyHeadAdapter(x: Node, tokens?: Node): Node | undefined {
-    const lora = this.findAdapter("head");
-    return lora === undefined ? undefined : this.multiplyLowRank(lora, this.applyAdapterDropout(x), tokens);
-  }
-
-  applyEmbeddingAdapter(gather: (table: Node) => Node): Node | undefined {
-    const lora = this.findAdapter("embedding");
-    if (lora === undefined) return undefined;
-    const { a, b } = this.getLoraFactors(lora);
-    return matmul(gather(transpose(a, [1, 0])), b, { transposeB: true, alpha: lora.scaling });
-  }
-
-  private findAdapter(kind: LoraModule["kind"]): LoraModule | undefined {
-    return [...this.options.adapter.values()].find((lora) => lora.kind === kind);
-  }
-
   private getLoraFactors(lora: LoraModule): { a: Node; b: Node } {
     return {
       a: this.getTrainableInput(loraAName(lora), [lora.rank, lora.inFeatures]),
@@ -259,14 +353,21 @@ export class ModelParameterScope implements ParameterScope {
   /** Computes scaling * B (A x), or some of its columns. */
   private multiplyLowRank(lora: LoraModule, x: Node, columns?: Node): Node {
     const { a, b } = this.getLoraFactors(lora);
-    const rows = columns === undefined ? b : gatherRows(b, columns);
-    return matmul(matmul(x, a, { transposeB: true }), rows, { transposeB: true, alpha: lora.scaling });
+    const select = (rows: Node) => (columns === undefined ? rows : gatherRows(rows, columns));
+    // The output matrix has the transposed update of the embedding.
+    if (lora.kind === "embedding")
+      return matmul(matmul(x, b), select(transpose(a, [1, 0])), { transposeB: true, alpha: lora.scaling });
+    const product = matmul(matmul(x, a, { transposeB: true }), select(b), { transposeB: true, alpha: lora.scaling });
+    if (!lora.hasBias) return product;
+    const bias = select(this.getTrainableInput(loraBiasName(lora), [lora.outFeatures]));
+    return add(product, mul(bias, lora.scaling));
   }
 
-  private isMerged(module: string): boolean {
+  private isMerged({ module, useDora, hasBias }: LoraModule): boolean {
     // Merging would dequantize the weights as a whole.
     const kind = this.options.parameters.get(`${module}.weight`)?.kind;
-    return this.options.adapterMode === "merged" && kind !== "quantized" && kind !== "int8";
+    const isPlain = !useDora && !hasBias;
+    return this.options.adapterMode === "merged" && isPlain && kind !== "quantized" && kind !== "int8";
   }
 
   private multiplyMerged(lora: LoraModule, x: Node): Node {
@@ -302,6 +403,11 @@ export class ModelParameterScope implements ParameterScope {
     return node;
   }
 }
+
+/** Name of the graph input with the base model's values of a trained parameter. */
+export const baseValueName = (name: string): string => `${name} of the base model`;
+
+const tokenIndices = (tokens: readonly number[]): Node => constant("int32", [tokens.length], Int32Array.from(tokens));
 
 function isInt8(parameter: StoredParameter | undefined): parameter is Extract<StoredParameter, { kind: "int8" }> {
   return parameter?.kind === "int8";

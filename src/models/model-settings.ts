@@ -101,6 +101,28 @@ export const tuningSettings = defineSettings(
       valueName: "names",
       description: "Comma-separated names of modules without an adapter, among those of targetModules.",
     }),
+    useDora: boolean({
+      default: false,
+      description: "Train a magnitude for each output of the adapted modules (DoRA).",
+    }),
+    bias: choice({
+      default: "none",
+      choices: ["none", "lora_only", "all"],
+      description: "Biases of the model that are trained: those of the adapted modules, or all.",
+    }),
+    modulesToSave: text({
+      valueName: "names",
+      description:
+        "Comma-separated ends of the paths of modules that are trained as a whole and saved with the adapter, such as embed_tokens,lm_head.",
+    }),
+    trainableTokenIndices: text({
+      valueName: "ids",
+      description: "Comma-separated token ids whose rows of the embedding are trained, such as those of added tokens.",
+    }),
+    ensureWeightTying: boolean({
+      default: false,
+      description: "Keep a tied output matrix tied to an embedding that modulesToSave or targetModules name.",
+    }),
   },
   { group: "Trained parameters", scope: "model" },
 );
@@ -139,6 +161,7 @@ export function checkTuning(config: Omit<TuningConfig, "model" | "adapter" | "th
  */
 export function parseLoraOptions(config: Settings<typeof tuningSettings>): Partial<LoraConfig> {
   const { r, loraAlpha, loraDropout, targetModules, layersToTransform, layersPattern, excludeModules } = config;
+  const { useDora, bias, modulesToSave, trainableTokenIndices, ensureWeightTying } = config;
   return {
     r,
     loraAlpha,
@@ -147,7 +170,17 @@ export function parseLoraOptions(config: Settings<typeof tuningSettings>): Parti
     layersToTransform: layersToTransform === "all" ? [] : splitNames(layersToTransform).flatMap(parseLayerRange),
     layersPattern: splitNames(layersPattern),
     excludeModules: splitNames(excludeModules),
+    useDora,
+    bias,
+    modulesToSave: splitNames(modulesToSave),
+    trainableTokenIndices: splitNames(trainableTokenIndices).map(parseTokenId),
+    ensureWeightTying,
   };
+}
+
+function parseTokenId(text: string): number {
+  if (/^\d{1,9}$/u.test(text)) return Number(text);
+  throw invalidArgument(`\`trainableTokenIndices\` must be token ids such as 151665,151666, got "${text}".`);
 }
 
 function splitNames(names = ""): string[] {

@@ -13,18 +13,19 @@ import {
   writeJson,
   writeSafetensors,
   type Adapter,
+  type AdapterTensor,
   type JsonObject,
   type TensorToSave,
 } from "./files/index.js";
 import { JsonFields } from "./files/json-fields.js";
 import { isValueHeadParameter, VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
 import { getValueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters/get-peft-model.js";
-import { buildLegacyRope, HEAD_MODULE } from "./architectures/index.js";
+import { buildLegacyRope, HEAD_MODULE, HEAD_WEIGHT } from "./architectures/index.js";
 import { formatAdapterReadme } from "./adapter-readme.js";
 import type { CausalLM } from "./causal-lm.js";
 import { EMBEDDED_MODEL } from "./embedded-model.js";
+import { loraAName, loraBName, type LoraModule } from "./adapters/lora-module.js";
 import { LORA_DEFAULTS, type LoraConfig } from "./files/index.js";
-import { loraAName, loraBName } from "./adapters/lora-module.js";
 import { openModelSource } from "./weights/model-source.js";
 import { requireFinite, WeightReader, type OnWeightsProgress } from "./weight-reader.js";
 
@@ -114,17 +115,61 @@ async function saveAdapter(
   folder: string,
   { baseModelName = model.source.path }: SaveOptions,
 ): Promise<string[]> {
-  const { config, modules } = model.adapter!;
-  const names = [...modules.values()].flatMap((lora) => [loraAName(lora), loraBName(lora)]);
+  const { config } = model.adapter!;
+  const names = model.parameters.names.filter((name) => !isValueHeadParameter(name));
+  const values = withTiedCopies(model, new Map([...(await readValues(model, names)), ...(await readTables(model))]));
   const files = await writeAdapter(
     folder,
     { ...config, fanInFanOut: model.config.transposedWeights, baseModelNameOrPath: baseModelName },
-    await readValues(model, names),
+    values,
   );
   const readme = formatAdapterReadme(baseModelName, baseModelName === EMBEDDED_MODEL);
   const readmePath = fs.join(folder, "README.md");
   if (readme !== undefined && !(await fs.exists(readmePath))) await writeFileAtomic(readmePath, readme);
   return files;
+}
+
+/** Reads the tables that came with an adapter, less those that it trains. */
+async function readTables({ weights, adapter, config }: CausalLM): Promise<Map<string, AdapterTensor>> {
+  const values = new Map<string, AdapterTensor>();
+  for (const name of weights.tables) {
+    if (adapter?.ownParameters.includes(name) !== true)
+      values.set(name, {
+        shape: [config.vocabSize, config.hiddenSize],
+        data: requireFinite(name, await weights.read(name)),
+      });
+  }
+  return values;
+}
+
+/**
+ * Adds the output matrix, or its adapter, where it is tied to the embedding's: PEFT saves both.
+ */
+function withTiedCopies({ adapter, config: { names } }: CausalLM, values: ParameterValues): ParameterValues {
+  const tied = new Map(values);
+  for (const lora of adapter!.modules.values()) {
+    if (!lora.tiesHead) continue;
+    for (const [from, to] of getTiedNames(lora)) tied.set(to, transposeMatrix(values.get(from)!));
+  }
+  const own = values.get(names.embedding);
+  if (own !== undefined && names.head === names.embedding) tied.set(HEAD_WEIGHT, own);
+  return tied;
+}
+
+/** Returns the names of an embedding's A and B, each with its transpose of the output matrix. */
+function getTiedNames(lora: LoraModule): readonly (readonly [string, string])[] {
+  const head = { module: HEAD_MODULE, kind: "head" } as const;
+  return [
+    [loraAName(lora), loraBName(head)],
+    [loraBName(lora), loraAName(head)],
+  ];
+}
+
+function transposeMatrix({ shape: [rows, columns], data }: AdapterTensor): AdapterTensor {
+  const transposed = new Float32Array(data.length);
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++) transposed[column * rows + row] = data[row * columns + column];
+  return { shape: [columns, rows], data: transposed };
 }
 
 async function saveValueHead(model: CausalLM, config: ValueHeadConfig, folder: string): Promise<string[]> {
@@ -155,20 +200,14 @@ async function readValues(model: CausalLM, names: Iterable<string>): Promise<Par
 export async function loadAdapter(model: CausalLM, folder: string): Promise<CausalLM> {
   await verifyChecksums(folder);
   const { config, tensors, baseWeights } = await readAdapter(folder);
-  if (config.modulesToSave.length > 0) {
-    throw new LlamaGymError(
-      "MODEL_UNSUPPORTED",
-      `modules_to_save ${JSON.stringify(config.modulesToSave)} in ${folder} is not supported: only low-rank adapters are. ${MERGE_ADVICE}`,
-    );
-  }
-  await checkBaseWeights(model, folder, baseWeights);
+  const base = await withBaseWeights(model, folder, { config, tensors, baseWeights });
   const lora = Object.fromEntries(
     Object.keys(LORA_DEFAULTS).map((name) => [name, config[name as keyof LoraConfig]]),
   ) as unknown as LoraConfig;
   const head = await loadValueHead(folder);
   const diverged = [...tensors, ...(head?.values ?? [])].find(([, { data }]) => !isAllFinite(data));
   if (diverged !== undefined) throw nonFiniteError(folder, diverged[0]);
-  return withAdapterValues(model, lora, new Map([...tensors, ...(head?.values ?? [])]), head?.config);
+  return withAdapterValues(base, lora, new Map([...tensors, ...(head?.values ?? [])]), head?.config);
 }
 
 const MERGE_ADVICE =
@@ -181,28 +220,64 @@ const MERGE_ADVICE =
 const MAX_ROUNDING = 2 ** -8;
 
 /**
- * Compares weights that an adapter's file has of its base model with the model's own. PEFT saves
- * them unchanged, unless the embedding was resized or trained. @throws MODEL_UNSUPPORTED for other
- * ones.
+ * Returns the model with the weights that an adapter's file has of its base model. PEFT saves the
+ * embedding and the output matrix with an adapter of them; they differ from the model's where the
+ * vocabulary was resized or they were trained before. @throws MODEL_UNSUPPORTED for other ones,
+ * WEIGHTS_MISMATCH for a resized matrix without the other.
  */
-async function checkBaseWeights(model: CausalLM, folder: string, baseWeights: Adapter["baseWeights"]): Promise<void> {
+async function withBaseWeights(
+  model: CausalLM,
+  folder: string,
+  { config: adapterConfig, tensors, baseWeights }: Adapter,
+): Promise<CausalLM> {
   const { weights, config } = model;
-  for (const [name, { shape, data }] of baseWeights) {
-    const own = weights.parameters.has(name) || name !== `${HEAD_MODULE}.weight` ? name : config.names.head;
-    const ownShape = weights.parameters.get(own)?.shape;
-    const isSame =
-      ownShape?.join() === shape.join() &&
-      (await weights.read(own)).every((value, i) => Math.abs(value - data[i]) <= MAX_ROUNDING * Math.abs(value));
-    if (isSame) continue;
-    const difference =
-      ownShape === undefined || ownShape.join() === shape.join()
-        ? "differs from the base model's"
-        : `is [${shape.join(", ")}], but the base model's is [${ownShape.join(", ")}]`;
-    throw new LlamaGymError(
-      "MODEL_UNSUPPORTED",
-      `The adapter in ${folder} comes with ${name}, which ${difference}: it was resized or trained, which is not supported. ${MERGE_ADVICE}`,
-    );
+  const { embedding, head } = config.names;
+  const changed = new Map<string, AdapterTensor>();
+  // Trained tables of a resized vocabulary have no other values of the base model.
+  for (const name of [embedding, HEAD_WEIGHT]) {
+    const tensor = tensors.get(name);
+    if (tensor !== undefined && tensor.shape[0] !== config.vocabSize) changed.set(name, tensor);
   }
+  for (const [name, tensor] of baseWeights) {
+    const trained = tensors.get(embedding);
+    const isCopy = name === HEAD_WEIGHT && adapterConfig.ensureWeightTying && trained !== undefined;
+    if (isCopy && isClose(trained.data, tensor.data)) continue;
+    const own = weights.parameters.has(name) || name !== HEAD_WEIGHT ? name : head;
+    const shape = weights.parameters.get(own)?.shape;
+    const isSame = shape?.join() === tensor.shape.join() && isClose(await weights.read(own), tensor.data);
+    if (isSame) continue;
+    const isTable = (name === embedding || name === HEAD_WEIGHT) && tensor.shape[1] === config.hiddenSize;
+    if (!isTable)
+      throw new LlamaGymError(
+        "MODEL_UNSUPPORTED",
+        `The adapter in ${folder} comes with ${name} [${tensor.shape.join(", ")}], which differs from the base model's${shape === undefined ? "" : ` [${shape.join(", ")}]`}. ` +
+          `Only the embedding and the output matrix may. ${MERGE_ADVICE}`,
+      );
+    changed.set(name, tensor);
+  }
+  // A tied output matrix is saved as well.
+  const [newEmbedding, newHead] = [changed.get(embedding), changed.get(HEAD_WEIGHT)];
+  const isTied = head === embedding && newEmbedding !== undefined;
+  if (isTied && newHead !== undefined && isClose(newEmbedding.data, newHead.data)) changed.delete(HEAD_WEIGHT);
+  if (changed.size === 0) return model;
+  const vocabSize = [...changed.values()][0].shape[0];
+  for (const name of isTied ? [...changed.keys()] : [embedding, HEAD_WEIGHT]) {
+    const rows = changed.get(name)?.shape[0] ?? config.vocabSize;
+    if (rows !== vocabSize)
+      throw new LlamaGymError(
+        "WEIGHTS_MISMATCH",
+        `The adapter in ${folder} was trained with a vocabulary of ${Math.max(rows, vocabSize)} tokens, but its file has no ${name} of that size. ` +
+          "Save it again in PEFT with save_embedding_layers=True.",
+      );
+  }
+  return model.withTables(changed);
+}
+
+function isClose(values: Float32Array, others: Float32Array): boolean {
+  return (
+    values.length === others.length &&
+    values.every((value, i) => Math.abs(value - others[i]) <= MAX_ROUNDING * Math.abs(value))
+  );
 }
 
 /**

@@ -1,5 +1,6 @@
-// The first hour of a new user: packs the package, installs it in an empty folder, and runs the
-// blocks and commands of README and guides as they are written, checking what each promises. usage:
+// The first hour of a new user: packs the packages, installs them in an empty folder, runs the
+// blocks and commands of README and guides as they are written, checking what each promises, and
+// creates, compiles and starts a project from every template of `npm create llamagym`. usage:
 // npm run first-hour -- [--node VERSION] [--quick] [--only WORDS] [--keep]
 //   --node VERSION   runs everything with npm's package `node` of that version
 //   --quick          leaves out the programs that take over half a minute
@@ -27,6 +28,8 @@ const project = join(work, "project");
 const NPM_FLAGS = ["--no-audit", "--no-fund", "--loglevel=error"];
 const MAX_OUTPUT_BYTES = 2 ** 26;
 let path = process.env.PATH;
+/** The packed packages: llamagym, create-llamagym. */
+let packages = [];
 
 /** The user's shell: a fresh home for models, and no settings of the machine's own. */
 const environment = () => ({
@@ -35,6 +38,7 @@ const environment = () => ({
   HF_HOME: join(work, "hf"),
   HF_HUB_OFFLINE: "1",
   NO_COLOR: "1",
+  LLAMAGYM_PACKAGE: packages[0],
 });
 const shell = (command) =>
   spawnSync("bash", ["-c", command], {
@@ -47,18 +51,24 @@ const shell = (command) =>
 
 function install() {
   mkdirSync(project, { recursive: true });
-  const packing = ["pack", "--ignore-scripts", "--json", "--pack-destination", work];
-  const packed = execFileSync("npm", packing, { cwd: root, encoding: "utf8", maxBuffer: MAX_OUTPUT_BYTES });
-  const [{ filename, size }] = JSON.parse(packed.slice(packed.indexOf("[")));
-  console.log(`packed ${filename}: ${(size / 1e6).toFixed(1)} MB`);
+  packages = ["", "packages/create-llamagym"].map((folder) => {
+    const packing = ["pack", "--ignore-scripts", "--json", "--pack-destination", work];
+    const packed = execFileSync("npm", packing, {
+      cwd: join(root, folder),
+      encoding: "utf8",
+      maxBuffer: MAX_OUTPUT_BYTES,
+    });
+    const [{ filename, size }] = JSON.parse(packed.slice(packed.indexOf("[")));
+    console.log(`packed ${filename}: ${(size / 1e6).toFixed(1)} MB`);
+    return join(work, filename);
+  });
   if (options.node !== undefined) {
     execFileSync("npm", ["install", ...NPM_FLAGS, "--prefix", join(work, "node"), `node@${options.node}`]);
     path = `${join(work, "node", "node_modules", "node", "bin")}:${path}`;
   }
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "mine", private: true, type: "module" }));
   // installation.md's line for machines without a network beyond the registry.
-  const packages = [join(work, filename), "typescript@7", "@types/node@20", "esbuild"];
-  execFileSync("npm", ["install", ...NPM_FLAGS, ...packages], {
+  execFileSync("npm", ["install", ...NPM_FLAGS, ...packages, "typescript@7", "@types/node@20", "esbuild"], {
     cwd: project,
     env: { ...environment(), ONNXRUNTIME_NODE_INSTALL: "skip" },
     stdio: "inherit",

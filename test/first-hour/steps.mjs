@@ -42,6 +42,25 @@ export function prepareSteps(root) {
   });
   const command = (page, line, step = {}) => ({ title: `${page}: ${line}`, command: written(page, line), ...step });
 
+  /** Creates a project as a user does, with the packed package, and type-checks it strictly. */
+  const template = (name, start, expect) => {
+    const inProject = (line) => `cd my-${name} && ${line}`;
+    return [
+      {
+        title: `npm create llamagym my-${name} -- --template ${name}`,
+        command: [
+          `npm create llamagym my-${name} -- --template ${name}`,
+          `cd my-${name}`,
+          'npm pkg set "dependencies.llamagym=file:$LLAMAGYM_PACKAGE"',
+          "npm install --no-audit --no-fund",
+          ...["7", "5.9"].map((version) => `npm exec --yes --package=typescript@${version} -- tsc --noEmit`),
+        ].join(" && "),
+        expect: [/npm start/],
+      },
+      { title: `${name}: ${start}`, command: inProject(start), expect, isLong: start === "npm start" },
+    ];
+  };
+
   const questions = Array.from({ length: 4 }, (_, i) => JSON.stringify({ prompt: `${i} + 2 =`, answer: i + 2 }));
   const steps = [
     command("README.md", "npx llamagym train blackjack --output runs/first", {
@@ -179,6 +198,11 @@ export function prepareSteps(root) {
       status: 1,
       expect: [/RUNTIME_FAILED.*external/s],
     },
+    ...template("blackjack", "npm start", [above(GREEDY, BLACKJACK_STAY)]),
+    ...template("own-env", "npm start", [above(/100%.* return ([\d.]+)/, 0.9), /curve.svg|adapter/]),
+    { title: "own-env: npm test", command: "cd my-own-env && npm test", expect: [/pass 3/] },
+    ...template("ai-sdk-agent", "npm start", [above(GREEDY, -0.3)]),
+    ...template("mcp-tools", "npm start", [above(GREEDY, 0.5)]),
   ];
   return { steps, hubModels: ["HuggingFaceTB/SmolLM2-135M-Instruct", "Qwen/Qwen2.5-0.5B-Instruct"] };
 }

@@ -38,6 +38,10 @@ export const COMMANDS = {
     summary: "Search for hyperparameters over several trials and seeds",
     load: async () => (await import("./commands/sweep-command.js")).sweepCommand,
   },
+  recipe: {
+    summary: "Run a published learning result again",
+    load: async () => (await import("./commands/recipe-command.js")).recipeCommand,
+  },
   demos: {
     summary: "Record episodes as demonstrations",
     load: async () => (await import("./commands/demos-command.js")).demosCommand,

@@ -91,6 +91,39 @@ describe("GatewayTrainer", () => {
     });
   });
 
+  it("evaluates the first sessions that other processes open, and trains none of them", async () => {
+    await withModel(async (model) => {
+      const trainer = new GatewayTrainer({ model, ...settings, agent: undefined, episodes: 8 });
+      const url = await trainer.listen();
+      const post = async (path: string, body: object) => {
+        const headers = { "content-type": "application/json" };
+        const response = await fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+        return (await response.json()) as { id: string };
+      };
+      const messages = [{ role: "user", content: "hi" }];
+      const complete = (id: string) => post(`/sessions/${id}/v1/chat/completions`, { model: "any", messages });
+      const evaluation = trainer.evaluate({ episodes: 3 });
+      const [first, second, third, late] = [
+        await post("/sessions", {}),
+        await post("/sessions", {}),
+        await post("/sessions", {}),
+        await post("/sessions", {}),
+      ];
+      for (const { id } of [late, second, first]) await complete(id);
+      await post(`/sessions/${late.id}/end`, { reward: 100 });
+      await post(`/sessions/${second.id}/end`, { reward: 1 });
+      await post(`/sessions/${third.id}/end`, {}); // without a completion
+      await post(`/sessions/${first.id}/end`, { reward: 0 });
+      expect(await evaluation).toMatchObject({ episodes: 2, meanReturn: 0.5 });
+      const stop = new AbortController();
+      const aborted = trainer.evaluate({ episodes: 1, signal: stop.signal });
+      stop.abort(new Error("stopped"));
+      await expect(aborted).rejects.toThrow("stopped");
+      await expect(trainer.evaluate({ episodes: 0 })).rejects.toThrow("`episodes` must be an integer >= 1, got 0.");
+      await trainer.close();
+    });
+  });
+
   it("ends with the error of an agent that throws, or requests nothing", async () => {
     await withModel(async (model) => {
       const train = async (agent: () => unknown) =>

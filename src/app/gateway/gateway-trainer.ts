@@ -31,6 +31,7 @@ import {
 import type { JudgedConversation } from "../judge/judge.js";
 import { startHttpServer, type HttpServerOptions, type RunningServer } from "../server/http-server.js";
 import { ModelChatEngine } from "../server/model-chat-engine.js";
+import { EvaluatedSessions } from "./evaluated-sessions.js";
 import { gatewaySettings, type ownGatewaySettings } from "./gateway-settings.js";
 import { GatewayTask } from "./gateway-task.js";
 import { mountSessionRoutes, sessionUrl } from "./session-routes.js";
@@ -92,11 +93,17 @@ const otherOptions: OtherOptions<GatewayTrainerOptions, typeof gatewaySettings &
 /** Options of `GatewayTrainer.evaluate`. */
 export interface GatewayEvaluateOptions<Task = unknown> {
   readonly episodes: number;
-  /** Default the trainer's `agent`. */
+  /** Default the trainer's `agent`; without one, other processes play the sessions. */
   readonly agent?: (episode: AgentEpisode<Task>) => MaybePromise<unknown>;
   /** Seeds the seeds that the agent receives. Default 0. */
   readonly seed?: number;
+  /** Aborts the wait for sessions of other processes. */
+  readonly signal?: AbortSignal;
+  /** Receives the number of ended sessions of other processes. */
+  readonly onProgress?: (finished: number) => void;
 }
+
+type GatewayEvaluation = Pick<EvalResult, "episodes" | "meanReturn" | "standardError">;
 
 /** Greedy completions that an evaluation keeps, for prompts that recur. */
 const MAX_GREEDY_COMPLETIONS = 8192;
@@ -113,6 +120,8 @@ export class GatewayTrainer<Task = unknown> {
   private learner: Learner | undefined;
   private task: GatewayTask | undefined;
   private resumed: ResumedRun | undefined;
+  /** The sessions of the evaluation that runs, if other processes play them. */
+  private evaluated: EvaluatedSessions | undefined;
 
   /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
   constructor(private readonly options: GatewayTrainerOptions<Task>) {
@@ -140,7 +149,8 @@ export class GatewayTrainer<Task = unknown> {
       sessionTimeoutMs: sessionTimeoutSeconds * 1000,
       onWarning,
       onEnd: (session, record) => {
-        if (agent === undefined) this.queue.add(session, record);
+        if (session.isGreedy) this.evaluated?.add(session, record);
+        else if (agent === undefined && record !== undefined) this.queue.add(session, record);
       },
     });
   }
@@ -236,21 +246,30 @@ export class GatewayTrainer<Task = unknown> {
   }
 
   /**
-   * Plays sessions greedily, without training on them, and returns their mean return.
-   * @throws AGENT_FAILED if the agent throws, INVALID_ARGUMENT without one.
+   * Plays sessions greedily, without training on them, and returns their mean return. Without an
+   * agent, these are the first `episodes` sessions that other processes open from now on.
+   * @throws AGENT_FAILED if the agent throws, or no session requests a completion; the reason of
+   * `signal`.
    */
   async evaluate({
     episodes,
     agent = this.options.agent,
     seed = 0,
-  }: GatewayEvaluateOptions<Task>): Promise<Pick<EvalResult, "episodes" | "meanReturn" | "standardError">> {
-    if (agent === undefined) throw invalidArgument("The evaluation needs an `agent` that plays its sessions.");
+    signal,
+    onProgress,
+  }: GatewayEvaluateOptions<Task>): Promise<GatewayEvaluation> {
+    if (!Number.isInteger(episodes) || episodes < 1)
+      throw invalidArgument(`\`episodes\` must be an integer >= 1, got ${episodes}.`);
     const { store, server } = this;
     const { model } = this.options;
     const { count } = store;
     await this.listen();
     store.greedy = new LruCache(MAX_GREEDY_COMPLETIONS, sizeByKey);
     try {
+      if (agent === undefined)
+        return await model.runIsolated(async () =>
+          this.evaluateOthers(new EvaluatedSessions(count, episodes, onProgress), signal),
+        );
       const seeds = stream(seed, "evaluationStarts");
       const specs = Array.from({ length: episodes }, () => ({ seed: seeds.integers(0, 2 ** 31) }));
       const { finishedEpisodes } = await model.runIsolated(() => this.functionSource(agent).collectEpisodes(specs));
@@ -261,6 +280,25 @@ export class GatewayTrainer<Task = unknown> {
       store.count = count;
       if (server === undefined) await this.close();
     }
+  }
+
+  private async evaluateOthers(sessions: EvaluatedSessions, signal?: AbortSignal): Promise<GatewayEvaluation> {
+    const abort = () => sessions.abort(signal?.reason);
+    this.evaluated = sessions;
+    signal?.addEventListener("abort", abort);
+    try {
+      if (signal?.aborted === true) abort();
+      await sessions.ended;
+    } finally {
+      this.evaluated = undefined;
+      signal?.removeEventListener("abort", abort);
+    }
+    const { returns } = sessions;
+    if (returns.length > 0) return { episodes: returns.length, ...computeMeanAndError(returns) };
+    throw new LlamaGymError(
+      "AGENT_FAILED",
+      "No session requested a completion. The agent's client must use the `baseURL` of its session.",
+    );
   }
 
   /** Closes the gateway and the learner; `train` does so at its end. The model stays open. */

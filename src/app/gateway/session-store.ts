@@ -13,8 +13,8 @@ const SWEEP_INTERVAL_MS = 1000;
 export interface SessionStoreOptions extends SessionContext {
   /** Milliseconds without a call after which a session ends as truncated. */
   readonly sessionTimeoutMs: number;
-  /** Receives the sessions that ended with at least one completion. */
-  readonly onEnd: (session: GatewaySession, record: SessionRecord) => void;
+  /** Receives the sessions that ended; without a completion, there is no record. */
+  readonly onEnd: (session: GatewaySession, record: SessionRecord | undefined) => void;
   /** Receives errors of sessions that ended by their timeout. */
   readonly onWarning?: (message: string) => void;
 }
@@ -68,8 +68,8 @@ export class SessionStore {
     this.ended.add(id);
     if (this.ended.size > MAX_ENDED_SESSIONS) this.ended.delete(this.ended.values().next().value!);
     const record = await session.finish();
-    if (record === undefined) this.emptySessions++;
-    else this.options.onEnd(session, record);
+    if (record === undefined && !session.isGreedy) this.emptySessions++;
+    this.options.onEnd(session, record);
     return record;
   }
 

@@ -65,7 +65,7 @@ export class GatewaySession implements ChatEngine {
 
   constructor(
     readonly id: string,
-    index: number,
+    readonly index: number,
     private readonly context: SessionContext,
     /** Sessions with the same task form groups. */
     readonly task: string | undefined,
@@ -80,6 +80,11 @@ export class GatewaySession implements ChatEngine {
 
   get turns(): number {
     return this.tree.turns.length;
+  }
+
+  /** Whether the session belongs to an evaluation, which is not trained. */
+  get isGreedy(): boolean {
+    return this.context.greedy !== undefined;
   }
 
   get isEnded(): boolean {

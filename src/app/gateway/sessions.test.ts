@@ -45,7 +45,7 @@ beforeAll(async () => {
     cache: new CompletionCache(),
     updates: () => 3,
     sessionTimeoutMs: 1500,
-    onEnd: ({ id }, record) => records.set(id, record),
+    onEnd: ({ id }, record) => record !== undefined && records.set(id, record),
   });
   server = await startHttpServer({ port: 0 }, (app) => mountSessionRoutes(app, store));
 });

@@ -41,6 +41,11 @@ const ENGINE_SETTINGS = {
   layersToTransform: "a service adds an adapter to all layers",
   layersPattern: "a service adds an adapter to all layers",
   excludeModules: "a service trains whole groups of modules: select them with targetModules",
+  useDora: "a service trains plain LoRA",
+  bias: "a service trains no biases",
+  modulesToSave: "a service trains no module as a whole",
+  trainableTokenIndices: "a service trains no rows of the embedding",
+  ensureWeightTying: "a service has no adapter of the embedding",
 } as const satisfies Partial<Record<keyof ServiceRunConfig, string>>;
 
 /**

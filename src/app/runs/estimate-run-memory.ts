@@ -44,7 +44,7 @@ export async function estimateRunMemory(
   if (model === EMBEDDED_MODEL) return undefined;
   const estimate = await findMemoryEstimator(model);
   if (estimate === undefined || tuning === "full") return undefined;
-  const { layersToTransform } = parseLoraOptions(config);
+  const { layersToTransform, modulesToSave } = parseLoraOptions(config);
   const bits = parseQuantizeBits(quantize) ?? 32;
   const usage = {
     use: "train",
@@ -52,6 +52,7 @@ export async function estimateRunMemory(
     r,
     microBatchTokens,
     layersToTransform: [layersToTransform ?? []].flat(),
+    modulesToSave,
   } as const;
   const needed = estimate(usage);
   const text = `Training ${model} needs about ${formatGigabytes(needed)} of memory; ${formatGigabytes(available)} are free.`;

@@ -95,14 +95,11 @@ function embedTokens(config: DecoderConfig, scope: ParameterScope, tokens: Node,
 }
 
 function embed({ names, paddingToken }: DecoderConfig, scope: ParameterScope, tokens: Node): Node {
-  const gather = (table: Node) => {
-    const rows = gatherRows(table, tokens);
+  return scope.embed(names.embedding, tokens, (rows) => {
     if (paddingToken === undefined) return rows;
     const isPadding = reshape(equal(tokens, intScalar(paddingToken)), [tokens.shape[0], 1]);
     return withGradientOf(stopGradient(rows), where(isPadding, 0, rows));
-  };
-  const [embedded, adapted] = [gather(scope.tensor(names.embedding)), scope.applyEmbeddingAdapter(gather)];
-  return adapted === undefined ? embedded : add(embedded, adapted);
+  });
 }
 
 function transformerBlock(

@@ -13,18 +13,13 @@ export interface ParameterScope {
   /** Applies several linear modules to the same input. */
   linears(modules: readonly string[], x: Node): Node[];
   /**
-   * Multiplies x [rows, width] by the transposed output matrix [vocabulary, width], without its
-   * adapter.
+   * Multiplies x [rows, width] by the transposed output matrix [vocabulary, width] with its
+   * adapter, if any: the logits [rows, vocabulary], or those of some `tokens`.
    */
-  multiplyHead(name: string, x: Node): Node;
+  multiplyHead(name: string, x: Node, tokens?: Node): Node;
   /**
-   * Returns the adapter's contribution to the logits [rows, vocabulary] for x [rows, width], or to
-   * those of some `tokens`; undefined without one.
+   * Returns the rows [tokens, width] of an embedding [vocabulary, width] with its adapter, if any.
+   * Gradients with respect to tables pass through `ignorePadding`.
    */
-  applyHeadAdapter(x: Node, tokens?: Node): Node | undefined;
-  /**
-   * Returns the adapter's contribution to the embeddings [rows, width]; undefined without one.
-   * `gather` takes rows of a table with one row per token of the vocabulary.
-   */
-  applyEmbeddingAdapter(gather: (table: Node) => Node): Node | undefined;
+  embed(name: string, tokens: Node, ignorePadding: (rows: Node) => Node): Node;
 }

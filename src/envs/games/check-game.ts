@@ -1,14 +1,16 @@
-import { invalidEnv } from "../../core/errors.js";
+import { errorMessage, invalidEnv, LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { Game, GameResult } from "./game.js";
 import { isReward } from "../reward-limit.js";
-import { formatValue } from "../spaces/index.js";
+import { Discrete, formatValue } from "../spaces/index.js";
 import { getChoices } from "../text-interface.js";
 import { maxDifference } from "../check/check-space.js";
 
 const NUM_GAMES = 20;
 const MAX_MOVES = 10_000;
+/** Games after which every seat has had a turn, by chance also in short games. */
+const MIN_GAMES_FOR_SEATS = 10;
 
 /** Options of `checkGame`. */
 export interface CheckGameOptions {
@@ -18,24 +20,36 @@ export interface CheckGameOptions {
 
 /**
  * Checks a game in play: seats, observations, legal actions, rewards and ends; that a seed
- * determines the game, that a saved position continues identically, that texts name actions, and
- * that an illegal move is answered.
- * @throws ENV_INVALID at the first violation
+ * determines the game, that a saved position continues identically, that texts name actions, that
+ * illegal moves are refused, and that a game that is over takes no further moves.
+ * @throws ENV_INVALID at the first violation, and what the game throws if it is a LlamaGymError
  */
 export async function checkGame(game: Game, { games = NUM_GAMES }: CheckGameOptions = {}): Promise<void> {
   if (!Number.isInteger(game.seats) || game.seats < 2)
     throw invalidEnv(`${nameOf(game)}.seats must be an integer of at least 2, got ${formatValue(game.seats)}.`);
-  for (let seed = 0; seed < games; seed++) {
-    const record = await playRandomly(game, seed);
-    requireEqual(game, "Two games of the same seed and moves", record, await replay(game, seed, record));
+  try {
+    const movers = new Set<number>();
+    for (let seed = 0; seed < games; seed++) {
+      const record = await playRandomly(game, seed);
+      requireEqual(game, "Two games of the same seed and moves", record, await replay(game, seed, record));
+      for (const { seat } of record) movers.add(seat);
+    }
+    const idle = Array.from({ length: game.seats }, (_, seat) => seat).find((seat) => !movers.has(seat));
+    if (games >= MIN_GAMES_FOR_SEATS && idle !== undefined)
+      throw invalidEnv(`${nameOf(game)}: seat ${idle} had no turn in ${games} games.`);
+    await checkEnd(game);
+    await checkSavedPosition(game);
+    await checkIllegalMoves(game);
+  } catch (error) {
+    if (error instanceof LlamaGymError) throw error;
+    throw invalidEnv(`${nameOf(game)} failed in play: ${errorMessage(error)}`, error);
   }
-  await checkSavedPosition(game);
-  await checkIllegalMove(game);
 }
 
 const nameOf = (game: Game) => game.constructor.name;
 
 interface Move {
+  readonly seat: number;
   readonly action: unknown;
   readonly result: GameResult<unknown>;
 }
@@ -49,12 +63,13 @@ async function playRandomly(game: Game, seed: number): Promise<Move[]> {
   while (result.seat !== undefined) {
     if (moves.length >= MAX_MOVES)
       throw invalidEnv(`${nameOf(game)} is not over after ${MAX_MOVES} random moves: give it a limit of moves.`);
+    const { seat } = result;
     const action = chooseRandomly(game, result, random);
     result = await game.step(action);
     checkResult(game, result);
     if (result.info.illegal !== undefined)
       throw invalidEnv(`${nameOf(game)} lists ${formatValue(action)} among the legal actions and refuses it.`);
-    moves.push({ action, result });
+    moves.push({ seat, action, result });
   }
   return moves;
 }
@@ -62,7 +77,7 @@ async function playRandomly(game: Game, seed: number): Promise<Move[]> {
 async function replay(game: Game, seed: number, moves: readonly Move[]): Promise<Move[]> {
   await game.reset({ seed });
   const replayed: Move[] = [];
-  for (const { action } of moves) replayed.push({ action, result: await game.step(action) });
+  for (const { seat, action } of moves) replayed.push({ seat, action, result: await game.step(action) });
   return replayed;
 }
 
@@ -95,7 +110,10 @@ function checkResult(game: Game, result: GameResult<unknown>): void {
     throw invalidEnv(
       `${name}: info.legalActions must be a list with at least one action, got ${formatValue(legalActions)}.`,
     );
-  for (const action of (legalActions ?? []) as unknown[])
+  const listed = (legalActions ?? []) as unknown[];
+  if (new Set(listed.map((action) => JSON.stringify(action))).size < listed.length)
+    throw invalidEnv(`${name}: info.legalActions lists an action twice: ${formatValue(listed)}.`);
+  for (const action of listed)
     if (!game.actionSpace.contains(action))
       throw invalidEnv(`${name}: the legal action ${formatValue(action)} is not in ${game.actionSpace.toString()}.`);
   checkTexts(game, result);
@@ -125,16 +143,59 @@ async function checkSavedPosition(game: Game): Promise<void> {
   await playRandomly(game, 1);
   game.setState(saved);
   const rest: Move[] = [];
-  for (const { action } of moves.slice(middle)) rest.push({ action, result: await game.step(action) });
+  for (const { seat, action } of moves.slice(middle)) rest.push({ seat, action, result: await game.step(action) });
   requireEqual(game, "The moves after getState() and after setState()", moves.slice(middle), rest);
 }
 
-async function checkIllegalMove(game: Game): Promise<void> {
-  const { seat } = await game.reset({ seed: 0 });
-  const result = await game.step(undefined);
+/**
+ * Checks that a game that is over takes no moves, and that a reset without a seed starts the next
+ * one.
+ */
+async function checkEnd(game: Game): Promise<void> {
+  const moves = await playRandomly(game, 0);
+  const isTaken = await Promise.resolve()
+    .then(() => game.step(moves.at(-1)?.action))
+    .then(
+      () => true,
+      () => false,
+    );
+  if (isTaken) throw invalidEnv(`${nameOf(game)}: step() must throw when the game is over.`);
+  const next = await game.reset();
+  checkResult(game, next);
+  if (next.seat === undefined) throw invalidEnv(`${nameOf(game)}: reset() without a seed must start a game.`);
+}
+
+async function checkIllegalMoves(game: Game): Promise<void> {
+  const start = await game.reset({ seed: 0 });
+  await checkRefusal(game, start, "a reply without an action", undefined);
+  const moves = await playRandomly(game, 0);
+  const middle = moves.slice(0, Math.floor(moves.length / 2));
+  const { result } = (await replay(game, 0, middle)).at(-1) ?? { result: await game.reset({ seed: 0 }) };
+  const action = sampleIllegal(game, result);
+  if (action !== undefined) await checkRefusal(game, result, "an action that is not legal", action);
+}
+
+async function checkRefusal(
+  game: Game,
+  { seat }: GameResult<unknown>,
+  subject: string,
+  action: unknown,
+): Promise<void> {
+  const result = await game.step(action);
   checkResult(game, result);
-  if (result.info.illegal !== seat)
-    throw invalidEnv(`${nameOf(game)}: a reply without an action must be refused, with the seat as info.illegal.`);
+  if (result.info.illegal === seat) return;
+  const problem = `${subject} must be refused, with the seat as info.illegal`;
+  throw invalidEnv(`${nameOf(game)}: ${problem}; ${formatValue(action)} was taken.`);
+}
+
+/** Samples a number that is not among the legal actions; undefined if there is none. */
+function sampleIllegal({ actionSpace }: Game, { info }: GameResult<unknown>): unknown {
+  const { legalActions } = info as { legalActions?: readonly unknown[] };
+  // Texts may say what no list can hold, such as any offer.
+  if (legalActions === undefined || !(actionSpace instanceof Discrete)) return undefined;
+  return Array.from({ length: actionSpace.n }, (_, i) => actionSpace.start + i).find(
+    (action) => !legalActions.includes(action),
+  );
 }
 
 function requireEqual(game: Game, subject: string, a: unknown, b: unknown): void {

@@ -2,7 +2,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { neg, reduceSum } from "../../engine/graph/index.js";
 import { Optimizer } from "../../engine/optim/index.js";
-import { getPeftModel } from "./get-peft-model.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import { getPeftModel, type PeftOptions } from "./get-peft-model.js";
 import { CausalLM } from "../causal-lm.js";
 import { ScoringGraph, TrainingGraph } from "../graphs/training-graph.js";
 
@@ -55,6 +56,58 @@ describe("getPeftModel", () => {
       (await logProbs(model, { adapter: false })).forEach((value, i) => expect(value).toBeCloseTo(before[i], 5));
     },
   );
+
+  it.each<PeftOptions>([
+    { useDora: true },
+    { useDora: true, targetModules: ["wte", "lm_head"], loraDropout: 0.1 },
+    { bias: "all" },
+    { bias: "lora_only", loraBias: true },
+    { modulesToSave: ["ln_f", "lm_head"] },
+    { modulesToSave: ["wte"] },
+    { modulesToSave: ["lm_head"], ensureWeightTying: true },
+    { modulesToSave: ["wpe", "ln_1"], layersToTransform: [1] },
+    { trainableTokenIndices: [5, 6] },
+    { trainableTokenIndices: { lm_head: [7] } },
+    { targetModules: ["wte"], ensureWeightTying: true },
+  ])("trains an adapter with %j that changes nothing before, nor without it afterwards", async (options) => {
+    const model = await getPeftModel(base, { targetModules: ["c_attn"], ...options, r: 4, seed: 1 });
+    const before = await logProbs(base);
+    (await logProbs(model)).forEach((value, i) => expect(value).toBeCloseTo(before[i], 5));
+
+    const graph = await TrainingGraph.create(model, (policy) => ({ loss: neg(reduceSum(policy.logProbs)) }));
+    const optimizer = new Optimizer(model.parameters, { learningRate: 0.02 });
+    const values = await Promise.all(model.parameters.names.map((name) => model.parameters.read(name)));
+    for (let step = 0; step < 5; step++) {
+      await graph.run(batch, {}, { random: new RandomStream(step) });
+      await optimizer.update();
+    }
+    await graph.release();
+    expect(sum(await logProbs(model))).toBeGreaterThan(sum(before) + 0.02);
+    for (const [i, name] of model.parameters.names.entries())
+      expect([name, await model.parameters.read(name)]).not.toEqual([name, values[i]]);
+    (await logProbs(model, { adapter: false })).forEach((value, i) => expect(value).toBeCloseTo(before[i], 5));
+  });
+
+  it.each<[PeftOptions, RegExp]>([
+    [{ modulesToSave: ["score"] }, /`modulesToSave` "score" matches no module of this model\. Modules: .*ln_f/],
+    [{ modulesToSave: ["c_attn"] }, /both name transformer\.h\.0\.attn\.c_attn/],
+    [{ trainableTokenIndices: [24] }, /token ids from 0 to 23, got 24/],
+    [{ trainableTokenIndices: [-1] }, /token ids from 0 to 23, got -1/],
+    [{ trainableTokenIndices: [3, 3] }, /must not repeat/],
+    [{ trainableTokenIndices: { c_attn: [1] } }, /names the module "c_attn"\. Supported: transformer\.wte, lm_head/],
+    [{ trainableTokenIndices: [1], modulesToSave: ["wte"] }, /trains all rows/],
+    [
+      { trainableTokenIndices: { wte: [1], lm_head: [2] }, ensureWeightTying: true },
+      /requires the same `trainableTokenIndices`/,
+    ],
+    [{ useDora: true, loraBias: true }, /does not apply with `useDora`/],
+    [{ useDora: true, targetModules: ["wte"], ensureWeightTying: true }, /cannot tie them/],
+  ])("refuses %j", async (options, message) => {
+    await expect(getPeftModel(base, { targetModules: ["c_attn"], ...options })).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+      message: expect.stringMatching(message) as string,
+    });
+  });
 
   it("excludes embedding and output matrix from all-linear, as PEFT does", async () => {
     const { adapter } = await getPeftModel(base, { targetModules: "all-linear" });

@@ -4,19 +4,12 @@ import { RandomStream } from "../../core/random/random-stream.js";
 import { countElements } from "../../core/count-elements.js";
 import type { CausalLM } from "../causal-lm.js";
 import { LORA_DEFAULTS, type LoraConfig } from "../files/index.js";
-import { loraAName, loraBName, type LoraModule } from "./lora-module.js";
-import { selectLoraModules } from "./select-lora-modules.js";
+import { compile } from "../../engine/graph/index.js";
+import type { BufferView } from "../../engine/runtime/index.js";
+import { getAdapterShapes, selectAdapterParts, type AdapterParts } from "./adapter-parts.js";
+import { HEAD_MODULE } from "../architectures/index.js";
+import { loraAName, loraBName, loraMagnitudeName } from "./lora-module.js";
 import { ParameterBuffer } from "../weights/parameter-buffer.js";
-
-/** Returns the shapes of an adapter's parameters: A [r, in] and B [out, r] of each module. */
-function getLoraShapes(modules: ReadonlyMap<string, LoraModule>): Map<string, readonly number[]> {
-  const shapes = new Map<string, readonly number[]>();
-  for (const lora of modules.values()) {
-    shapes.set(loraAName(lora), [lora.rank, lora.inFeatures]);
-    shapes.set(loraBName(lora), [lora.outFeatures, lora.rank]);
-  }
-  return shapes;
-}
 
 /** Options of `getPeftModel`, named as PEFT's LoraConfig. */
 export interface PeftOptions extends Partial<LoraConfig> {
@@ -41,18 +34,66 @@ export async function getPeftModel(
     ...given,
     layersToTransform: countFromStart(given.layersToTransform, model.config.layers.length),
   };
-  const modules = selectLoraModules(model.config, config);
-  const parameters = new ParameterBuffer(
-    model.runtime,
-    new Map([...getLoraShapes(modules), ...getValueHeadShapes(model, valueHead)]),
-  );
+  const parts = selectAdapterParts(model.config, config);
+  const shapes = getAdapterShapes(model.config, parts);
+  const parameters = new ParameterBuffer(model.runtime, new Map([...shapes, ...getValueHeadShapes(model, valueHead)]));
+  const baseValues = await readBaseValues(model, parts, shapes);
+  for (const [name, view] of baseValues)
+    await parameters.write(name, (await model.runtime.read(view)).data as Float32Array);
   const random = new RandomStream(seed);
-  for (const lora of modules.values()) {
+  for (const lora of parts.modules.values()) {
     if (lora.kind === "embedding") await fillParameter(parameters, loraBName(lora), () => random.normal());
     else await fillParameter(parameters, loraAName(lora), createUniformSampler(random, lora.inFeatures));
   }
   await initializeValueHead(model, parameters, valueHead, random);
-  return model.withTrainable(parameters, { adapter: { config, modules }, valueHead });
+  return model.withTrainable(parameters, { adapter: { config, ...parts, baseValues }, valueHead });
+}
+
+/**
+ * Reads the base model's values of an adapter's parameters that the base model has as well: whole
+ * weights, rows of tokens, and magnitudes, which are the norms of its weights.
+ */
+async function readBaseValues(
+  model: CausalLM,
+  { modules, trainedTokens, ownParameters }: AdapterParts,
+  shapes: ReadonlyMap<string, readonly number[]>,
+): Promise<Map<string, BufferView>> {
+  const { runtime, weights, config } = model;
+  const views = new Map<string, BufferView>();
+  const add = async (name: string, values: Float32Array) => {
+    const view = runtime.allocate("float32", shapes.get(name)!);
+    await runtime.write(view, values);
+    views.set(name, view);
+  };
+  // The output matrix of a model that ties it has the embedding's values.
+  const stored = (name: string) => (weights.parameters.has(name) ? name : config.names.embedding);
+  for (const name of ownParameters) await add(name, await weights.read(stored(name)));
+  for (const { name, tokens, inEmbedding } of trainedTokens)
+    await add(name, await readRows(model, inEmbedding ? config.names.embedding : config.names.head, tokens));
+  const scaled = [...modules.values()].filter(({ useDora }) => useDora);
+  if (scaled.length === 0) return views;
+  const scope = model.scope("unmerged");
+  const graph = compile(Object.fromEntries(scaled.map((lora) => [loraMagnitudeName(lora), scope.computeNorms(lora)])));
+  const session = await model.createSession(graph, { packWeights: false });
+  for (const [name, { data }] of Object.entries(await session.run({}))) await add(name, data);
+  await session.release();
+  return views;
+}
+
+/** Reads some rows of a matrix. */
+async function readRows({ weights }: CausalLM, name: string, rows: readonly number[]): Promise<Float32Array> {
+  const width = weights.shape(name)[1];
+  const values = new Float32Array(rows.length * width);
+  let start = 0;
+  for await (const chunk of weights.readChunks(name)) {
+    const end = start + chunk.length / width;
+    rows.forEach((row, i) => {
+      if (row >= start && row < end)
+        values.set(chunk.subarray((row - start) * width, (row - start + 1) * width), i * width);
+    });
+    start = end;
+  }
+  return values;
 }
 
 /**
@@ -139,8 +180,9 @@ export async function withAdapterValues(
   values: ParameterValues,
   valueHead?: ValueHeadConfig,
 ): Promise<CausalLM> {
-  const modules = selectLoraModules(model.config, config);
-  const shapes = new Map([...getLoraShapes(modules), ...getValueHeadShapes(model, valueHead)]);
+  const parts = selectAdapterParts(model.config, config);
+  const adapterShapes = getAdapterShapes(model.config, parts);
+  const shapes = new Map([...adapterShapes, ...getValueHeadShapes(model, valueHead)]);
   for (const [name, shape] of shapes) {
     const foundShape = values.get(name)?.shape;
     if (foundShape?.join() === shape.join()) continue;
@@ -150,7 +192,10 @@ export async function withAdapterValues(
         "Check that it was trained for this model.",
     );
   }
-  const unused = [...values.keys()].filter((name) => !shapes.has(name));
+  // The output matrix that is tied to the embedding has copies of its values.
+  const isCopy = (name: string) =>
+    name.startsWith(`${HEAD_MODULE}.lora_`) && [...parts.modules.values()].some(({ tiesHead }) => tiesHead);
+  const unused = [...values.keys()].filter((name) => !shapes.has(name) && !isCopy(name));
   if (unused.length > 0) {
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
@@ -160,7 +205,8 @@ export async function withAdapterValues(
   }
   const parameters = new ParameterBuffer(model.runtime, shapes);
   for (const name of shapes.keys()) await parameters.write(name, values.get(name)!.data);
-  return model.withTrainable(parameters, { adapter: { config, modules }, valueHead });
+  const baseValues = await readBaseValues(model, parts, adapterShapes);
+  return model.withTrainable(parameters, { adapter: { config, ...parts, baseValues }, valueHead });
 }
 
 /**

@@ -9,6 +9,12 @@ export interface LoraModule {
   readonly scaling: number;
   readonly inFeatures: number;
   readonly outFeatures: number;
+  /** Whether the sum is scaled to trained norms of its rows (DoRA). */
+  readonly useDora: boolean;
+  /** Whether B has a bias. */
+  readonly hasBias: boolean;
+  /** Whether the adapter of an embedding applies to the tied output matrix as well. */
+  readonly tiesHead: boolean;
 }
 
 type NamedModule = Pick<LoraModule, "module" | "kind">;
@@ -20,3 +26,9 @@ export const loraAName = ({ module, kind }: NamedModule): string =>
 /** Returns PEFT's name of a module's B, without its prefix. */
 export const loraBName = ({ module, kind }: NamedModule): string =>
   kind === "embedding" ? `${module}.lora_embedding_B` : `${module}.lora_B.weight`;
+
+/** Returns PEFT's name of the bias of a module's B, without its prefix. */
+export const loraBiasName = ({ module }: NamedModule): string => `${module}.lora_B.bias`;
+
+/** Returns PEFT's name of a module's magnitudes, without its prefix. */
+export const loraMagnitudeName = ({ module }: NamedModule): string => `${module}.lora_magnitude_vector`;

@@ -3,44 +3,131 @@ import { addMatmul, compile, input, mul, dim, type CompiledGraph } from "../../e
 import type { DecoderConfig } from "../../engine/nn/index.js";
 import type { Session } from "../../engine/runtime/index.js";
 import { float32, tensor } from "../../engine/tensor/index.js";
-import { HEAD_MODULE } from "../architectures/index.js";
-import { CausalLM } from "../causal-lm.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { CausalLM, withHead, type Adapter } from "../causal-lm.js";
 import type { ComputedWeight } from "../weights/model-weights.js";
-import { loraAName, loraBName, type LoraModule } from "./lora-module.js";
+import { HEAD_WEIGHT } from "../architectures/index.js";
+import { loraAName, loraBiasName, loraBName, loraMagnitudeName, type LoraModule } from "./lora-module.js";
 
 /**
  * Merges the adapter into the weights, W + scaling * B A, and returns a plain model, which decodes
  * faster and can be saved or take a new adapter. It keeps the adapter's present values; a matrix is
  * merged when it is read, in chunks of rows. A tied output matrix is untied where it or the
- * embedding is adapted.
+ * embedding is adapted alone. @throws MODEL_UNSUPPORTED for a bias of B where the module has none.
  */
 export async function mergeAdapter(model: CausalLM): Promise<CausalLM> {
   const { adapter, runtime, weights } = model;
   if (adapter === undefined) return model;
+  const { parameters } = model;
   const modules = [...adapter.modules.values()];
-  const { config, source } = modules.some(({ kind }) => kind !== "linear") ? untieHead(model) : model;
+  const { config, source } = differsFromEmbedding(adapter) ? untieHead(model) : model;
+  const { embedding, head } = config.names;
   const replaced = new Map<string, ComputedWeight>();
+  const getCurrent = (name: string) => replaced.get(name) ?? getStoredWeight(model, name);
   // An untied output matrix starts from the embedding.
-  if (config.names.head !== model.config.names.head)
-    replaced.set(config.names.head, getStoredWeight(model, model.config.names.head));
+  if (!weights.parameters.has(head)) replaced.set(head, getStoredWeight(model, embedding));
+  for (const name of adapter.ownParameters) {
+    const values = await parameters.read(name);
+    replaced.set(name, { shape: parameters.shape(name), readChunks: () => toChunks(values) });
+  }
   const sessions = [false, true].map(
     (transposed) => new LazyPromise(() => runtime.createSession(mergeGraph(transposed))),
   );
   for (const lora of modules) {
     const name = weightName(lora, config);
     const transposed = isTransposed(lora, config);
+    const merged = mergeWeight(getCurrent(name), {
+      lora,
+      transposed,
+      a: await parameters.read(loraAName(lora)),
+      b: await parameters.read(loraBName(lora)),
+      session: sessions[Number(transposed)],
+    });
     replaced.set(
       name,
-      mergeWeight(replaced.get(name) ?? getStoredWeight(model, name), {
-        lora,
-        transposed,
-        a: await model.parameters.read(loraAName(lora)),
-        b: await model.parameters.read(loraBName(lora)),
-        session: sessions[Number(transposed)],
-      }),
+      lora.useDora ? scaleToNorms(merged, await parameters.read(loraMagnitudeName(lora)), transposed) : merged,
     );
+    if (lora.hasBias) {
+      const bias = `${lora.module}.bias`;
+      if (!weights.parameters.has(bias)) throw missingBiasError(lora);
+      replaced.set(bias, await addBias(getCurrent(bias), lora, await parameters.read(loraBiasName(lora))));
+    }
+  }
+  for (const { name, tokens, inEmbedding, inHead } of adapter.trainedTokens) {
+    const rows = await parameters.read(name);
+    for (const matrix of new Set([...(inEmbedding ? [embedding] : []), ...(inHead ? [head] : [])]))
+      replaced.set(matrix, replaceRows(getCurrent(matrix), tokens, rows));
   }
   return new CausalLM(source, config, weights.withReplaced(replaced), runtime, model.backwardPrecision);
+}
+
+/** Whether an adapter changes the embedding or the output matrix and not both alike. */
+function differsFromEmbedding({ modules, trainedTokens, untiesHead }: Adapter): boolean {
+  return (
+    untiesHead ||
+    [...modules.values()].some(({ kind, tiesHead }) => kind !== "linear" && !tiesHead) ||
+    trainedTokens.some(({ inEmbedding, inHead }) => inEmbedding !== inHead)
+  );
+}
+
+async function* toChunks(values: Float32Array): AsyncGenerator<Float32Array> {
+  yield await Promise.resolve(values);
+}
+
+/** Scales the weights of each output to given norms (DoRA). */
+function scaleToNorms(weight: ComputedWeight, norms: Float32Array, transposed: boolean): ComputedWeight {
+  const columns = weight.shape[1];
+  async function computeFactors(): Promise<Float64Array> {
+    const sums = new Float64Array(norms.length);
+    let start = 0;
+    for await (const values of weight.readChunks()) {
+      values.forEach((value, i) => {
+        sums[transposed ? i % columns : start + Math.floor(i / columns)] += value * value;
+      });
+      start += values.length / columns;
+    }
+    return sums.map((sum, i) => norms[i] / Math.sqrt(sum));
+  }
+  async function* readChunks(): AsyncGenerator<Float32Array> {
+    const factors = await computeFactors();
+    let start = 0;
+    for await (const values of weight.readChunks()) {
+      yield values.map((value, i) => value * factors[transposed ? i % columns : start + Math.floor(i / columns)]);
+      start += values.length / columns;
+    }
+  }
+  return { shape: weight.shape, readChunks };
+}
+
+async function addBias(bias: ComputedWeight, { scaling }: LoraModule, added: Float32Array): Promise<ComputedWeight> {
+  let values: Float32Array | undefined;
+  for await (const chunk of bias.readChunks()) values = chunk.map((value, i) => value + scaling * added[i]);
+  return { shape: bias.shape, readChunks: () => toChunks(values!) };
+}
+
+function missingBiasError({ module }: LoraModule): LlamaGymError {
+  return new LlamaGymError(
+    "MODEL_UNSUPPORTED",
+    `The adapter (lora_bias) adds a bias to ${module}, which has none in the model, so it cannot be merged. Use it as an adapter.`,
+  );
+}
+
+/** Replaces some rows of a matrix. */
+function replaceRows(weight: ComputedWeight, rows: readonly number[], values: Float32Array): ComputedWeight {
+  const columns = weight.shape[1];
+  async function* readChunks(): AsyncGenerator<Float32Array> {
+    let start = 0;
+    for await (const chunk of weight.readChunks()) {
+      const changed = chunk.slice();
+      rows.forEach((row, i) => {
+        if (row >= start && (row - start) * columns < chunk.length)
+          changed.set(values.subarray(i * columns, (i + 1) * columns), (row - start) * columns);
+      });
+      yield changed;
+      start += chunk.length / columns;
+    }
+  }
+  return { shape: weight.shape, readChunks };
 }
 
 function getStoredWeight({ weights }: CausalLM, name: string): ComputedWeight {
@@ -117,10 +204,11 @@ function weightName({ kind, module }: LoraModule, { names }: DecoderConfig): str
 }
 
 /** Returns the configuration with an untied output matrix. */
-function untieHead({ config, source }: CausalLM): Pick<CausalLM, "config" | "source"> {
-  if (config.names.head !== config.names.embedding) return { config, source };
+function untieHead({ config, source, weights }: CausalLM): Pick<CausalLM, "config" | "source"> {
+  if (config.names.head !== config.names.embedding && weights.parameters.has(config.names.head))
+    return { config, source };
   return {
-    config: { ...config, names: { ...config.names, head: `${HEAD_MODULE}.weight` } },
+    config: withHead(config, HEAD_WEIGHT),
     source: { ...source, config: { ...source.config, tie_word_embeddings: false } },
   };
 }

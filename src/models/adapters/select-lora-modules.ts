@@ -13,7 +13,7 @@ export function selectLoraModules(config: DecoderConfig, lora: LoraConfig): Map<
   checkLoraConfig(lora);
   const all = targetModules(config);
   const [isTarget, isInLayer, isExcluded] = [createTargetTest(lora), createLayerTest(lora), createExclusionTest(lora)];
-  const targets = all.filter(isTarget);
+  const targets = tieTargets(config, lora, all.filter(isTarget), all);
   const selected = targets.filter((module) => isInLayer(module) && !isExcluded(module));
   if (selected.length === 0) {
     const names = [...new Set(all.map(({ name }) => name.slice(name.lastIndexOf(".") + 1)))];
@@ -29,9 +29,30 @@ export function selectLoraModules(config: DecoderConfig, lora: LoraConfig): Map<
       const rank = findPatternValue("rankPattern", lora, name) ?? lora.r;
       const alpha = findPatternValue("alphaPattern", lora, name) ?? lora.loraAlpha;
       const scaling = alpha / (lora.useRslora ? Math.sqrt(rank) : rank);
-      return [name, { module: name, kind, rank, scaling, inFeatures, outFeatures }];
+      const { useDora, loraBias: hasBias } = lora;
+      const tiesHead = kind === "embedding" && lora.ensureWeightTying && config.names.head === config.names.embedding;
+      return [name, { module: name, kind, rank, scaling, inFeatures, outFeatures, useDora, hasBias, tiesHead }];
     }),
   );
+}
+
+/**
+ * Replaces an adapter of a tied output matrix by one of the embedding where `ensureWeightTying` is
+ * set, as PEFT does.
+ */
+function tieTargets(
+  { names }: DecoderConfig,
+  { ensureWeightTying, useDora }: LoraConfig,
+  targets: readonly TargetModule[],
+  all: readonly TargetModule[],
+): readonly TargetModule[] {
+  const isTied = names.head === names.embedding && targets.some(({ kind }) => kind !== "linear");
+  if (!ensureWeightTying || !isTied) return targets;
+  if (useDora)
+    throw invalidArgument(
+      "`useDora` scales the embedding and the output matrix differently, so `ensureWeightTying` cannot tie them. Remove one of them.",
+    );
+  return all.filter((module) => module.kind === "embedding" || (module.kind === "linear" && targets.includes(module)));
 }
 
 /** Larger than any useful rank, as a matrix of a model has at most so many rows or columns. */
@@ -39,6 +60,8 @@ const MAX_RANK = 2 ** 16;
 
 function checkLoraConfig(lora: LoraConfig): void {
   const { r, loraAlpha, loraDropout, rankPattern, alphaPattern, targetModules: targets } = lora;
+  if (lora.useDora && lora.loraBias)
+    throw invalidArgument("`loraBias` does not apply with `useDora`, as in PEFT. Remove one of them.");
   for (const rank of [r, ...Object.values(rankPattern)]) {
     if (!Number.isInteger(rank) || rank < 1 || rank > MAX_RANK)
       throw invalidArgument(`A LoRA rank must be an integer from 1 to ${MAX_RANK}, got ${rank}.`);

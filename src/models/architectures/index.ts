@@ -18,6 +18,7 @@ export {
   findLayer,
   targetModules,
   HEAD_MODULE,
+  HEAD_WEIGHT,
   linearModules,
   parameterShapes,
   type TargetModule,

@@ -2,10 +2,7 @@ import { compareBytes } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { WeightEntry, WeightFile } from "../files/weight-file.js";
 import type { DecoderConfig } from "../../engine/nn/index.js";
-import { parameterShapes } from "./parameter-shapes.js";
-
-/** Output matrix of architectures that do not tie it to the embedding. */
-const HEAD_WEIGHT = "lm_head.weight";
+import { HEAD_WEIGHT, parameterShapes } from "./parameter-shapes.js";
 
 /** Buffers that older checkpoints contain: causal masks and rotary frequencies. */
 const BUFFER_PATTERN = /(^|\.)(attn\.(bias|masked_bias)|rotary_emb\.inv_freq)$/;

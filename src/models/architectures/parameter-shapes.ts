@@ -47,6 +47,9 @@ export function findLayer({ layers, names }: DecoderConfig, name: string): numbe
 /** Path of the output matrix's module in every architecture, tied or not. */
 export const HEAD_MODULE = "lm_head";
 
+/** The output matrix of models that do not tie it to the embedding. */
+export const HEAD_WEIGHT = `${HEAD_MODULE}.weight`;
+
 /**
  * Returns the shape of every parameter in the network's order; a tied output matrix appears as the
  * embedding.

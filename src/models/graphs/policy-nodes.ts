@@ -5,7 +5,6 @@ import {
   gatherRows,
   input,
   logSoftmax,
-  matmul,
   mul,
   neg,
   pick,
@@ -76,16 +75,9 @@ export function vocabularyLogits(
   hidden: Node,
   tokens?: Node,
 ): Node {
-  const adapterLogits = scope.applyHeadAdapter(hidden, tokens);
   const bias = names.headBias === undefined ? undefined : selectTokens(scope.tensor(names.headBias), tokens);
-  const baseLogits =
-    tokens === undefined
-      ? scope.multiplyHead(names.head, hidden)
-      : matmul(hidden, gatherRows(scope.tensor(names.head), tokens), { transposeB: true });
-  const logits = [adapterLogits, bias].reduce<Node>(
-    (sum, term) => (term === undefined ? sum : add(sum, term)),
-    baseLogits,
-  );
+  const product = scope.multiplyHead(names.head, hidden, tokens);
+  const logits = bias === undefined ? product : add(product, bias);
   return logitSoftcap === undefined ? logits : mul(tanh(mul(logits, 1 / logitSoftcap)), logitSoftcap);
 }
 

@@ -1,6 +1,7 @@
 import { system } from "#platform";
 import type { DecoderConfig } from "../../engine/nn/index.js";
-import { linearModules, parameterShapes } from "../architectures/index.js";
+import { HEAD_WEIGHT, linearModules, parameterShapes } from "../architectures/index.js";
+import { isOfModule } from "../files/peft/index.js";
 import { defaultMicroBatchTokens } from "./micro-batch-memory.js";
 
 /** Bits per weight of the layers' matrices. */
@@ -19,6 +20,8 @@ export interface MemoryUsage {
   readonly r?: number;
   /** Layers with an adapter; negative ones count from the end. Default all. */
   readonly layersToTransform?: readonly number[];
+  /** Modules that are trained as a whole. Default none. */
+  readonly modulesToSave?: readonly string[];
   /** Tokens per micro-batch. Default: see defaultMicroBatchTokens. */
   readonly microBatchTokens?: number;
   /** Tokens in the cache of keys and values, of all sequences together. Default 1,024. */
@@ -59,6 +62,9 @@ const LOGIT_COPIES = 3;
 /** Value, gradient and two moments of an adapter's parameter. */
 const BYTES_PER_TRAINABLE_VALUE = 16;
 
+/** The base model's value of a parameter that is trained as a whole, for the reference policy. */
+const BYTES_PER_BASE_VALUE = 4;
+
 const DEFAULT_CACHED_TOKENS = 1024;
 
 /**
@@ -82,14 +88,17 @@ export function estimateModelMemory(network: DecoderConfig, usage: MemoryUsage =
 /** Estimates what training adds. */
 function estimateTrainingMemory(
   network: DecoderConfig,
-  { bits = 32, r = 16, layersToTransform = [], packed = false, ...usage }: MemoryUsage,
+  { bits = 32, r = 16, layersToTransform = [], modulesToSave = [], packed = false, ...usage }: MemoryUsage,
 ): number {
   const { layers, hiddenSize, vocabSize } = network;
   const modules = linearModules(network);
   const trainedLayers = countTrainedLayers(layers.length, layersToTransform);
   const trainedShare = trainedLayers / layers.length;
   const { microBatchTokens = defaultMicroBatchTokens(network, { isQuantized: bits !== 32 }) } = usage;
-  const logitRows = Math.min(MAX_LOGIT_ROWS, microBatchTokens);
+  const saved = parameterNames(network).filter((name) => modulesToSave.some((module) => isOfModule(name, module)));
+  const savedValues = saved.reduce((sum, name) => sum + countValues(network, name), 0);
+  // A trained output matrix keeps all logits for its gradient.
+  const logitRows = saved.includes(HEAD_WEIGHT) ? microBatchTokens : Math.min(MAX_LOGIT_ROWS, microBatchTokens);
   const layerWeights = sumWeights(modules);
   const headWeights = vocabSize * hiddenSize;
   const adaptedShare = (layersToTransform.length || layers.length) / layers.length;
@@ -103,8 +112,19 @@ function estimateTrainingMemory(
   return (
     weightBytes +
     BYTES_PER_TRAINABLE_VALUE * adaptedShare * adapterValues +
+    (BYTES_PER_TRAINABLE_VALUE + BYTES_PER_BASE_VALUE) * savedValues +
     4 * (ACTIVATIONS_PER_TOKEN * microBatchTokens * trainedLayers * hiddenSize + LOGIT_COPIES * logitRows * vocabSize)
   );
+}
+
+/** Returns the names of a network's parameters, with the output matrix where it is tied. */
+function parameterNames(network: DecoderConfig): string[] {
+  return [...new Set([...parameterShapes(network).keys(), HEAD_WEIGHT])];
+}
+
+function countValues(network: DecoderConfig, name: string): number {
+  const shape = parameterShapes(network).get(name) ?? [network.vocabSize, network.hiddenSize];
+  return shape.reduce((product, size) => product * size, 1);
 }
 
 /** Returns the number of layers from the first one with an adapter on. */

@@ -60,6 +60,8 @@ export class ModelWeights {
     private readonly folder: string | undefined,
     private readonly quantization: QuantizationConfig | undefined,
     private readonly storageByName: ReadonlyMap<string, WeightStorage>,
+    /** Names of the tables of `withTables`. */
+    readonly tables: readonly string[] = [],
   ) {
     this.parameters = new Map([...storageByName].map(([name, { parameter }]) => [name, parameter]));
   }
@@ -99,6 +101,20 @@ export class ModelWeights {
     for (const [name, weight] of replaced)
       storageByName.set(name, { kind: "computed", weight, parameter: { kind: "frozen", shape: weight.shape } });
     return new ModelWeights(this.file, this.folder, this.quantization, storageByName);
+  }
+
+  /** Returns the parameters with another embedding or output matrix. */
+  withTables(
+    tables: ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>,
+  ): ModelWeights {
+    async function* readChunks(data: Float32Array): AsyncGenerator<Float32Array> {
+      yield await Promise.resolve(data);
+    }
+    const computed = [...tables].map(
+      ([name, { shape, data }]) => [name, { shape, readChunks: () => readChunks(data) }] as const,
+    );
+    const { file, folder, quantization, storageByName } = this.withReplaced(new Map(computed));
+    return new ModelWeights(file, folder, quantization, storageByName, [...tables.keys()]);
   }
 
   /**

@@ -59,14 +59,14 @@ export class ParameterBuffer {
 
   /**
    * Returns consecutive parameters as groups, with the learning-rate factor of each parameter, by
-   * default 1. With weight decay, only matrices decay, as in Transformers: neither biases nor
-   * weights of norms.
+   * default 1. With weight decay, only matrices and DoRA's magnitudes decay, as in Transformers:
+   * neither biases nor weights of norms.
    */
   groupBy(weightDecay: number, learningRateFactor: (name: string) => number = () => 1): readonly ParameterGroup[] {
     const groups: ParameterGroup[] = [];
     for (const [name, { offset, shape }] of this.slices) {
       const factor = learningRateFactor(name);
-      const isDecayed = weightDecay === 0 || shape.length > 1;
+      const isDecayed = weightDecay === 0 || shape.length > 1 || name.endsWith(".lora_magnitude_vector");
       const last = groups.at(-1);
       const count = countElements(shape);
       if (last?.learningRateFactor === factor && last.isDecayed === isDecayed)

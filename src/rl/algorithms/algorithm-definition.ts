@@ -116,6 +116,12 @@ export interface LossStatistics {
   readonly steppedTurns: readonly TurnSample[];
 }
 
+/** Turns of an optimizer step, with the loss's other statistics by turn. */
+export interface SteppedTurns {
+  readonly turns: readonly TurnSample[];
+  readonly perTurn: Readonly<Partial<Record<string, readonly Float32Array[]>>>;
+}
+
 /** The rollout of an update: at least `turns` turns, or groups of complete episodes. */
 export type RolloutRequest =
   | { readonly kind: "turns"; readonly turns: number }
@@ -199,6 +205,12 @@ export interface AlgorithmDefinition<Table extends SettingTable, Options extends
     readonly initial: (config: Config) => State;
     /** Returns the state after an update on `turns` turns. */
     readonly update?: (state: State, metrics: Metrics, turns: number, config: Config) => State;
+    /** Returns the state after an optimizer step. */
+    readonly afterStep?: (state: State, step: SteppedTurns, config: Config) => State;
+    /** Metrics of the state after an update. */
+    readonly metrics?: (state: State) => Metrics;
   };
+  /** Factor of the entropy bonus at the next optimizer step, beyond its schedule. Default 1. */
+  readonly entropyScale?: (config: Config, state: State) => number;
   readonly stepping?: Stepping<Config, State>;
 }

@@ -187,6 +187,39 @@ describe("an update", () => {
     expect(kept.metrics.grad_norm).toBeCloseTo(both.metrics.grad_norm / 2, 4);
   });
 
+  it("has an adaptive entropy bonus from the second step on, while the entropy is at most its target", async () => {
+    const adaptive = { ...THREE, useAdaptiveEntropy: true, entropyCoef: 0.3, entropyCoefDelta: 0.1 };
+    const of = (options: GrpoOptions, updates: number) => update({ grpo: { ...THREE, ...options } }, { updates });
+    const low = { ...adaptive, entropyTarget: 100 };
+    const [plain, first] = [await of({}, 1), await of(low, 1)];
+    expectClose(first.values, plain.values, 6);
+    expect(first.metrics.entropy_coef).toBeCloseTo(0.4, 12);
+    const [second, twice, high] = [await of(low, 2), await of({}, 2), await of({ ...adaptive, entropyTarget: 0 }, 2)];
+    expect(second.metrics.entropy_coef).toBeCloseTo(0.5, 12);
+    expect(distance(second.values, twice.values)).toBeGreaterThan(1e-4);
+    expectClose(high.values, twice.values, 6);
+    expect(high.metrics.entropy_coef).toBeCloseTo(0.1, 12);
+    expect(plain.metrics).not.toHaveProperty("entropy_coef");
+  });
+
+  it("continues an adaptive entropy bonus from saved state", async () => {
+    const grpo = { ...THREE, useAdaptiveEntropy: true, entropyTarget: 100, entropyCoef: 0.3 };
+    const options = { microBatchTokens: 1000, temperature: 1, isTruncatedSampling: false };
+    const whole = await update({ grpo }, { updates: 3, microBatchTokens: 1000 });
+    const model = await openModel();
+    const create = async (seed: number) => createLearner(model, { grpo, ...options, random: new RandomStream(seed) });
+    const segments = await makeSegments(model, REWARDS);
+    const learner = await create(5);
+    await learner.update(await learner.prepare(segments));
+    const { optimizer, state } = await learner.getState();
+    await learner.release();
+    const resumed = await create(6);
+    await resumed.setState({ optimizer, state: JSON.parse(JSON.stringify(state)) as unknown });
+    for (let i = 0; i < 2; i++) await resumed.update(await resumed.prepare(segments));
+    expect(await readTrainedValues(model)).toEqual(whole.values);
+    await resumed.release();
+  });
+
   it("keeps groups with equal returns for an entropy bonus", async () => {
     const options = { ...THREE, entropyCoef: 0.1 };
     const same = await update({ grpo: options }, { rewards: [1, 1, 1, 2, 2, 2] });

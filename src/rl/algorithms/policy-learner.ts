@@ -183,7 +183,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       ...lossMetrics(outcomes, (statistics) => algorithm.metrics?.(statistics, samples, config) ?? {}),
     };
     this.state = algorithm.state?.update?.(this.state, metrics, turns.length, config) ?? this.state;
-    return metrics;
+    return { ...metrics, ...algorithm.state?.metrics?.(this.state) };
   }
 
   inspect(prepared: PreparedUpdate<State>, turns: ReadonlySet<Turn>): ReadonlyMap<Turn, TurnInsight> {
@@ -289,9 +289,12 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       for (const turnIndices of minibatches) {
         const samples = turnIndices.flatMap((i) => turns[i] ?? []);
         if (samples.length === 0) continue;
-        const totals = minibatchTotals(samples, turnIndices.length, meanTokens, factors.entropy);
+        const entropy = factors.entropy * (algorithm.entropyScale?.(config, this.state) ?? 1);
+        const totals = minibatchTotals(samples, turnIndices.length, meanTokens, entropy);
         const outcome = await this.step(samples, totals, factors.learningRate(this.updater.steps));
         outcomes.push(outcome);
+        const stepped = { turns: samples, perTurn: outcome.result.perTurn };
+        this.state = algorithm.state?.afterStep?.(this.state, stepped, config) ?? this.state;
         if (outcome.isLast) return outcomes;
       }
     }

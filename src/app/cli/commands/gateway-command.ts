@@ -1,5 +1,15 @@
-import { defineSettings, number, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
+import {
+  boolean,
+  defineSettings,
+  number,
+  text,
+  type GivenSettings,
+  type SettingTable,
+} from "../../../core/settings.js";
+import { formatCount, formatNumber } from "../../../core/format.js";
 import { gatewaySettings } from "../../gateway/gateway-settings.js";
+import { GatewayTrainer } from "../../gateway/gateway-trainer.js";
+import { findRunOfAdapter } from "../../runs/run-folder.js";
 import {
   gatewayRunSettingsOf,
   resumeGatewayRun,
@@ -12,6 +22,9 @@ import { readRunConfig } from "../../../rl/train/index.js";
 import type { TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { describeStart } from "../display/describe-start.js";
+import { reportEpisodes } from "../display/report-episodes.js";
+import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
+import { openModel } from "../open-model.js";
 import { inheritModel } from "../options/inherit-model.js";
 import { readRubric } from "../options/read-rubric.js";
 import { timestampedFolder } from "../options/default-output.js";
@@ -19,6 +32,8 @@ import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { listenOptions } from "../options/listen-options.js";
 import { loadArgAlgorithm } from "../options/load-arg-algorithm.js";
+import { UsageError } from "../options/usage-error.js";
+import type { Reporter } from "../reporter.js";
 import { dashboardOption, saveTrained, trainRun, type RunDisplay } from "../train-run.js";
 import { withModelAdvice } from "../with-model-advice.js";
 
@@ -33,6 +48,10 @@ const commandOptions = {
       }),
       resume: text({ valueName: "folder", description: "Resume the run in this folder." }),
       dashboard: dashboardOption,
+      eval: boolean({
+        description:
+          "Play the next sessions greedily, without training, and print their mean return: --episodes of them (1,000).",
+      }),
     },
     { group: "Run", common: true },
   ),
@@ -44,6 +63,9 @@ const commandOptions = {
     common: true,
   }),
 };
+
+/** Default of --episodes with --eval. */
+const EVAL_EPISODES = 1000;
 
 type Args = GivenSettings<typeof commandOptions>;
 
@@ -69,6 +91,10 @@ async function createCommand(args: readonly string[]): Promise<Command> {
         args: "gateway --algorithm grpo -m Qwen/Qwen2.5-0.5B-Instruct --episodes 5000",
       },
       { description: "Continue an interrupted run", args: "gateway --resume runs/agent" },
+      {
+        description: "Measure the trained model, greedily",
+        args: "gateway --eval --episodes 1000 --adapter runs/agent/adapter",
+      },
     ],
     options: { ...commandOptions, ...settings },
     showsCommonOptions: true,
@@ -77,6 +103,7 @@ async function createCommand(args: readonly string[]): Promise<Command> {
       describeRunDefaults(table, Object.keys(settings), { model: values.model as string | undefined, algorithm }),
     run: async (given, reporter) => {
       const args = given as Args;
+      if (args.eval === true) return evaluateSessions(args, reporter);
       return trainRun(reporter, {
         command: "gateway",
         dashboard: args.dashboard === true,
@@ -87,8 +114,45 @@ async function createCommand(args: readonly string[]): Promise<Command> {
   });
 }
 
+/** Plays the sessions of other processes greedily, and prints their mean return. */
+async function evaluateSessions(args: Args & GatewayRunOptions, reporter: Reporter): Promise<number> {
+  const unused = (["output", "resume", "dashboard"] as const).find((name) => args[name] !== undefined);
+  if (unused !== undefined)
+    throw new UsageError(`--eval writes no run folder, so --${unused} has no effect. Leave one of them out.`);
+  const { host, port = 8080, sessionTimeout, apiKey = getApiKey(), episodes = EVAL_EPISODES } = args;
+  const run = args.adapter === undefined ? undefined : await findRunOfAdapter(args.adapter);
+  const { model: name = "embedded", quantize, maxCompletionLength } = { ...run, ...args };
+  const model = await withModelAdvice(name, async () => openModel(name, { ...args, quantize }, reporter));
+  try {
+    const server = { host, port, apiKey, sessionTimeoutSeconds: sessionTimeout };
+    const onWarning = reporter.warn;
+    const trainer = new GatewayTrainer({ ...server, model, episodes, maxCompletionLength, onWarning });
+    reporter.print(`Evaluating ${args.adapter ?? name}, greedily, through a gateway: ${episodes} sessions.`);
+    reporter.print(describeGateway(await trainer.listen(), apiKey));
+    reporter.handleInterrupts("Stopping; nothing is evaluated.");
+    const { signal } = reporter;
+    const progress = reportEpisodes(reporter, episodes);
+    try {
+      const result = await trainer.evaluate({ episodes, signal, onProgress: () => progress.add(1) });
+      progress.end();
+      reporter.print(
+        `${formatCount(result.episodes)} sessions: greedy mean return ${formatNumber(result.meanReturn)} ± ${formatNumber(result.standardError)}`,
+      );
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      return SIGINT_EXIT_CODE;
+    } finally {
+      progress.end();
+      await trainer.close();
+    }
+  } finally {
+    await model.close();
+  }
+  return 0;
+}
+
 async function openRun(args: Args, hooks: RunHooks): Promise<GatewayRun> {
-  const { output, resume, host, port = 8080, sessionTimeout, apiKey, dashboard: _, ...settings } = args;
+  const { output, resume, host, port = 8080, sessionTimeout, apiKey, dashboard: _, eval: _eval, ...settings } = args;
   const server = { host, port, apiKey: apiKey ?? getApiKey(), sessionTimeoutSeconds: sessionTimeout };
   if (resume !== undefined) return resumeGatewayRun(resume, settings, { ...hooks, server });
   const given: GatewayRunOptions = settings;

@@ -56,11 +56,12 @@ export async function exportOnnx(
     );
   const file = FILE_NAMES[type];
   const parameters = chooseStorage(model, type);
-  const { transposedWeights } = model.config;
+  const { transposedWeights, names } = model.config;
   const scope = new ModelParameterScope({
     parameters,
     transposedWeights,
     adapter: new Map(),
+    head: names.head,
     adapterMode: "unmerged",
   });
   const tables = new Map<string, Float32Array>();

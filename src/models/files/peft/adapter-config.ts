@@ -8,8 +8,6 @@ import { LORA_DEFAULTS, type LoraConfig } from "./lora-config.js";
 export interface AdapterConfig extends LoraConfig {
   /** Whether the adapted weights are stored [in, out] (GPT-2). */
   readonly fanInFanOut: boolean;
-  /** Modules that are fully trained and saved. */
-  readonly modulesToSave: readonly string[];
   /** The base model: a hub id or a path. */
   readonly baseModelNameOrPath: string | null;
   /** The base model's revision on the hub. */
@@ -21,7 +19,6 @@ export interface AdapterConfig extends LoraConfig {
 export const ADAPTER_DEFAULTS: AdapterConfig = {
   ...LORA_DEFAULTS,
   fanInFanOut: false,
-  modulesToSave: [],
   baseModelNameOrPath: null,
   revision: null,
   taskType: "CAUSAL_LM",
@@ -33,7 +30,7 @@ const allowedFields = new Set([
   ..."modules_to_save base_model_name_or_path revision task_type peft_type peft_version auto_mapping".split(" "),
   ..."inference_mode init_lora_weights exclude_modules layers_pattern layers_to_transform".split(" "),
   ..."megatron_core qalora_group_size eva_config loftq_config corda_config lora_ga_config velora_config".split(" "),
-  ..."ensure_weight_tying runtime_config".split(" "),
+  ..."ensure_weight_tying runtime_config bias use_dora lora_bias trainable_token_indices".split(" "),
 ]);
 
 /** Initializations that leave the base model unchanged. */
@@ -55,8 +52,8 @@ function checkSupported(path: string, json: JsonObject): void {
   const type = json.peft_type ?? "LORA";
   check("peft_type", type, type === "LORA", "Supported: LORA.");
   const supported =
-    "Supported: plain LoRA with rank-stabilized scaling, rank and alpha patterns. Merge another adapter into its base model in " +
-    "PEFT, merge_and_unload().save_pretrained(FOLDER), and open that folder.";
+    "Supported: LoRA and DoRA with rank-stabilized scaling, rank and alpha patterns, biases, modules_to_save and trainable tokens. " +
+    "Merge another adapter into its base model in PEFT, merge_and_unload().save_pretrained(FOLDER), and open that folder.";
   for (const [field, value] of Object.entries(json))
     check(field, value, allowedFields.has(field) || isUnset(value), supported);
   const initialization = json.init_lora_weights ?? true;
@@ -83,11 +80,34 @@ export function parseAdapterConfig(path: string, json: JsonObject): AdapterConfi
     layersPattern: readNames(fields, "layers_pattern"),
     excludeModules: readNames(fields, "exclude_modules"),
     fanInFanOut: fields.flag("fan_in_fan_out", false),
+    useDora: fields.flag("use_dora", false),
+    bias: readBias(fields),
+    loraBias: fields.flag("lora_bias", false),
     modulesToSave: fields.texts("modules_to_save") ?? [],
+    trainableTokenIndices: readTokenIndices(fields),
+    ensureWeightTying: fields.flag("ensure_weight_tying", false),
     baseModelNameOrPath: fields.text("base_model_name_or_path") ?? null,
     revision: fields.text("revision") ?? null,
     taskType: fields.text("task_type") ?? null,
   };
+}
+
+const BIASES = ["none", "lora_only", "all"] as const;
+
+function readBias(fields: JsonFields): AdapterConfig["bias"] {
+  const given = fields.text("bias") ?? "none";
+  const bias = BIASES.find((each) => each === given);
+  if (bias === undefined) throw fields.unsupportedFieldError("bias", `Supported: ${BIASES.join(", ")}.`);
+  return bias;
+}
+
+function readTokenIndices(fields: JsonFields): AdapterConfig["trainableTokenIndices"] {
+  const value = fields.json.trainable_token_indices ?? [];
+  const isTokens = (tokens: unknown) =>
+    Array.isArray(tokens) && tokens.every((token) => Number.isSafeInteger(token) && (token as number) >= 0);
+  if (isTokens(value) || (typeof value === "object" && !Array.isArray(value) && Object.values(value).every(isTokens)))
+    return value as unknown as AdapterConfig["trainableTokenIndices"];
+  throw fields.invalidFieldError("trainable_token_indices", "token ids, or token ids by module");
 }
 
 function readTargetModules(fields: JsonFields): string | readonly string[] {
@@ -145,19 +165,28 @@ export function hasModulePattern({ targetModules, excludeModules, layersPattern 
   );
 }
 
+function copyTokens(tokens: AdapterConfig["trainableTokenIndices"]): JsonValue {
+  return Array.isArray(tokens)
+    ? [...(tokens as readonly number[])]
+    : Object.fromEntries(Object.entries(tokens).map(([module, list]) => [module, [...(list as readonly number[])]]));
+}
+
 /**
  * Formats an adapter_config.json with sorted keys. Only fields that PEFT 0.11 has are written,
- * since older versions reject unknown ones, and `exclude_modules` (0.14) if it is set; the others
- * have PEFT's defaults.
+ * since older versions reject unknown ones, and later ones such as `exclude_modules` (0.14) if they
+ * are set; the others have PEFT's defaults.
  */
 export function formatAdapterConfig(config: AdapterConfig): JsonObject {
   const { targetModules, modulesToSave, layersToTransform, layersPattern, excludeModules } = config;
+  const { trainableTokenIndices: tokens } = config;
+  const hasTokens = Object.keys(tokens).length > 0;
   const copy = <Value>(value: Value | readonly Value[]) => (Array.isArray(value) ? [...value] : value) as JsonValue;
   const isEmpty = (value: number | string | readonly unknown[]) => typeof value !== "number" && value.length === 0;
   return {
     alpha_pattern: { ...config.alphaPattern },
     base_model_name_or_path: config.baseModelNameOrPath,
-    bias: "none",
+    bias: config.bias,
+    ...(config.ensureWeightTying ? { ensure_weight_tying: true } : {}),
     ...(isEmpty(excludeModules) ? {} : { exclude_modules: copy(excludeModules) }),
     fan_in_fan_out: config.fanInFanOut,
     inference_mode: true,
@@ -165,6 +194,7 @@ export function formatAdapterConfig(config: AdapterConfig): JsonObject {
     ...(isEmpty(layersPattern) ? {} : { layers_pattern: copy(layersPattern) }),
     ...(isEmpty(layersToTransform) ? {} : { layers_to_transform: copy(layersToTransform) }),
     lora_alpha: config.loraAlpha,
+    ...(config.loraBias ? { lora_bias: true } : {}),
     lora_dropout: config.loraDropout,
     modules_to_save: modulesToSave.length === 0 ? null : [...modulesToSave],
     peft_type: "LORA",
@@ -173,6 +203,8 @@ export function formatAdapterConfig(config: AdapterConfig): JsonObject {
     revision: config.revision,
     target_modules: copy(targetModules),
     task_type: config.taskType,
+    ...(hasTokens ? { trainable_token_indices: copyTokens(tokens) } : {}),
+    ...(config.useDora ? { use_dora: true } : {}),
     use_rslora: config.useRslora,
   };
 }

@@ -28,8 +28,9 @@ export interface Adapter {
   readonly config: AdapterConfig;
   /**
    * Tensors by name without PEFT's prefix: `model.layers.0.self_attn.q_proj.lora_A.weight` [r, in],
-   * `....lora_B.weight` [out, r], `....lora_embedding_A` and `B` for the embedding, and full
-   * weights of `modulesToSave` under their own names.
+   * `....lora_B.weight` [out, r], `....lora_embedding_A` and `B` for the embedding,
+   * `....lora_magnitude_vector` [out], rows of tokens, and trained biases and the weights of
+   * `modulesToSave` under their names in the model.
    */
   readonly tensors: ReadonlyMap<string, AdapterTensor>;
   /**
@@ -46,13 +47,13 @@ export async function isAdapterFolder(folder: string): Promise<boolean> {
 
 /**
  * Reads a LoRA adapter saved by PEFT or `writeAdapter`. @throws FILE_NOT_FOUND, FILE_CORRUPT,
- * MODEL_UNSUPPORTED for features beyond LoRA, FORMAT_UNSUPPORTED.
+ * MODEL_UNSUPPORTED for features beyond LoRA and DoRA, FORMAT_UNSUPPORTED.
  */
 export async function readAdapter(folder: string): Promise<Adapter> {
   const configPath = fs.join(folder, ADAPTER_CONFIG_NAME);
   const json = await readJson(configPath);
   const config = parseAdapterConfig(configPath, json);
-  const { tensors, baseWeights } = await readTensors(folder, config.modulesToSave);
+  const { tensors, baseWeights } = await readTensors(folder, config);
   const modules = findAdaptedModules(fs.join(folder, ADAPTER_WEIGHTS_NAME), tensors);
   const listed = { targetModules: modules, layersToTransform: [], layersPattern: [], excludeModules: [] };
   return { config: hasModulePattern(config) ? { ...config, ...listed } : config, tensors, baseWeights };
@@ -60,7 +61,7 @@ export async function readAdapter(folder: string): Promise<Adapter> {
 
 async function readTensors(
   folder: string,
-  modulesToSave: readonly string[],
+  { modulesToSave, bias }: AdapterConfig,
 ): Promise<Pick<Adapter, "tensors" | "baseWeights">> {
   const file = await openWeights(folder);
   try {
@@ -69,15 +70,17 @@ async function readTensors(
     for (const { name, shape } of file.entries.values()) {
       if (!name.startsWith(TENSOR_PREFIX))
         throw corruptFileError(file.path, `its tensor "${name}" does not begin with "${TENSOR_PREFIX}"`);
-      if (/\.lora_(?:magnitude|bias|variance)|\.lora_[AB]\.bias$/u.test(name))
-        throw new LlamaGymError(
-          "MODEL_UNSUPPORTED",
-          `${file.path} contains "${name}"; only plain LoRA (A and B) is supported.`,
-        );
-      const ownName = name.slice(TENSOR_PREFIX.length);
-      const isOfBase = !ownName.includes(".lora_") && !modulesToSave.some((module) => isInModule(ownName, module));
-      const target = isOfBase ? baseWeights : tensors;
-      target.set(ownName.replace(".base_layer.", "."), { shape, data: await file.readFloat32(name) });
+      // PEFT 0.9 wrote magnitudes with ".weight".
+      const ownName = name
+        .slice(TENSOR_PREFIX.length)
+        .replace(/(?:\.token_adapter)?\.base_layer\./u, ".")
+        .replace(/(\.lora_magnitude_vector)\.weight$/u, "$1");
+      const isTrained =
+        /\.lora_|\.trainable_tokens_delta$/u.test(ownName) ||
+        (bias !== "none" && ownName.endsWith(".bias")) ||
+        modulesToSave.some((module) => isOfModule(ownName, module));
+      const target = isTrained ? tensors : baseWeights;
+      target.set(ownName, { shape, data: await file.readFloat32(name) });
     }
     return { tensors, baseWeights };
   } finally {
@@ -85,8 +88,11 @@ async function readTensors(
   }
 }
 
-/** Whether a tensor belongs to a module that is named by its path or the end of it. */
-const isInModule = (tensor: string, module: string) => `.${tensor}`.includes(`.${module}.`);
+/**
+ * Whether a parameter belongs to a module of `modules_to_save`, whose path ends with the name, as
+ * in PEFT.
+ */
+export const isOfModule = (parameter: string, name: string): boolean => parameter.includes(`${name}.`);
 
 async function openWeights(folder: string): Promise<SafetensorsFile> {
   try {
@@ -138,12 +144,18 @@ export async function writeAdapter(
 ): Promise<string[]> {
   const weightsPath = fs.join(folder, ADAPTER_WEIGHTS_NAME);
   const modules = findAdaptedModules(weightsPath, tensors);
+  const adapted = new Set(modules);
+  // PEFT's adapted modules contain those of the model.
+  const toStoredName = (name: string) => {
+    const match = /^(?<module>.*)\.(?<part>weight|bias)$/u.exec(name)?.groups;
+    return match !== undefined && adapted.has(match.module) ? `${match.module}.base_layer.${match.part}` : name;
+  };
   const fullConfig = { ...ADAPTER_DEFAULTS, ...config };
   const targetModules =
     fullConfig.targetModules === "all-linear" ? getModuleSuffixes(modules) : fullConfig.targetModules;
   await writeSafetensors(
     weightsPath,
-    [...tensors].map(([name, { shape, data }]) => ({ name: `${TENSOR_PREFIX}${name}`, shape, data })),
+    [...tensors].map(([name, { shape, data }]) => ({ name: `${TENSOR_PREFIX}${toStoredName(name)}`, shape, data })),
   );
   await writeJson(fs.join(folder, ADAPTER_CONFIG_NAME), formatAdapterConfig({ ...fullConfig, targetModules }));
   return [ADAPTER_WEIGHTS_NAME, ADAPTER_CONFIG_NAME];

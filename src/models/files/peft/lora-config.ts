@@ -32,6 +32,24 @@ export interface LoraConfig {
    * paths.
    */
   readonly excludeModules: string | readonly string[];
+  /** Weight-decomposed adapters (Liu et al. 2024): a trained magnitude for each output. */
+  readonly useDora: boolean;
+  /** Biases of the base model that are trained: none, those of the adapted modules, or all. */
+  readonly bias: "none" | "lora_only" | "all";
+  /** Whether B has a bias. */
+  readonly loraBias: boolean;
+  /**
+   * Modules that are fully trained and saved with the adapter: ends of their paths, such as
+   * "embed_tokens", "lm_head" or "norm".
+   */
+  readonly modulesToSave: readonly string[];
+  /**
+   * Tokens whose rows of the embedding are trained; by module ("embed_tokens", "lm_head") for
+   * others than the embedding's.
+   */
+  readonly trainableTokenIndices: readonly number[] | Readonly<Record<string, readonly number[]>>;
+  /** Whether a tied output matrix stays tied to an embedding that is trained or adapted. */
+  readonly ensureWeightTying: boolean;
 }
 
 export const LORA_DEFAULTS: LoraConfig = {
@@ -45,4 +63,10 @@ export const LORA_DEFAULTS: LoraConfig = {
   layersToTransform: [],
   layersPattern: [],
   excludeModules: [],
+  useDora: false,
+  bias: "none",
+  loraBias: false,
+  modulesToSave: [],
+  trainableTokenIndices: [],
+  ensureWeightTying: false,
 };

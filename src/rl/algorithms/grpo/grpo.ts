@@ -2,10 +2,17 @@ import { defineAlgorithm } from "../define-algorithm.js";
 import { concatenate, splitByLength } from "../shared/arrays.js";
 import { groupRollout } from "../shared/group-rollout.js";
 import type { NumberArray } from "../shared/statistics.js";
+import {
+  currentEntropyCoef,
+  entropyCoefMetrics,
+  initialEntropyState,
+  updateEntropyState,
+  type AdaptiveEntropyState,
+} from "../shared/adaptive-entropy.js";
 import { highEntropyMask } from "../shared/entropy-mask.js";
 import { grpoAdvantages } from "./advantages.js";
 import { grpoInputs } from "./loss-inputs.js";
-import { grpoLoss } from "./loss.js";
+import { entropyBonusFactor, grpoLoss } from "./loss.js";
 import { grpoMetrics } from "./metrics.js";
 import { grpoSettings, resolveGrpoConfig } from "./settings.js";
 
@@ -20,7 +27,8 @@ export const grpo = defineAlgorithm({
   resolve: resolveGrpoConfig,
   klSetting: "beta",
   scoresEntropy: ({ topEntropyQuantile }) => topEntropyQuantile < 1,
-  hasRegularizer: ({ entropyCoef, beta }) => entropyCoef > 0 || beta > 0,
+  entropy: (config) => (entropyBonusFactor(config) > 0 ? "gradient" : "value"),
+  hasRegularizer: (config) => entropyBonusFactor(config) > 0 || config.beta > 0,
   rollout: (config) =>
     groupRollout(config, {
       groupSize: config.grouping === "batch" ? 1 : config.numGenerations,
@@ -33,6 +41,19 @@ export const grpo = defineAlgorithm({
   inputs: (turns, totals, config) => grpoInputs(turns, config, totals),
   metrics: ({ perToken, steppedTurns }, _, config) =>
     grpoMetrics({ ratio: perToken.ratio!, ...perToken }, steppedTurns, config),
+  state: {
+    initial: initialEntropyState,
+    afterStep: (state: AdaptiveEntropyState | undefined, { turns, perTurn }, config) =>
+      state &&
+      updateEntropyState(
+        state,
+        perTurn.entropy ?? [],
+        turns.map(({ policyMask }) => policyMask),
+        config,
+      ),
+    metrics: entropyCoefMetrics,
+  },
+  entropyScale: (config, state) => (state === undefined ? 1 : currentEntropyCoef(config, state)),
 });
 
 function entropyMaskPerTurn(

@@ -4,6 +4,7 @@ import { sum } from "../shared/arrays.js";
 import { repeatEach, sequenceInputs, floatVector } from "../shared/sequence-nodes.js";
 import { invalidArgument } from "../../../core/errors.js";
 import type { NumberArray } from "../shared/statistics.js";
+import { entropyBonusFactor } from "./loss.js";
 import type { GrpoConfig, LossType } from "./settings.js";
 
 /** A sequence of GRPO's loss; arrays are [tokens], of the policy's tokens. */
@@ -21,7 +22,11 @@ export interface GrpoSequence {
   readonly policyMask?: NumberArray;
 }
 
-type InputConfig = Pick<GrpoConfig, "lossType" | "beta" | "topEntropyQuantile" | "entropyCoef" | "maxCompletionLength">;
+type InputConfig = Pick<
+  GrpoConfig,
+  "lossType" | "beta" | "topEntropyQuantile" | "entropyCoef" | "maxCompletionLength"
+> &
+  Partial<Pick<GrpoConfig, "useAdaptiveEntropy">>;
 
 /**
  * Returns the inputs of grpoLoss for the sequences of a micro-batch. `totals` sums over the whole
@@ -43,7 +48,7 @@ export function grpoInputs(
     weights: floatVector(repeatEach(weights, lengths)),
     ...(config.beta === 0 ? {} : { refLogProbs: floatVector(flatten("refLogProbs", sequences)) }),
     ...(masks === undefined ? {} : { policyMask: masks }),
-    ...(config.entropyCoef === 0 ? {} : { entropyWeights: entropyWeights(lengths, masks, totals) }),
+    ...(entropyBonusFactor(config) === 0 ? {} : { entropyWeights: entropyWeights(lengths, masks, totals) }),
   };
 }
 

@@ -42,7 +42,19 @@ export type GrpoLossConfig = Pick<
   | "offPolicyMaskThreshold"
   | "topEntropyQuantile"
   | "entropyCoef"
->;
+> &
+  Partial<Pick<GrpoConfig, "useAdaptiveEntropy">>;
+
+/**
+ * Returns the factor of the entropy bonus in the loss; an adaptive weight is part of the input
+ * "entropyWeights".
+ */
+export function entropyBonusFactor({
+  entropyCoef,
+  useAdaptiveEntropy = false,
+}: Pick<GrpoLossConfig, "entropyCoef" | "useAdaptiveEntropy">): number {
+  return useAdaptiveEntropy ? 1 : entropyCoef;
+}
 
 /** Terms of the per-token loss; nodes are [selected]. */
 interface LossTerms {
@@ -72,7 +84,8 @@ export function grpoLoss(
   { selected, logProbs, entropy }: Pick<PolicyNodes, "selected" | "logProbs" | "entropy">,
   config: GrpoLossConfig,
 ): LossResult {
-  const { beta, entropyCoef, offPolicyMaskThreshold } = config;
+  const { beta, offPolicyMaskThreshold } = config;
+  const entropyCoef = entropyBonusFactor(config);
   checkEntropy("GRPO", entropyCoef, entropy);
   const perToken = (name: string) => input(name, "float32", [selected]);
   const [oldLogProbs, advantages, weights] = [perToken("oldLogProbs"), perToken("advantages"), perToken("weights")];

@@ -1,4 +1,5 @@
 import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
+import { adaptiveEntropySettings, checkAdaptiveEntropy } from "../shared/adaptive-entropy.js";
 import { returnSettings } from "../shared/returns.js";
 import {
   LR_SCHEDULE,
@@ -114,6 +115,7 @@ export const grpoSettings = defineSettings({
   entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: TRL }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in TRL 1.16" },
   entropyMinRate: ENTROPY_MIN_RATE,
+  ...adaptiveEntropySettings,
   ...returnSettings,
   grouping: choice({
     default: "start",
@@ -187,6 +189,7 @@ export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {
         `GRPO's ${name} is read by lossType ${lossTypes.join(", ")} only, and lossType is "${config.lossType}".`,
       );
   }
+  checkAdaptiveEntropy("GRPO", config);
   const baselineSettings = resolveBaseline(config, options);
   const groupSize = config.grouping === "batch" ? 1 : config.numGenerations;
   const batchSize = resolveBatchSize("GRPO", options.batchSize, groupSize, config.batchSize);

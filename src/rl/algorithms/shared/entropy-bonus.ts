@@ -16,7 +16,7 @@ export const ENTROPY_MIN_RATE = number({
   min: 0,
   max: 1,
   description: "Final share of entropyCoef, to which entropySchedulerType falls.",
-  source: "0, as without it",
+  source: "0, as in TRL 1.16",
 });
 
 /** Returns the factor of the entropy bonus at a share of the run. */

@@ -1,0 +1,188 @@
+import { readdir } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { invalidArgument } from "../../core/errors.js";
+import { suggestNames } from "../../core/suggest.js";
+import { findSpec } from "../../envs/index.js";
+import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../../models/files/index.js";
+import type { ExactEvaluations } from "../../rl/train/index.js";
+import { computeSeedBand, MEAN_RETURN, readMetricCurve, renderLearningCurve } from "../tracking/index.js";
+import type { TrainOptions } from "./run-settings.js";
+
+/** The config.json of a recipe. */
+interface RecipeConfig {
+  /** Title of the curve. */
+  readonly task: string;
+  readonly train: TrainOptions;
+  readonly seeds: readonly number[];
+  /** Settings added to those of `train`, by variant name. */
+  readonly variants?: Readonly<Record<string, Partial<TrainOptions>>>;
+  /** Episodes of the greedy evaluation at the end. */
+  readonly evalEpisodes: number;
+  /** Seed of the evaluation's episodes; not one of training. */
+  readonly evalSeed: number;
+  /** Whether the sampled policy, that of training, is evaluated in addition to the greedy one. */
+  readonly evalSampled?: boolean;
+  /**
+   * Options of the evaluation's environment that differ from those of training, such as its reward.
+   */
+  readonly evalEnvOptions?: TrainOptions["envOptions"];
+  /**
+   * Mean return during training whose first episode is reported; the curve is then over episodes.
+   */
+  readonly target?: number;
+  /**
+   * Known values to draw, by name. "random actions" and "best known" replace those of the
+   * environment's id, where `train` gives it other options.
+   */
+  readonly references?: Readonly<Record<string, number>>;
+  /** Metric of the curve. Default: the mean return while training. */
+  readonly curve?: string;
+  /** Other metrics that are drawn over the updates, each in a picture of its name. */
+  readonly plots?: readonly string[];
+}
+
+/** A published learning result that can be run again. */
+export interface Recipe extends RecipeConfig {
+  readonly name: string;
+  readonly folder: string;
+  /** Returns to compare with, by name. */
+  readonly references: Readonly<Record<string, number>>;
+  /** Names of the variants; undefined for the only one of a recipe without. */
+  readonly variantNames: readonly (string | undefined)[];
+}
+
+/** Result of one seed. */
+export interface RecipeResult {
+  readonly seed: number;
+  /** In a recipe with variants. */
+  readonly variant?: string;
+  /** Greedy mean return. */
+  readonly value: number;
+  readonly standardError: number;
+  /** Mean return of the sampled policy, in a recipe with `evalSampled`. */
+  readonly sampledValue?: number;
+  readonly sampledStandardError?: number;
+  readonly turns: number;
+  readonly wallSeconds: number;
+  /** In a recipe with a target; null where it was not reached. */
+  readonly episodesToTarget?: number | null;
+  /** Exact values of the sampled and the greedy policy, in a recipe with `evalExact`. */
+  readonly exact?: ExactEvaluations;
+}
+
+/** Where results and curves of a recipe are written, and the folder of each run. */
+export interface RecipeFolders {
+  readonly results: string;
+  readonly run: (seed: number, variant: string | undefined) => string;
+}
+
+interface Plot {
+  readonly file: string;
+  readonly metric: string;
+  readonly over: "num_turns" | "num_episodes" | "step";
+  readonly yLabel: string;
+  readonly references: Readonly<Record<string, number>>;
+}
+
+const RECIPES = fileURLToPath(new URL("../../../recipes/", import.meta.url));
+
+/** Lists the names of the package's recipes. */
+export async function listRecipes(): Promise<string[]> {
+  const folders = await readdir(RECIPES);
+  return folders.filter((name) => existsSync(join(RECIPES, name, "config.json"))).toSorted();
+}
+
+/** Opens a recipe of the package. @throws INVALID_ARGUMENT for an unknown name. */
+export async function openRecipe(name: string): Promise<Recipe> {
+  const names = await listRecipes();
+  if (!names.includes(name)) throw invalidArgument(`There is no recipe "${name}". ${suggestNames(name, names)}`);
+  const folder = join(RECIPES, name);
+  const config = (await readJson(join(folder, "config.json"))) as unknown as RecipeConfig;
+  const { random, best } = findSpec(config.train.env)?.knownReturns ?? {};
+  const isReturn = config.curve === undefined;
+  const references = {
+    ...(random !== undefined && isReturn && { "random actions": random }),
+    ...(best !== undefined && isReturn && { "best known": best }),
+    ...config.references,
+  };
+  const variantNames = config.variants === undefined ? [undefined] : Object.keys(config.variants);
+  return { ...config, name, folder, references, variantNames };
+}
+
+/** Writes a seed's result to results.json in place of the one that was there. */
+export async function saveRecipeResult(
+  recipe: Recipe,
+  { results }: RecipeFolders,
+  result: RecipeResult,
+  { model, commit }: { readonly model: string | undefined; readonly commit: string | null },
+): Promise<void> {
+  const { variantNames, references } = recipe;
+  const path = join(results, "results.json");
+  const previous = existsSync(path) ? ((await readJson(path)).seeds as unknown as RecipeResult[]) : [];
+  const isOther = ({ seed, variant }: RecipeResult) =>
+    variantNames.includes(variant) && (seed !== result.seed || variant !== result.variant);
+  const variantIndex = ({ variant }: RecipeResult) => variantNames.indexOf(variant);
+  const all = [...previous.filter(isOther), result].sort(
+    (a, b) => variantIndex(a) - variantIndex(b) || a.seed - b.seed,
+  );
+  await writeJson(path, {
+    task: recipe.task,
+    model: model === undefined ? (recipe.train.model ?? "embedded") : basename(model),
+    metric: `greedy mean return over ${recipe.evalEpisodes} episodes`,
+    target: recipe.target,
+    random: references["random actions"] ?? null,
+    best: references["best known"] ?? null,
+    seeds: all as unknown as JsonObject[],
+    commit,
+  });
+}
+
+/** Draws the curves of a recipe, each over all seeds whose runs are there. */
+export async function drawRecipe(recipe: Recipe, folders: RecipeFolders): Promise<void> {
+  const { references } = recipe;
+  const over = recipe.target === undefined ? "num_turns" : "num_episodes";
+  const yLabel = recipe.curve ?? "mean return while training";
+  await drawPlot(recipe, folders, { file: "curve", metric: recipe.curve ?? MEAN_RETURN, over, yLabel, references });
+  for (const metric of recipe.plots ?? []) {
+    const file = metric.replaceAll("/", "-");
+    await drawPlot(recipe, folders, { file, metric, over: "step", yLabel: metric, references: {} });
+  }
+}
+
+async function drawPlot(
+  { task, seeds, variantNames }: Recipe,
+  folders: RecipeFolders,
+  { file, metric, over, yLabel, references }: Plot,
+): Promise<void> {
+  const series = [];
+  for (const variant of variantNames) {
+    const runs = seeds.map((seed) => loadCurve(folders.run(seed, variant), metric, over));
+    const curves = (await Promise.all(runs)).flat();
+    const label = `${curves.length} seed${curves.length === 1 ? "" : "s"}`;
+    if (curves.length > 0) series.push(computeSeedBand(variant === undefined ? label : `${variant}, ${label}`, curves));
+  }
+  if (series.length === 0) return;
+  const svg = renderLearningCurve({
+    title: task,
+    xLabel: { num_turns: "turns", num_episodes: "episodes", step: "updates" }[over],
+    yLabel,
+    series,
+    references: Object.entries(references).map(([name, y]) => ({ name, y })),
+  });
+  await writeFileAtomic(join(folders.results, `${file}.svg`), svg);
+}
+
+/** Returns the episodes after which a mean return was reached; null where it was not. */
+export async function countEpisodesToReach(target: number, folder: string): Promise<number | null> {
+  const { x, y } = await readMetricCurve(folder, MEAN_RETURN, "num_episodes");
+  return x[y.findIndex((value) => value >= target)] ?? null;
+}
+
+/** A metric of a run; none where it has not been run, or has no such number. */
+async function loadCurve(folder: string, metric: string, over: Plot["over"]) {
+  if (!existsSync(join(folder, "metrics.jsonl"))) return [];
+  const curve = await readMetricCurve(folder, metric, over);
+  return curve.x.length === 0 ? [] : [curve];
+}
