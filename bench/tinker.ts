@@ -35,8 +35,12 @@ const CONFIG = {
 let model = "";
 
 const describeSide = (context: Context) => [
-  ...["--model", model, "--threads", `${context.threads}`],
-  ...["--wire-model", ggufPath(context)],
+  "--model",
+  model,
+  "--threads",
+  `${context.threads}`,
+  "--wire-model",
+  ggufPath(context),
 ];
 
 /** By how much a step over HTTP takes longer than one in the same process. */
