@@ -4,6 +4,8 @@ import { createInterface } from "node:readline";
 
 const SAMPLE_INTERVAL_MS = 100;
 
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 /** Largest memory of a process in bytes. PSS counts a page that is mapped several times once. */
 export interface PeakMemory {
   readonly peakPss: number;
@@ -57,6 +59,9 @@ export async function runMeasured(
   const child: ChildProcess = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
+  // A signal would end this process without the event.
+  const end = () => process.exit(1);
+  for (const signal of SIGNALS) process.once(signal, end);
   const sampler = new MemorySampler(child.pid!);
   let total: PeakMemory = { peakPss: 0, peakRss: 0 };
   const take = (): PeakMemory => {
@@ -75,6 +80,7 @@ export async function runMeasured(
   lines.close();
   sampler.stop();
   process.removeListener("exit", kill);
+  for (const signal of SIGNALS) process.removeListener(signal, end);
   take();
   if (status !== "0") throw new Error(`${program} ${args.join(" ")} ended with ${status}`);
   return total;

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -28,6 +28,8 @@ const { values: options } = parseArgs({
     rows: { type: "string", default: "8" },
     tokens: { type: "string", default: "100" },
     threads: { type: "string", default: "2" },
+    /** Gradient checkpointing: auto, true or false. */
+    checkpointing: { type: "string", default: "auto" },
     /** Folder of the models, which are then kept; default a temporary one. */
     folder: { type: "string" },
     /** Only writes the models. */
@@ -68,32 +70,40 @@ async function writeShape(folder: string, config: Readonly<Record<string, unknow
 }
 
 const base = options.folder === undefined ? await mkdtemp(join(tmpdir(), "llamagym-shapes-")) : resolve(options.folder);
-try {
-  for (const wanted of options.shapes.split(",")) {
-    const entry = modelList.find(({ id }) => id.toLowerCase().includes(wanted.toLowerCase()));
-    if (entry === undefined) throw new Error(`no listed model's id contains "${wanted}"`);
-    const folder = join(base, entry.id.replaceAll("/", "--"));
-    if (!existsSync(join(folder, "config.json"))) await writeShape(folder, entry.config);
-    if (options.write) continue;
-    for (const bits of options.bits.split(","))
-      for (const work of options.work.split(",")) {
-        const { layers, rows, tokens, threads } = options;
-        const child = join(root, "bench", ".build", "bench", "ours", "shape.js");
-        const args = { model: folder, bits, work, layers, rows, tokens, threads, output: join(base, "merged") };
-        const flags = Object.entries(args).map(([name, value]) => `--${name}=${value}`);
-        const print = (value: object) =>
-          console.log(JSON.stringify({ shape: entry.id, bits: Number(bits), work, ...value }));
-        const gigabytes = (bytes: number) => Number((bytes / 1e9).toFixed(3));
-        await runMeasured(process.execPath, [child, ...flags], (line, { peakPss, peakRss }) =>
-          print({ ...(JSON.parse(line) as object), pss: gigabytes(peakPss), rss: gigabytes(peakRss) }),
-        ).then(
-          ({ peakPss, peakRss }) => print({ phase: "all", pss: gigabytes(peakPss), rss: gigabytes(peakRss) }),
-          (error: unknown) => print({ error: String(error) }),
-        );
-        await rm(args.output, { recursive: true, force: true });
-      }
-    if (options.folder === undefined) await rm(folder, { recursive: true });
-  }
-} finally {
-  if (options.folder === undefined) await rm(base, { recursive: true, force: true });
+// Also after a signal, which ends the process without running what comes last.
+if (options.folder === undefined) process.once("exit", () => rmSync(base, { recursive: true, force: true }));
+for (const wanted of options.shapes.split(",")) {
+  const entry = modelList.find(({ id }) => id.toLowerCase().includes(wanted.toLowerCase()));
+  if (entry === undefined) throw new Error(`no listed model's id contains "${wanted}"`);
+  const folder = join(base, entry.id.replaceAll("/", "--"));
+  if (!existsSync(join(folder, "config.json"))) await writeShape(folder, entry.config);
+  if (options.write) continue;
+  for (const bits of options.bits.split(","))
+    for (const work of options.work.split(",")) {
+      const { layers, rows, tokens, threads, checkpointing } = options;
+      const child = join(root, "bench", ".build", "bench", "ours", "shape.js");
+      const args = {
+        model: folder,
+        bits,
+        work,
+        layers,
+        rows,
+        tokens,
+        threads,
+        checkpointing,
+        output: join(base, "merged"),
+      };
+      const flags = Object.entries(args).map(([name, value]) => `--${name}=${value}`);
+      const print = (value: object) =>
+        console.log(JSON.stringify({ shape: entry.id, bits: Number(bits), work, ...value }));
+      const gigabytes = (bytes: number) => Number((bytes / 1e9).toFixed(3));
+      await runMeasured(process.execPath, [child, ...flags], (line, { peakPss, peakRss }) =>
+        print({ ...(JSON.parse(line) as object), pss: gigabytes(peakPss), rss: gigabytes(peakRss) }),
+      ).then(
+        ({ peakPss, peakRss }) => print({ phase: "all", pss: gigabytes(peakPss), rss: gigabytes(peakRss) }),
+        (error: unknown) => print({ error: String(error) }),
+      );
+      await rm(args.output, { recursive: true, force: true });
+    }
+  if (options.folder === undefined) await rm(folder, { recursive: true });
 }

@@ -6,10 +6,10 @@ import { Sampler } from "../../src/generation/sampling/sampler.js";
 import { getPeftModel } from "../../src/models/adapters/get-peft-model.js";
 import { mergeAdapter } from "../../src/models/adapters/merge-adapter.js";
 import { CausalLM } from "../../src/models/causal-lm.js";
+import type { LoraConfig } from "../../src/models/files/index.js";
 import { FrozenStates } from "../../src/models/graphs/frozen-states.js";
 import { TrainingGraph } from "../../src/models/graphs/training-graph.js";
 import { estimateModelMemory, type WeightBits } from "../../src/models/weights/estimate-model-memory.js";
-import { defaultMicroBatchTokens } from "../../src/models/weights/micro-batch-memory.js";
 import { saveModel } from "../../src/models/save-model.js";
 
 /** One kind of work with one model, for bench:shapes; prints a line after each phase. */
@@ -23,6 +23,7 @@ const { values } = parseArgs({
     tokens: { type: "string", default: "100" },
     threads: { type: "string", default: "2" },
     output: { type: "string", default: "" },
+    checkpointing: { type: "string", default: "auto" },
   },
 });
 
@@ -46,9 +47,10 @@ const base = await CausalLM.open(values.model, {
   device: "cpu",
   threads: Number(values.threads),
   quantize: bits === 32 ? undefined : bits,
+  gradientCheckpointing: values.checkpointing === "auto" ? undefined : values.checkpointing === "true",
 });
 const layerCount = base.config.layers.length;
-const lora = {
+const lora: Partial<LoraConfig> & { layersToTransform?: number[] } = {
   r: 16,
   loraAlpha: 32,
   ...(values.layers === "all"
@@ -85,7 +87,7 @@ async function train(): Promise<void> {
   });
   report("training graph");
   const optimizer = new Optimizer(model.parameters, { learningRate: 1e-6 });
-  const microBatchTokens = defaultMicroBatchTokens(model.config, { isQuantized: bits !== 32 });
+  const { microBatchTokens, gradientCheckpointing } = model;
   const rowsPerBatch = Math.max(1, Math.floor(microBatchTokens / tokens));
   for (let step = 0; step < 2; step++) {
     for (let row = 0; row < rows; row += rowsPerBatch) {
@@ -104,8 +106,10 @@ async function train(): Promise<void> {
     bits,
     use: "train",
     microBatchTokens: tokens * Math.min(rows, rowsPerBatch),
+    layersToTransform: lora.layersToTransform,
+    gradientCheckpointing,
   });
-  report("step", { predicted: Number((predicted / 1e9).toFixed(3)), microBatchTokens });
+  report("step", { predicted: Number((predicted / 1e9).toFixed(3)), microBatchTokens, gradientCheckpointing });
 }
 
 async function merge(): Promise<void> {

@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openTrainable } from "./auto-model.js";
+import { AutoModelForCausalLM, openTrainable, PeftModel } from "./auto-model.js";
 import type { LanguageModel } from "./language-model.js";
 
 const base = fileURLToPath(new URL("../../test/fixtures/models/gpt2", import.meta.url));
@@ -62,5 +62,28 @@ describe("openTrainable", () => {
       expect(causalLM.parameters.has(headName)).toBe(false);
       expect(causalLM.adapter?.modules.size).toBeGreaterThan(0);
     });
+  });
+});
+
+describe("an adapter that came with another vocabulary", () => {
+  const fixtures = fileURLToPath(new URL("../../test/fixtures", import.meta.url));
+
+  it("is opened with the tokenizer in its folder", async () => {
+    const path = join(folder, "resized");
+    await cp(join(fixtures, "text/model"), path, { recursive: true });
+    await cp(join(fixtures, "peft/resized_embedding"), path, { recursive: true });
+    const options = { device: "cpu", threads: 1 } as const;
+    const opened = await AutoModelForCausalLM.fromPretrained(join(fixtures, "models/llama"), {
+      ...options,
+      adapter: path,
+    });
+    expect(opened.causalLM.config.vocabSize).toBe(27);
+    expect(opened.tokenizer.encode("a", { addSpecialTokens: false }).length).toBeGreaterThan(0);
+    await opened.close();
+
+    const plain = await AutoModelForCausalLM.fromPretrained(join(fixtures, "models/llama"), options);
+    expect(() => plain.tokenizer).toThrow();
+    expect((await PeftModel.fromPretrained(plain, path)).tokenizer.encode("a")).toEqual(opened.tokenizer.encode("a"));
+    await plain.close();
   });
 });

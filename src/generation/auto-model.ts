@@ -1,6 +1,6 @@
 import { ignoreMissingFile } from "../models/files/index.js";
 import { getPeftModel as adapt, makeTrainable, replaceValueHead, type PeftOptions } from "../models/adapters/index.js";
-import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/index.js";
+import { openAdapter, openPretrained, type CausalLM, type OpenOptions, type ResolveOptions } from "../models/index.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
 import { AutoTokenizer, type Tokenizer, type TokenizerOptions } from "../models/text/index.js";
 import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
@@ -27,8 +27,13 @@ export const AutoModelForCausalLM = {
     const { model, name, path, adapterPath } = await openPretrained(idOrPath, openOptions);
     try {
       const { revision: _, file: __, ...adapterOptions } = openOptions;
-      const causalLM = adapter === undefined ? model : await openAdapter(model, adapter, adapterOptions);
-      const resolvedTokenizer = tokenizer ?? (await loadTokenizer(adapterPath)) ?? (await loadTokenizer(path));
+      const added = adapter === undefined ? undefined : await openAdapter(model, adapter, adapterOptions);
+      const causalLM = added?.causalLM ?? model;
+      const resolvedTokenizer =
+        tokenizer ??
+        (isResized(causalLM, model) ? await loadTokenizer(added?.path) : undefined) ??
+        (await loadTokenizer(adapterPath)) ??
+        (await loadTokenizer(path));
       return LanguageModel.fromCausalLM(causalLM, resolvedTokenizer, { maxNumSequences, name });
     } catch (error) {
       await model.close();
@@ -111,7 +116,10 @@ export const PeftModel = {
    * does not load, INVALID_STATE for a model that has an adapter.
    */
   async fromPretrained(model: LanguageModel, idOrPath: string, options: ResolveOptions = {}): Promise<LanguageModel> {
-    return model.withCausalLM(await openAdapter(model.causalLM, idOrPath, options));
+    const { causalLM, path } = await openAdapter(model.causalLM, idOrPath, options);
+    const adapted = model.withCausalLM(causalLM);
+    const tokenizer = isResized(causalLM, model.causalLM) ? await loadTokenizerIfPresent(path, {}) : undefined;
+    return tokenizer === undefined ? adapted : adapted.withTokenizer(tokenizer);
   },
 };
 
@@ -123,6 +131,11 @@ export const PeftModel = {
  */
 export async function getPeftModel(model: LanguageModel, options: PeftOptions = {}): Promise<LanguageModel> {
   return model.withCausalLM(await adapt(model.causalLM, options));
+}
+
+/** Whether an adapter came with another vocabulary, whose tokenizer is then in its folder. */
+function isResized(adapted: CausalLM, base: CausalLM): boolean {
+  return adapted.config.vocabSize !== base.config.vocabSize;
 }
 
 /** Loads the tokenizer at a path; undefined if there is none. */

@@ -10,7 +10,6 @@ import {
   type LossResult,
   type PolicyNodes,
 } from "../models/graphs/index.js";
-import { defaultMicroBatchTokens } from "../models/weights/index.js";
 import type { PolicyBackend, PolicyOptimizerOptions } from "./policy-backend.js";
 import { Sampler, type SamplerOptions } from "./sampling/sampler.js";
 
@@ -60,7 +59,7 @@ export class EnginePolicy implements PolicyBackend {
   }
 
   get microBatchTokens(): number {
-    return defaultMicroBatchTokens(this.config, { isQuantized: this.causalLM.weights.bits !== 32 });
+    return this.causalLM.microBatchTokens;
   }
 
   get parametersVersion(): number {

@@ -57,11 +57,15 @@ async function locate(idOrPath: string, options: ResolveOptions): Promise<string
 }
 
 /**
- * Adds an adapter from a folder or the hub. @throws what `resolveModel` and `loadAdapter` throw.
+ * Adds an adapter from a folder or the hub, and returns its folder. @throws what `resolveModel` and `loadAdapter` throw.
  */
-export async function openAdapter(model: CausalLM, idOrPath: string, options: ResolveOptions = {}): Promise<CausalLM> {
+export async function openAdapter(
+  model: CausalLM,
+  idOrPath: string,
+  options: ResolveOptions = {},
+): Promise<{ readonly causalLM: CausalLM; readonly path: string }> {
   const { path } = await resolveModel(idOrPath, options);
-  return loadAdapter(model, path);
+  return { causalLM: await loadAdapter(model, path), path };
 }
 
 /**

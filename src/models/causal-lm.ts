@@ -30,6 +30,7 @@ import {
 } from "./model-parameter-scope.js";
 import { readEosTokenIds } from "./text/special-tokens.js";
 import { getConfigPath, openModelSource, type ModelSource } from "./weights/model-source.js";
+import { defaultMicroBatchTokens, usesGradientCheckpointing } from "./weights/micro-batch-memory.js";
 import { ModelWeights } from "./weights/model-weights.js";
 
 /** Options with which a model is opened. */
@@ -49,7 +50,17 @@ export interface ModelOptions {
    * change. Not with `quantize` 4. Default "float32".
    */
   readonly backwardPrecision?: BackwardPrecision;
+  /**
+   * Whether training computes the values inside of a layer again for gradients instead of keeping
+   * them: less memory, a forward pass more. The gradients are the same. Default: only where the
+   * values of 256 tokens take over 2 GB, 1 GB with quantized weights, or an eighth of the machine's
+   * memory.
+   */
+  readonly gradientCheckpointing?: boolean;
 }
+
+/** How gradients are computed; see ModelOptions. */
+type GradientConfig = Required<Pick<ModelOptions, "backwardPrecision">> & Pick<ModelOptions, "gradientCheckpointing">;
 
 /** A low-rank adapter of a model. */
 export interface Adapter extends AdapterParts {
@@ -82,14 +93,14 @@ export class CausalLM {
     readonly config: DecoderConfig,
     readonly weights: ModelWeights,
     readonly runtime: Runtime,
-    readonly backwardPrecision: BackwardPrecision,
+    readonly gradientConfig: GradientConfig,
     private readonly trainable?: TrainableState,
   ) {}
 
   /** Opens a model folder or GGUF file. @throws LlamaGymError naming what is wrong with it. */
   static async open(
     path: string,
-    { device = "auto", threads, quantize, backwardPrecision = "float32" }: ModelOptions = {},
+    { device = "auto", threads, quantize, backwardPrecision = "float32", gradientCheckpointing }: ModelOptions = {},
   ): Promise<CausalLM> {
     checkBackwardPrecision({ device, quantize, backwardPrecision });
     const source = await openModelSource(path);
@@ -108,7 +119,8 @@ export class CausalLM {
         transposed: config.transposedWeights,
       };
       const weights = await ModelWeights.open(file, quantization);
-      return new CausalLM(source, config, weights, new Runtime({ device, threads }), backwardPrecision);
+      const runtime = new Runtime({ device, threads });
+      return new CausalLM(source, config, weights, runtime, { backwardPrecision, gradientCheckpointing });
     } catch (error) {
       await source.close();
       throw error;
@@ -194,6 +206,27 @@ export class CausalLM {
             ...adapter.trainedTokens.map(({ inEmbedding }) => (inEmbedding ? config.names.embedding : HEAD_WEIGHT)),
           ];
     return Math.min(...trained.map((name) => findLayer(config, name)));
+  }
+
+  /** Precision of gradients through frozen weights; see ModelOptions. */
+  get backwardPrecision(): BackwardPrecision {
+    return this.gradientConfig.backwardPrecision;
+  }
+
+  /** Whether training computes the values inside of a layer again; see ModelOptions. */
+  get gradientCheckpointing(): boolean {
+    return this.gradientConfig.gradientCheckpointing ?? usesGradientCheckpointing(this.config, this.passOptions);
+  }
+
+  /** Default number of tokens per forward and backward pass. */
+  get microBatchTokens(): number {
+    const { gradientCheckpointing } = this;
+    return defaultMicroBatchTokens(this.config, { ...this.passOptions, gradientCheckpointing });
+  }
+
+  private get passOptions() {
+    const trainedLayers = Math.max(1, this.config.layers.length - (this.isTrainable ? this.frozenLayers : 0));
+    return { isQuantized: this.weights.bits !== 32, trainedLayers };
   }
 
   /** End-of-sequence tokens from the model's configuration files. */
@@ -299,9 +332,9 @@ export class CausalLM {
         "This model already has trainable parameters. Start from the base model, or merge its adapter first.",
       );
     }
-    const { source, weights, runtime, backwardPrecision } = this;
+    const { source, weights, runtime, gradientConfig } = this;
     const config = adapter?.untiesHead === true ? withHead(this.config, HEAD_WEIGHT) : this.config;
-    return new CausalLM(source, config, weights, runtime, backwardPrecision, { adapter, valueHead, parameters });
+    return new CausalLM(source, config, weights, runtime, gradientConfig, { adapter, valueHead, parameters });
   }
 
   /**
@@ -322,7 +355,7 @@ export class CausalLM {
   withTables(
     tables: ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>,
   ): CausalLM {
-    const { source, weights, runtime, backwardPrecision } = this;
+    const { source, weights, runtime, gradientConfig } = this;
     const vocabSize = [...tables.values()][0].shape[0];
     const config = { ...(tables.has(HEAD_WEIGHT) ? withHead(this.config, HEAD_WEIGHT) : this.config), vocabSize };
     return new CausalLM(
@@ -330,16 +363,16 @@ export class CausalLM {
       config,
       weights.withTables(tables),
       runtime,
-      backwardPrecision,
+      gradientConfig,
     );
   }
 
   /** Returns the base model, which shares weights and runtime. */
   withoutTrainable(): CausalLM {
-    const { source, weights, runtime, backwardPrecision } = this;
+    const { source, weights, runtime, gradientConfig } = this;
     const { embedding, head } = this.config.names;
     const config = weights.parameters.has(head) ? this.config : withHead(this.config, embedding);
-    return new CausalLM(source, config, weights, runtime, backwardPrecision);
+    return new CausalLM(source, config, weights, runtime, gradientConfig);
   }
 
   /** Closes the runtime, shared by all variants of this model, and the files. */

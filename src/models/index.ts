@@ -8,6 +8,7 @@ export {
   microBatchTokens,
   modelSettings,
   parseLoraOptions,
+  parseGradientCheckpointing,
   parseQuantizeBits,
   tuningSettings,
 } from "./model-settings.js";

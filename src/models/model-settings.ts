@@ -30,6 +30,13 @@ export const baseModelSettings = defineSettings(
       choices: ["float32", "int8"],
       description: "Precision of gradients through frozen weights. int8 is faster and less exact.",
     }),
+    gradientCheckpointing: choice({
+      default: "auto",
+      choices: ["auto", "true", "false"],
+      changeable: "resume",
+      description:
+        "Compute values inside of layers again for gradients instead of keeping them: less memory, slower, the same gradients. auto: where 256 tokens per pass take too much memory.",
+    }),
     splitSpecialTokens: boolean({
       default: true,
       description:
@@ -132,7 +139,7 @@ export const microBatchTokens = integer({
   min: 1,
   changeable: "resume",
   description:
-    "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB, 1 GB with quantized weights, and an eighth of the machine's memory.",
+    "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB, 1 GB with quantized weights, and an eighth of the machine's memory, from 256 to 2,048.",
 });
 
 type TuningConfig = Settings<typeof modelSettings & typeof tuningSettings>;
@@ -199,6 +206,11 @@ function parseLayerRange(range: string): number[] {
   const last = Number(match?.groups?.last ?? first);
   if (first <= last && last < MAX_LAYERS) return Array.from({ length: last - first + 1 }, (_, i) => first + i);
   throw invalidArgument(`\`layersToTransform\` must be layers such as 22-29, 0,1,5, last-4 or all, got "${range}".`);
+}
+
+/** Parses the setting `gradientCheckpointing`; undefined for auto. */
+export function parseGradientCheckpointing(setting: TuningConfig["gradientCheckpointing"]): boolean | undefined {
+  return setting === "auto" ? undefined : setting === "true";
 }
 
 /** Parses the setting `quantize`. */

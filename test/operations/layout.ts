@@ -91,6 +91,16 @@ export const layoutCases = {
       differentiable: [],
     },
   ],
+  computeAfter: [
+    {
+      title: "the first of two values",
+      sizes: matrixSizes,
+      inputs: ({ rows, columns }) => ({ x: float([rows, columns]), y: float([rows, columns]) }),
+      build: ({ x, y }) => ops.computeAfter(x, y),
+      reference: ({ x }) => x,
+      differentiable: ["x"],
+    },
+  ],
   transpose: [
     {
       title: "permutations of two, three and four axes",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { selectScope, selectSettings } from "../../core/settings.js";
 import { openTrainable, type LanguageModel, type PolicyBackend } from "../../generation/index.js";
-import { type CausalLM, baseModelSettings, parseQuantizeBits } from "../../models/index.js";
+import { type CausalLM, baseModelSettings, parseGradientCheckpointing, parseQuantizeBits } from "../../models/index.js";
 import { findNamedFile, isModelPath } from "../runs/find-named-file.js";
 import {
   ALGORITHM_NAMES,
@@ -106,7 +106,7 @@ export async function openSetup(
   checkNames(config, files);
   const envs = new EnvSupply(new RunEnv(config));
   const { device, threads } = files;
-  const { model: name, quantize, ...options } = selectSettings(baseModelSettings, config);
+  const { model: name, quantize, gradientCheckpointing, ...options } = selectSettings(baseModelSettings, config);
   let model: LanguageModel | undefined;
   try {
     const textEnv = await envs.read(readTextEnv);
@@ -115,6 +115,7 @@ export async function openSetup(
       device,
       threads,
       quantize: parseQuantizeBits(quantize),
+      gradientCheckpointing: parseGradientCheckpointing(gradientCheckpointing),
       peftConfig: adapter,
       valueHead,
     });

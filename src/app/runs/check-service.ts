@@ -35,6 +35,7 @@ const MODULE_GROUPS = {
 const ENGINE_SETTINGS = {
   quantize: "the service chooses the precision of its weights",
   backwardPrecision: "the service chooses its precision",
+  gradientCheckpointing: "the service has its own memory",
   device: "the service has its own devices",
   threads: "the service has its own processors",
   loraDropout: "a service trains without dropout",

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { freemem } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../models/files/index.js";
-import { EMBEDDED_MODEL, parseLoraOptions, parseQuantizeBits } from "../../models/index.js";
+import { EMBEDDED_MODEL, parseGradientCheckpointing, parseLoraOptions, parseQuantizeBits } from "../../models/index.js";
 import { parseModelConfig } from "../../models/architectures/index.js";
 import { estimateModelMemory, findModel, type MemoryUsage, type WeightBits } from "../../models/registry/index.js";
 import type { TrainConfig } from "./run-settings.js";
@@ -37,7 +37,8 @@ export function availableMemory(): number {
  * the registry. Returns undefined for the embedded model and for models of unknown size.
  */
 export async function estimateRunMemory(
-  config: Pick<TrainConfig, "model" | "quantize" | "microBatchTokens" | "tuning"> & AdapterSettings,
+  config: Pick<TrainConfig, "model" | "quantize" | "microBatchTokens" | "gradientCheckpointing" | "tuning"> &
+    AdapterSettings,
   available: number = availableMemory(),
 ): Promise<MemoryEstimate | undefined> {
   const { model, quantize, r, microBatchTokens, tuning } = config;
@@ -51,6 +52,7 @@ export async function estimateRunMemory(
     bits,
     r,
     microBatchTokens,
+    gradientCheckpointing: parseGradientCheckpointing(config.gradientCheckpointing),
     layersToTransform: [layersToTransform ?? []].flat(),
     modulesToSave,
   } as const;
@@ -74,8 +76,10 @@ function findFittingSettings(
   const fewerBits = ([8, 4] as const).filter((fewer) => fewer < bits).map((fewer) => ({ bits: fewer }));
   const fewerLayers = layersToTransform.length === 0 ? { layersToTransform: [-4, -3, -2, -1] } : undefined;
   const smallest = { ...fewerBits.at(-1), ...tokens };
+  const checkpoints = usage.gradientCheckpointing === true ? undefined : { gradientCheckpointing: true };
   const candidates: Partial<MemoryUsage>[] = [
     ...(tokens === undefined ? [] : [tokens]),
+    ...(checkpoints === undefined ? [] : [{ ...tokens, ...checkpoints }]),
     ...fewerBits,
     ...fewerBits.map((fewer) => ({ ...fewer, ...tokens })),
     ...(fewerLayers === undefined ? [] : [{ ...smallest, ...fewerLayers }]),
@@ -86,6 +90,7 @@ function findFittingSettings(
     const options = [
       ...(candidate.bits === undefined ? [] : [`--quantize ${candidate.bits}`]),
       ...(candidate.microBatchTokens === undefined ? [] : [`--micro-batch-tokens ${candidate.microBatchTokens}`]),
+      ...(candidate.gradientCheckpointing === undefined ? [] : ["--gradient-checkpointing true"]),
       ...(candidate.layersToTransform === undefined ? [] : ["--layers-to-transform last-4"]),
     ];
     return `${options.join(" ")} needs about ${formatGigabytes(needed)}.`;

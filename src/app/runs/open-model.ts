@@ -2,6 +2,7 @@ import { AutoModelForCausalLMWithValueHead, openTrainable, type LanguageModel } 
 import type { DownloadProgress } from "../../models/files/index.js";
 import {
   EMBEDDED_MODEL,
+  parseGradientCheckpointing,
   parseLoraOptions,
   parseQuantizeBits,
   modelSettings,
@@ -33,11 +34,12 @@ interface OpenOptions {
  */
 export async function openRunModel(config: ModelConfig, options: OpenOptions): Promise<LanguageModel> {
   if (config.backend === "tinker") return openServiceModel(config, options);
-  const { model, quantize, ...others } = selectSettings(openSettings, config);
+  const { model, quantize, gradientCheckpointing, ...others } = selectSettings(openSettings, config);
   const { tuning, seed } = config;
   return openTrainable(model, {
     ...others,
     quantize: parseQuantizeBits(quantize),
+    gradientCheckpointing: parseGradientCheckpointing(gradientCheckpointing),
     peftConfig: tuning === "full" ? null : { ...parseLoraOptions(config), seed },
     valueHead: options.valueHead,
     onProgress: options.onDownload,

@@ -3,7 +3,7 @@ import { formatShape } from "./dim.js";
 import type { Node } from "./node.js";
 import { inputOperation, scalar, weightOperation } from "./ops/leaves.js";
 import { add } from "./ops/elementwise.js";
-import { expand } from "./ops/layout.js";
+import { computeAfter, expand } from "./ops/layout.js";
 import { outputOperation } from "./ops/output.js";
 
 /** Returns the roots and all nodes they depend on through `getInputs`, inputs first. */
@@ -35,11 +35,21 @@ export function topologicalSort(
   return order;
 }
 
+/** Options of `gradient`. */
+export interface GradientOptions {
+  /**
+   * Values in the order in which the loss is computed from them, such as the inputs of a network's
+   * layers. Values between two of them are not kept for the gradient, but computed again from the
+   * first one (gradient checkpointing). Default none.
+   */
+  readonly checkpoints?: readonly Node[];
+}
+
 /**
  * Returns d loss / d parameter for each parameter by reverse-mode differentiation.
  * @throws INVALID_ARGUMENT when the loss is not a scalar or does not depend on a parameter.
  */
-export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
+export function gradient(loss: Node, parameters: readonly Node[], { checkpoints = [] }: GradientOptions = {}): Node[] {
   if (loss.shape.length !== 0)
     throw invalidArgument(`The loss must be a scalar, got shape ${formatShape(loss.shape)}.`);
   const order = topologicalSort([loss]);
@@ -48,8 +58,9 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
   for (const node of order)
     if (node.inputs.some((input) => relevant.has(canonicalize(input)))) relevant.add(canonicalize(node));
 
-  const recompute = createRecomputer();
   const upstreams = new Map<Node, (Node | undefined)[]>();
+  const getUpstream = (node: Node) => upstreams.get(canonicalize(node))?.[0];
+  const recompute = createRecomputer(createSegments(order, checkpoints, getUpstream));
   const accumulate = (node: Node, index: number, value: Node) => {
     const list = upstreams.get(node) ?? [];
     list[index] = list[index] === undefined ? value : add(list[index], value);
@@ -78,29 +89,67 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
     });
   }
   return parameters.map((parameter, i) => {
-    const value = upstreams.get(canonicalize(parameter))?.[0];
+    const value = getUpstream(parameter);
     if (value === undefined)
       throw invalidArgument(`The loss does not depend on parameter ${i} (${describeNode(parameter)}).`);
     return value;
   });
 }
 
+/** The parts of a graph between checkpoints. */
+interface Segments {
+  /** Whether a value lies between two checkpoints, so that it is computed again. */
+  isInside(node: Node): boolean;
+  /**
+   * Returns the value from which a checkpoint's segment is computed again: the checkpoint, after
+   * the gradient has reached the next one. Otherwise, all segments could be computed at once.
+   * Undefined for other values.
+   */
+  restart(node: Node): Node | undefined;
+}
+
+function createSegments(
+  order: readonly Node[],
+  checkpoints: readonly Node[],
+  getUpstream: (node: Node) => Node | undefined,
+): Segments {
+  const indices = new Map(checkpoints.map((node, i) => [node, i]));
+  /** Index of the last checkpoint that a value depends on; -1 if it depends on none. */
+  const segments = new Map<Node, number>();
+  for (const node of order)
+    segments.set(node, indices.get(node) ?? Math.max(-1, ...node.inputs.map((input) => segments.get(input)!)));
+  // Nothing lies between the last checkpoint and the loss that is not read right away.
+  const getNext = (node: Node): Node | undefined => checkpoints[(segments.get(node) ?? -1) + 1];
+  return {
+    isInside: (node) => (segments.get(node) ?? -1) >= 0 && getNext(node) !== undefined && !indices.has(node),
+    restart: (node) => {
+      const next = indices.has(node) ? getNext(node) : undefined;
+      const upstream = next && getUpstream(next);
+      return upstream && computeAfter(node, upstream);
+    },
+  };
+}
+
 /**
- * Replaces cheap forward values read by gradients with recomputed ones, so that they need not stay
- * in memory until the backward pass.
+ * Replaces forward values read by gradients with recomputed ones, so that they need not stay in
+ * memory until the backward pass: cheap ones, and all between two checkpoints.
  */
-function createRecomputer(): (node: Node) => Node {
+function createRecomputer(segments: Segments): (node: Node) => Node {
   const copies = new Map<Node, Node>();
   const recomputeNode = (node: Node): Node => {
     const known = copies.get(node);
     if (known !== undefined) return known;
-    const { recompute } = node.operation;
-    const inputs = recompute === undefined ? node.inputs : node.inputs.map(recomputeNode);
-    const changed = inputs.some((input, i) => input !== node.inputs[i]);
-    const copy =
-      recompute === "cheap" || (recompute === "alias" && changed) ? { ...node, inputs, isRecomputed: true } : node;
+    const copy = segments.restart(node) ?? copyNode(node);
     copies.set(node, copy);
     return copy;
+  };
+  const copyNode = (node: Node): Node => {
+    const { recompute } = node.operation;
+    const isInside = segments.isInside(node);
+    const inputs = recompute === undefined && !isInside ? node.inputs : node.inputs.map(recomputeNode);
+    const changed = inputs.some((input, i) => input !== node.inputs[i]);
+    const isRecomputed = recompute === "cheap" || (changed && (recompute === "alias" || isInside));
+    return isRecomputed ? { ...node, inputs, isRecomputed: true } : node;
   };
   return recomputeNode;
 }

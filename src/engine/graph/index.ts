@@ -1,5 +1,5 @@
 export * from "./dim.js";
-export { gradient } from "./gradient.js";
+export { gradient, type GradientOptions } from "./gradient.js";
 export { apply, defineOperation, type Node, type Operation, type TensorType } from "./node.js";
 export { compile, type CompiledGraph, type NamedTensorType, type WeightLocation } from "./compile.js";
 export { constant, dimValue, input, intScalar, scalar, weight } from "./ops/leaves.js";
@@ -8,7 +8,7 @@ export { dropout } from "./ops/dropout.js";
 export { int8GradientMatmul, int8WeightMatmul, type Int8Weight, type RowBits } from "./ops/int8.js";
 export { MASKED_LOGIT, tokenLogProbs, type LmHeadInputs, type AllowedTokenSets } from "./ops/token-log-probs.js";
 export { gatherRows, pick, place, gatherRowsWithInverse, scatterAddRows } from "./ops/indexing.js";
-export { concat, expand, pad, reshape, slice, split, transpose } from "./ops/layout.js";
+export { computeAfter, concat, expand, pad, reshape, slice, split, transpose } from "./ops/layout.js";
 export { addMatmul, matmul } from "./ops/matmul.js";
 export { layerNorm, logSoftmax, rmsNorm, softmax } from "./ops/norm.js";
 export { dequantize, quantizedMatmul, type QuantizedWeight } from "./ops/quantized.js";

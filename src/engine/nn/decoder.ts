@@ -59,6 +59,8 @@ export interface DecoderOptions {
   readonly first?: number;
   /** Layer before which to stop, without the final norm. */
   readonly end?: number;
+  /** Receives the hidden states before each computed layer. */
+  readonly onLayerInput?: (hidden: Node) => void;
 }
 
 /**
@@ -71,12 +73,13 @@ export function decoder(
   tokensOrStates: Node,
   positions: PositionInputs,
   attention: AttentionFunction,
-  { selection, first = 0, end }: DecoderOptions = {},
+  { selection, first = 0, end, onLayerInput }: DecoderOptions = {},
 ): Node {
   const { layers, names } = config;
   let hidden = first === 0 ? embedTokens(config, scope, tokensOrStates, positions) : tokensOrStates;
   layers.slice(first, end).forEach((layer, i) => {
     const index = first + i;
+    onLayerInput?.(hidden);
     const attend = (q: Node, k: Node, v: Node) => attention(q, k, v, layer, index);
     const selected = index === layers.length - 1 ? selection : undefined;
     hidden = transformerBlock(config, scope, layer, hidden, positions, attend, selected);

@@ -6,6 +6,9 @@ import type { PrefixCache } from "../cache/prefix-cache.js";
 import { planOutputs, samplingRow, type StepOutputs } from "./step-outputs.js";
 import { PREFILL_THRESHOLD, promptKey, type RowPlan } from "./step-plan.js";
 
+/** Copying a cached token takes as long as the attention of so many tokens to an unused slot. */
+const COPY_COST = 8;
+
 /** What the steps of a sampler have in common. */
 export interface StepContext {
   readonly model: CausalLM;
@@ -88,8 +91,8 @@ export class DecodeStep {
   }
 
   /**
-   * Returns the cache that the step reads. Prefill uses a temporary one without the other rows,
-   * because attention costs grow with the number of rows.
+   * Returns the cache that the step reads. Prefill uses a temporary one without the other rows and
+   * the tokens that are still to come, because attention is computed over all rows and slots.
    */
   private selectCache(): {
     copies: readonly WorkerRequest[];
@@ -99,8 +102,12 @@ export class DecodeStep {
     const { model, cache } = this.context;
     const { computedRows } = this;
     const isPrefill = this.rows.some(({ chunk }) => chunk.length > PREFILL_THRESHOLD);
-    if (!isPrefill || computedRows.length === cache.rows) return { copies: [], cache, temporaryCache: undefined };
     const maxCachedLength = Math.max(...computedRows.map(({ cached }) => cached.length));
+    const maxChunkLength = Math.max(...computedRows.map(({ chunk }) => chunk.length));
+    const unusedSlots = cache.capacity - maxCachedLength;
+    const isFull = unusedSlots * maxChunkLength <= COPY_COST * maxCachedLength;
+    if (!isPrefill || (computedRows.length === cache.rows && isFull))
+      return { copies: [], cache, temporaryCache: undefined };
     if (maxCachedLength === 0) return { copies: [], cache: undefined, temporaryCache: undefined };
     const shape = cacheShape(model.config);
     const temporaryCache = new KvCache(model.runtime, shape, computedRows.length, maxCachedLength);

@@ -58,7 +58,7 @@ export async function mergeAdapter(model: CausalLM): Promise<CausalLM> {
     for (const matrix of new Set([...(inEmbedding ? [embedding] : []), ...(inHead ? [head] : [])]))
       replaced.set(matrix, replaceRows(getCurrent(matrix), tokens, rows));
   }
-  return new CausalLM(source, config, weights.withReplaced(replaced), runtime, model.backwardPrecision);
+  return new CausalLM(source, config, weights.withReplaced(replaced), runtime, model.gradientConfig);
 }
 
 /** Whether an adapter changes the embedding or the output matrix and not both alike. */

@@ -55,6 +55,8 @@ interface SequenceGraphOptions {
   readonly first?: number;
   /** Layer before which to stop. */
   readonly end?: number;
+  /** Receives the hidden states before each computed layer. */
+  readonly onLayerInput?: (hidden: Node) => void;
 }
 
 /** Query tokens and their positions [groups, rows, tokens]. */
@@ -76,7 +78,7 @@ interface KeyBlock extends KeyValueBlock {
 export function sequenceGraph(
   config: DecoderConfig,
   scope: ParameterScope,
-  { withPrefix, states, first = 0, end }: SequenceGraphOptions,
+  { withPrefix, states, first = 0, end, onLayerInput }: SequenceGraphOptions,
 ): Node {
   const tokens = positiveDim("tokens");
   const positions = positionInputs(config, tokens);
@@ -84,7 +86,7 @@ export function sequenceGraph(
   const start =
     first === 0 ? input("tokens", "int32", [tokens]) : input(FROZEN_STATES, "float32", [tokens, config.hiddenSize]);
   const attention = packedAttention(config, tokens, withPrefix, selection !== undefined);
-  return decoder(config, scope, start, positions, attention, { selection, first, end });
+  return decoder(config, scope, start, positions, attention, { selection, first, end, onLayerInput });
 }
 
 /**

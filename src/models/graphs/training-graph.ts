@@ -51,6 +51,8 @@ export interface GraphOptions {
   readonly adapterMode?: "merged" | "unmerged";
   /** Precision of gradients through frozen weights; default: that of the model. */
   readonly backwardPrecision?: BackwardPrecision;
+  /** Whether gradients compute values inside of layers again; default: as the model does. */
+  readonly gradientCheckpointing?: boolean;
   /**
    * The model's states below the lowest trained layer, opened by the caller; without, all layers
    * are computed each time.
@@ -115,10 +117,15 @@ async function runBatch(
 function buildPolicy(
   model: CausalLM,
   scope: ModelParameterScope,
-  options: BatchFeatures & { readonly entropy: EntropyMode; readonly dropout: boolean },
+  options: BatchFeatures & {
+    readonly entropy: EntropyMode;
+    readonly dropout: boolean;
+    readonly onLayerInput?: (hidden: Node) => void;
+  },
 ): PolicyNodes {
-  const { withPrefix, withAllowedTokens, withHeadTokens, frozenStates, entropy, dropout } = options;
-  const states = sequenceGraph(model.config, scope, { withPrefix, states: "selected", first: frozenStates?.layers });
+  const { withPrefix, withAllowedTokens, withHeadTokens, frozenStates, entropy, dropout, onLayerInput } = options;
+  const first = frozenStates?.layers;
+  const states = sequenceGraph(model.config, scope, { withPrefix, states: "selected", first, onLayerInput });
   return policyNodes(model.config, scope, states, {
     entropy,
     isHeadTrained: model.isHeadTrained,
@@ -239,6 +246,7 @@ export class TrainingGraph {
       withHeadTokens = false,
       adapterMode,
       backwardPrecision = model.backwardPrecision,
+      gradientCheckpointing = model.gradientCheckpointing,
       frozenStates,
     }: GraphOptions = {},
   ): Promise<TrainingGraph> {
@@ -248,9 +256,12 @@ export class TrainingGraph {
     const resolvedMode = mustBeUnmerged ? "unmerged" : (adapterMode ?? chooseAdapterMode(model.config));
     const scope = model.scope(resolvedMode, { dropout: true, backwardPrecision });
     const features = { withPrefix, withAllowedTokens, withHeadTokens, frozenStates };
-    const { loss, statistics = {} } = lossFn(buildPolicy(model, scope, { ...features, entropy, dropout: true }));
+    const checkpoints: Node[] = [];
+    const onLayerInput = (hidden: Node) => void checkpoints.push(hidden);
+    const policy = buildPolicy(model, scope, { ...features, entropy, dropout: true, onLayerInput });
+    const { loss, statistics = {} } = lossFn(policy);
     const trainableInputs = scope.trainableInputs;
-    const gradients = gradient(loss, [...trainableInputs.values()]);
+    const gradients = gradient(loss, [...trainableInputs.values()], gradientCheckpointing ? { checkpoints } : {});
     const namedGradients = [...trainableInputs.keys()].map(
       (name, i) => [GRADIENT_PREFIX + name, gradients[i]] as const,
     );

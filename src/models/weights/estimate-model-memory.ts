@@ -2,7 +2,7 @@ import { system } from "#platform";
 import type { DecoderConfig } from "../../engine/nn/index.js";
 import { HEAD_WEIGHT, linearModules, parameterShapes } from "../architectures/index.js";
 import { isOfModule } from "../files/peft/index.js";
-import { defaultMicroBatchTokens } from "./micro-batch-memory.js";
+import { countKeptLayers, defaultMicroBatchTokens, usesGradientCheckpointing } from "./micro-batch-memory.js";
 
 /** Bits per weight of the layers' matrices. */
 export type WeightBits = 32 | 8 | 4;
@@ -24,6 +24,11 @@ export interface MemoryUsage {
   readonly modulesToSave?: readonly string[];
   /** Tokens per micro-batch. Default: see defaultMicroBatchTokens. */
   readonly microBatchTokens?: number;
+  /**
+   * Whether a layer's values are computed again for gradients. Default: see
+   * usesGradientCheckpointing.
+   */
+  readonly gradientCheckpointing?: boolean;
   /** Tokens in the cache of keys and values, of all sequences together. Default 1,024. */
   readonly cachedTokens?: number;
   /** Whether training sessions keep packed weights; see usesPackedWeights. Default false. */
@@ -94,7 +99,10 @@ function estimateTrainingMemory(
   const modules = linearModules(network);
   const trainedLayers = countTrainedLayers(layers.length, layersToTransform);
   const trainedShare = trainedLayers / layers.length;
-  const { microBatchTokens = defaultMicroBatchTokens(network, { isQuantized: bits !== 32 }) } = usage;
+  const passOptions = { isQuantized: bits !== 32, trainedLayers };
+  const { gradientCheckpointing = usesGradientCheckpointing(network, passOptions) } = usage;
+  const { microBatchTokens = defaultMicroBatchTokens(network, { ...passOptions, gradientCheckpointing }) } = usage;
+  const keptLayers = countKeptLayers(trainedLayers, gradientCheckpointing);
   const saved = parameterNames(network).filter((name) => modulesToSave.some((module) => isOfModule(name, module)));
   const savedValues = saved.reduce((sum, name) => sum + countValues(network, name), 0);
   // A trained output matrix keeps all logits for its gradient.
@@ -113,7 +121,7 @@ function estimateTrainingMemory(
     weightBytes +
     BYTES_PER_TRAINABLE_VALUE * adaptedShare * adapterValues +
     (BYTES_PER_TRAINABLE_VALUE + BYTES_PER_BASE_VALUE) * savedValues +
-    4 * (ACTIVATIONS_PER_TOKEN * microBatchTokens * trainedLayers * hiddenSize + LOGIT_COPIES * logitRows * vocabSize)
+    4 * (ACTIVATIONS_PER_TOKEN * microBatchTokens * keptLayers * hiddenSize + LOGIT_COPIES * logitRows * vocabSize)
   );
 }
 

@@ -14,6 +14,9 @@ import type { GpuForm } from "./form.js";
 const reshape: GpuForm<{ readonly shape: Shape }> = ({ inputs: [x], attributes: { shape } }) =>
   reshapeExpression(x, shape);
 
+/** Programs run in the order of their nodes. */
+const computeAfter: GpuForm<object> = ({ inputs: [x] }) => x;
+
 const transpose: GpuForm<{ readonly permutation: readonly number[] }> = ({
   program,
   node: { dtype, shape },
@@ -96,4 +99,4 @@ const pad: GpuForm<PadAttributes> = ({ node: { dtype, shape }, inputs: [x], attr
     ]);
   });
 
-export const layoutForms = { reshape, transpose, expand, slice, split, concat, pad };
+export const layoutForms = { reshape, computeAfter, transpose, expand, slice, split, concat, pad };

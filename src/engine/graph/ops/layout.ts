@@ -30,6 +30,22 @@ export const reshapeOperation = defineOperation<{ readonly shape: Shape }>({
   onnx: ({ inputs, attributes: { shape }, emitter }) => emitter.reshape(inputs[0], shape),
 });
 
+/**
+ * x, computed only after another value of the same shape. Orders computations, to free memory in
+ * between.
+ */
+export const computeAfterOperation = defineOperation<object>({
+  name: "computeAfter",
+  infer: (inputs) => {
+    const [x, earlier] = inputs;
+    if (!sameShape(x.shape, earlier.shape)) throw shapeError("computeAfter", inputs, "two values of the same shape");
+    return { dtype: x.dtype, shape: x.shape };
+  },
+  gradient: ({ upstream }) => [upstream],
+  // A runtime must know the other value before it can read its shape; a reshape copies nothing.
+  onnx: ({ inputs: [x, earlier], emitter }) => emitter.emit("Reshape", [x, emitter.emit("Shape", [earlier])]),
+});
+
 export const transposeOperation = defineOperation<{ readonly permutation: readonly number[] }>({
   name: "transpose",
   infer: (inputs, { permutation }) => {
@@ -165,6 +181,11 @@ export const splitOperation = defineOperation<{ readonly axis: number; readonly 
   onnx: ({ inputs, attributes: { axis, lengths }, emitter }) =>
     emitter.emitAll("Split", [inputs[0], emitter.shape(lengths)], lengths.length, { axis }),
 });
+
+/** Returns x, which is computed only after another value of the same shape. */
+export function computeAfter(x: Node, earlier: Node): Node {
+  return apply(computeAfterOperation, [x, earlier], {});
+}
 
 /** Reshapes x; the elements keep their order. */
 export function reshape(x: Node, shape: Shape): Node {

@@ -40,6 +40,7 @@ const mismatches: Readonly<Record<string, readonly (readonly [build: () => unkno
     [() => ops.reshape(float(3, 5), [3, 4]), /\[3, 5\] to \[3, 4\]/],
     [() => ops.reshape(float(rows, 6), [rows, 5]), /number of elements/],
   ],
+  computeAfter: [[() => ops.computeAfter(float(3, 5), float(5, 3)), /float32\[3, 5\], float32\[5, 3\]/]],
   transpose: [
     [() => ops.transpose(float(3, 5), [0, 0]), /\[0, 0\]/],
     [() => ops.transpose(float(3, 5), [1, 0, 2]), /\[1, 0, 2\]/],
