@@ -1,15 +1,21 @@
 import { parseArgs } from "node:util";
+import {
+  addAdapter,
+  count,
+  createTraining,
+  drawBatch,
+  drawTokens,
+  lossInputs,
+  sample,
+  time,
+} from "../src/app/cli/device-workload.js";
 import { RandomStream } from "../src/core/random/random-stream.js";
-import { exp, input, mul, neg, reduceSum, sub } from "../src/engine/graph/index.js";
 import { Optimizer } from "../src/engine/optim/optimizer.js";
 import type { Device } from "../src/engine/runtime/device.js";
-import { tensor } from "../src/engine/tensor/tensor.js";
 import { Sampler } from "../src/generation/sampling/sampler.js";
-import { getPeftModel } from "../src/models/adapters/get-peft-model.js";
 import { CausalLM } from "../src/models/causal-lm.js";
 import { getEmbeddedModelPath } from "../src/models/embedded-model.js";
-import { ScoringGraph, TrainingGraph } from "../src/models/graphs/training-graph.js";
-import type { SelectedToken, TokenBatch } from "../src/models/graphs/token-batch.js";
+import { ScoringGraph } from "../src/models/graphs/training-graph.js";
 import { writeRandomModel } from "../test/support/random-model.js";
 
 /**
@@ -42,6 +48,10 @@ const SMOLLM2 = {
 const start = performance.now();
 const seconds = (since: number) => Number(((performance.now() - since) / 1000).toFixed(4));
 
+async function openModel(path: string, device: Device): Promise<CausalLM> {
+  return addAdapter(await CausalLM.open(path, { device }));
+}
+
 function print(name: string, value: object): void {
   console.log(JSON.stringify({ name, at: seconds(start), ...value }));
 }
@@ -54,51 +64,6 @@ async function attempt(name: string, work: () => Promise<object>): Promise<void>
   }
 }
 
-async function openModel(path: string, device: Device): Promise<CausalLM> {
-  const base = await CausalLM.open(path, { device });
-  const model = await getPeftModel(base, { r: 16, loraAlpha: 32, targetModules: "all-linear" });
-  const { data } = await model.runtime.read(model.parameters.values);
-  const random = new RandomStream(9);
-  await model.runtime.write(
-    model.parameters.values,
-    (data as Float32Array).map((value) => value + 0.005 * random.normal()),
-  );
-  return model;
-}
-
-function drawTokens(random: RandomStream, count: number, vocabulary: number): number[] {
-  return Array.from({ length: count }, () => 10 + Math.floor(random.random() * Math.min(1000, vocabulary - 20)));
-}
-
-function drawBatch(vocabulary: number, groups: number, prefix: number, rows: number, length: number): TokenBatch {
-  const random = new RandomStream(5);
-  const drawn = Array.from({ length: groups }, () => ({
-    prefix: drawTokens(random, prefix, vocabulary),
-    rows: Array.from({ length: rows }, () => drawTokens(random, length, vocabulary)),
-  }));
-  const selected = drawn.flatMap((each, group): SelectedToken[] =>
-    each.rows.flatMap((tokens, row) => tokens.map((_, index) => ({ group, row, index }))),
-  );
-  return { groups: drawn, selected };
-}
-
-/** Policy loss with the ratio to sampled log-probabilities, as of GRPO on its first step. */
-async function createTraining(model: CausalLM): Promise<TrainingGraph> {
-  return TrainingGraph.create(model, ({ logProbs, selected }) => {
-    const ratio = exp(sub(logProbs, input("old_log_probs", "float32", [selected])));
-    return { loss: neg(reduceSum(mul(ratio, input("advantages", "float32", [selected])))) };
-  });
-}
-
-function lossInputs(logProbs: Float32Array) {
-  const random = new RandomStream(8);
-  const advantages = logProbs.map(() => random.normal() / logProbs.length);
-  return {
-    old_log_probs: tensor("float32", [logProbs.length], logProbs),
-    advantages: tensor("float32", [logProbs.length], advantages),
-  };
-}
-
 function worst(expected: Float32Array, actual: Float32Array): { absolute: number; relative: number } {
   let [difference, scale] = [0, 0];
   expected.forEach((value, i) => {
@@ -106,22 +71,6 @@ function worst(expected: Float32Array, actual: Float32Array): { absolute: number
     scale = Math.max(scale, Math.abs(value));
   });
   return { absolute: difference, relative: difference / scale };
-}
-
-async function sample(model: CausalLM, sampler: Sampler, rows: number, newTokens: number, temperature: number) {
-  const random = new RandomStream(3);
-  const prefix = drawTokens(random, 24, model.config.vocabSize);
-  const requests = Array.from({ length: rows }, (_, row) => {
-    const stream = new RandomStream(row);
-    return sampler.sample({
-      prompt: [...prefix, ...drawTokens(random, 8, model.config.vocabSize)],
-      maxNewTokens: newTokens,
-      stopTokens: new Set<number>(),
-      random: () => stream.random(),
-      sampling: { temperature, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 },
-    });
-  });
-  return Promise.all(requests);
 }
 
 /** Log-probabilities, a gradient and greedy tokens. */
@@ -134,7 +83,7 @@ async function compute(path: string, device: Device) {
   await training.run(batch, lossInputs(logProbs.map((value) => value - 0.01)));
   const gradient = (await model.runtime.read(model.parameters.gradients)).data as Float32Array;
   const sampler = await Sampler.create(model);
-  const outputs = await sample(model, sampler, 3, 8, 1);
+  const outputs = await sample(model, sampler, 3, 8);
   const tensors = model.parameters.names.map((name) => [name, model.parameters.view(name)] as const);
   await model.close();
   return { logProbs, gradient, tokens: outputs.map(({ tokens }) => tokens), tensors };
@@ -158,42 +107,6 @@ async function compareWithCpu(path: string): Promise<object> {
   };
 }
 
-/** Runs work until it is warm, then `runs` times; returns the median in seconds. */
-async function time(work: () => Promise<unknown>, runs: number): Promise<{ first: number; median: number }> {
-  const before = performance.now();
-  await work();
-  const first = seconds(before);
-  await work();
-  const times: number[] = [];
-  for (let i = 0; i < runs; i++) {
-    const since = performance.now();
-    await work();
-    times.push(performance.now() - since);
-  }
-  times.sort((a, b) => a - b);
-  return { first, median: times[times.length >> 1] / 1000 };
-}
-
-const report = async (model: CausalLM) =>
-  model.runtime.device === "webgpu" ? (await model.runtime.getGpuReport()).counters : undefined;
-
-/** Counters of one call of `work`. */
-async function count(model: CausalLM, work: () => Promise<unknown>): Promise<object> {
-  const before = await report(model);
-  await work();
-  const after = await report(model);
-  if (before === undefined || after === undefined) return {};
-  const { dispatches, bytesUp, bytesDown, submissions } = after;
-  return {
-    dispatches: dispatches - before.dispatches,
-    bytesUp: bytesUp - before.bytesUp,
-    bytesDown: bytesDown - before.bytesDown,
-    submissions: submissions - before.submissions,
-    pipelines: after.pipelines,
-    peakMegabytes: Math.round(after.peakBufferBytes / 1e6),
-  };
-}
-
 async function measureModel(label: string, path: string, runs: number): Promise<void> {
   const model = await openModel(path, options.device as Device);
   const vocabulary = model.config.vocabSize;
@@ -201,8 +114,8 @@ async function measureModel(label: string, path: string, runs: number): Promise<
   for (const rows of options.rows.split(",").map(Number)) {
     await attempt(`${label}: decode ${rows} rows`, async () => {
       const newTokens = 48;
-      const { first, median } = await time(() => sample(model, sampler, rows, newTokens, 1), runs);
-      const counted = await count(model, () => sample(model, sampler, rows, newTokens, 1));
+      const { first, median } = await time(() => sample(model, sampler, rows, newTokens), runs);
+      const counted = await count(model, () => sample(model, sampler, rows, newTokens));
       return { tokensPerSecond: Math.round((rows * newTokens) / median), first, median, newTokens, ...counted };
     });
   }
@@ -223,7 +136,7 @@ async function measureModel(label: string, path: string, runs: number): Promise<
     const training = await createTraining(model);
     const optimizer = new Optimizer(model.parameters, { learningRate: 1e-6 });
     const step = async () => {
-      const outputs = await sample(model, sampler, 32, 48, 1);
+      const outputs = await sample(model, sampler, 32, 48);
       const random = new RandomStream(3);
       const prefix = drawTokens(random, 24, vocabulary);
       const groups = Array.from({ length: 4 }, (_, g) => ({

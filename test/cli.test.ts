@@ -270,6 +270,21 @@ describe("llamagym cache", () => {
   });
 });
 
+describe("llamagym bench", () => {
+  it("measures products, decoding and a LoRA step", async () => {
+    const { status, out } = await run(["bench", "cpu", "--matrix-size", "16", "--json"]);
+    expect(status).toBe(0);
+    const { device, results } = JSON.parse(out) as { device: string; results: { unit: string; rate: number }[] };
+    expect(device).toBe("cpu");
+    expect(results.map(({ unit }) => unit)).toEqual(["GFLOP/s", "tokens/s", "tokens/s", "tokens/s"]);
+    for (const { rate } of results) expect(rate).toBeGreaterThan(0);
+  });
+
+  it("refuses a device that it does not know", async () => {
+    expect((await run(["bench", "npu"])).err).toContain("Expected gpu, cpu or cuda");
+  });
+});
+
 describe("llamagym doctor", () => {
   it("reports devices, cache and environment variables without secrets", async () => {
     const { status, out } = await runInProcess(["doctor", "--json"], { env: { HF_TOKEN: "hf_secret" } });

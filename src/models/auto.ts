@@ -57,7 +57,8 @@ async function locate(idOrPath: string, options: ResolveOptions): Promise<string
 }
 
 /**
- * Adds an adapter from a folder or the hub, and returns its folder. @throws what `resolveModel` and `loadAdapter` throw.
+ * Adds an adapter from a folder or the hub, and returns its folder. @throws what `resolveModel` and
+ * `loadAdapter` throw.
  */
 export async function openAdapter(
   model: CausalLM,

@@ -84,7 +84,7 @@ describe.skipIf(reason !== undefined)(`a model on the GPU${reason === undefined 
   beforeAll(async () => {
     cpu = await compute("cpu");
     gpu = await compute("webgpu");
-  });
+  }, 600_000);
 
   it("has the CPU's log-probabilities and entropies", () => {
     expectClose(gpu.scores.logProbs, cpu.scores.logProbs, 1e-4);

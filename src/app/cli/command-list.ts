@@ -114,6 +114,10 @@ export const COMMANDS = {
     summary: "Check devices, memory, cache and network of this machine",
     load: async () => (await import("./commands/doctor-command.js")).doctorCommand,
   },
+  bench: {
+    summary: "Measure what a GPU or the CPU does on this machine",
+    load: async () => (await import("./commands/bench-command.js")).benchCommand,
+  },
 } as const satisfies Readonly<Record<string, CommandEntry>>;
 
 export type CommandName = keyof typeof COMMANDS;

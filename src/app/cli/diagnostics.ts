@@ -9,6 +9,8 @@ import { system } from "#platform";
 import { resolveHubConfig, type HubConfig } from "../../models/files/index.js";
 import { listInstalledDevices, resolveProviders, getRuntimeVersion, type Device } from "../../engine/runtime/index.js";
 import { formatBytes } from "../../core/format.js";
+import { describeGpu, findMissingVulkan, findVulkanFiles } from "./describe-gpu.js";
+import type { DeviceProbe } from "./probe-device.js";
 
 /** A property of this machine: good, worth a note, missing for some uses, or broken for all. */
 export interface Diagnostic {
@@ -80,16 +82,27 @@ async function checkDevice(name: Exclude<Device, "auto">): Promise<Diagnostic> {
       advice: (error as Error).message,
     };
   }
-  const outcome = await probeDevice(name);
-  if (outcome === "ok")
-    return { state: "ok", name: label, value: name === resolveAutoDevice() ? "works, used by auto" : "works" };
+  const { failure, gpu } = await probeDevice(name);
+  if (failure === undefined) {
+    const works = name === resolveAutoDevice() ? "works, used by auto" : "works";
+    return { state: "ok", name: label, value: gpu === undefined ? works : `${works}: ${describeGpu(gpu)}` };
+  }
+  const causes = name === "webgpu" && process.platform === "linux" ? explainVulkan() : [DRIVER_HINTS[name]];
   return {
     state: name === "cpu" ? "broken" : "note",
     name: label,
     value: "installed, but not working",
-    advice: `${outcome.replaceAll("\n", " ").trim()} ${DRIVER_HINTS[name] ?? ""}`.trim(),
+    advice: [failure.replaceAll("\n", " ").trim(), ...causes].join(" ").trim(),
   };
 }
+
+function explainVulkan(): string[] {
+  const missing = findMissingVulkan(findVulkanFiles());
+  return missing.length > 0 ? missing : [VULKAN_HINT];
+}
+
+const VULKAN_HINT =
+  "Vulkan is installed, but has no device that WebGPU accepts; `vulkaninfo --summary` lists its devices.";
 
 const DRIVER_HINTS: Readonly<Record<string, string>> = {
   webgpu: "It needs a graphics card and its driver: Vulkan on Linux, Direct3D 12 on Windows, Metal on macOS.",
@@ -100,11 +113,12 @@ function resolveAutoDevice(): string {
   return listInstalledDevices().length === 0 ? "none" : resolveProviders("auto").device;
 }
 
-function probeDevice(name: string): Promise<string> {
+function probeDevice(name: string): Promise<DeviceProbe> {
   const script = fileURLToPath(new URL("./probe-device.js", import.meta.url));
   return new Promise((resolve) => {
     execFile(process.execPath, [script, name], { timeout: 30_000 }, (error, stdout) => {
-      resolve(stdout === "" ? `The test ended without output (${error?.message ?? "no error"}).` : stdout);
+      const failure = `The test ended without output (${error?.message ?? "no error"}).`;
+      resolve(stdout === "" ? { failure } : (JSON.parse(stdout) as DeviceProbe));
     });
   });
 }

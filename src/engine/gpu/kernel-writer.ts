@@ -9,9 +9,6 @@ import {
 } from "./expression.js";
 import type { GpuNumber, KernelOperand, KernelSource } from "./program.js";
 
-/** Threads of a workgroup of a kernel with one thread per element. */
-export const ELEMENT_THREADS = 64;
-
 /** An operand of the kernel: a value from an offset on. */
 interface BoundOperand extends KernelOperand {
   readonly value: number;

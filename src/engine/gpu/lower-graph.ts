@@ -7,6 +7,7 @@ import { outputOperation } from "../graph/ops/output.js";
 import { findAttention, writeAttention } from "./attention.js";
 import { isFree, type Expression, type PendingProduct } from "./expression.js";
 import { gpuForms } from "./ops/gpu-forms.js";
+import { mergeSteps } from "./merge-steps.js";
 import type { GpuForm } from "./ops/form.js";
 import { ProgramBuilder } from "./program-builder.js";
 import type { GpuProgram } from "./program.js";
@@ -69,7 +70,7 @@ export function lowerGraph({ nodes, inputs, outputs, outputNodes }: CompiledGrap
     dims: program.dims,
     values: program.values,
     kernels: program.kernels,
-    steps: program.steps,
+    steps: mergeSteps(program),
     blocks: program.blocks,
     outputs: program.outputs,
   };

@@ -11,10 +11,11 @@ import {
   type PendingProduct,
   type ValueView,
 } from "./expression.js";
-import { ELEMENT_THREADS, KernelWriter } from "./kernel-writer.js";
+import { KernelWriter } from "./kernel-writer.js";
 import {
   CHUNK_ROWS,
   CHUNK_START,
+  WORKGROUP_THREADS,
   type DimTerms,
   type ElementFormat,
   type GpuNumber,
@@ -90,7 +91,7 @@ export class ProgramBuilder {
 
   /** Adds a dispatch of the first call that applies to the number of rows. */
   addChoice(calls: readonly KernelCall[]): void {
-    this.steps.push({ calls, block: this.openBlock });
+    this.steps.push({ parts: [{ calls }], block: this.openBlock });
   }
 
   createCall(
@@ -146,13 +147,13 @@ export class ProgramBuilder {
     const writer = new KernelWriter(this);
     const output = writer.write(target);
     const count = mulDims(...x.shape);
-    writer.line(`let i = group * ${ELEMENT_THREADS}u + thread;`);
+    writer.line(`let i = group * ${WORKGROUP_THREADS}u + thread;`);
     writer.line(`if (i >= ${writer.dim(count)}) { return; }`);
     const value = isElementwise(resolved)
       ? writer.evaluateLinear(resolved, x.shape, "i")
       : writer.evaluate(resolved, writer.decompose("i", x.shape));
     writer.line(`set_${output}(i, ${value});`);
-    this.addStep(writer, "elementwise", ELEMENT_THREADS, [this.ceilDiv(count, ELEMENT_THREADS)]);
+    this.addStep(writer, "elementwise", WORKGROUP_THREADS, [this.ceilDiv(count, WORKGROUP_THREADS)]);
   }
 
   /**

@@ -100,9 +100,14 @@ export interface KernelCall {
   readonly upTo?: number;
 }
 
-/** One dispatch: the first call that applies. */
-export interface GpuStep {
+/** The first call that applies. */
+export interface GpuPart {
   readonly calls: readonly KernelCall[];
+}
+
+/** One dispatch, of parts that do not depend on each other and have equally large workgroups. */
+export interface GpuStep {
+  readonly parts: readonly GpuPart[];
   /** Index of the repeated block that the step belongs to. */
   readonly block: number | undefined;
 }
@@ -115,6 +120,9 @@ export interface RepeatedBlock {
 
 /** A dimension as a sum of products of named sizes. */
 export type DimTerms = readonly (readonly [coefficient: number, names: readonly string[]])[];
+
+/** Threads of a workgroup of most kernels, so that any two of them can share a dispatch. */
+export const WORKGROUP_THREADS = 128;
 
 /** Name, type and value of an output. */
 export interface GpuOutput {

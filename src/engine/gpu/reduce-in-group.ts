@@ -33,8 +33,3 @@ export function reduceInGroup(writer: KernelWriter, reduction: Reduction, value:
   writer.line("workgroupBarrier();");
   return result;
 }
-
-/** Returns the threads that share a row of a width. */
-export function threadsForWidth(width: unknown): number {
-  return typeof width === "number" && width > 512 ? 256 : 64;
-}

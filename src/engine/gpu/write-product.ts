@@ -1,7 +1,7 @@
 import { mulDims, type Dim, type Shape } from "../graph/dim.js";
 import { broadcastStrides, listArguments, type Expression, type PendingProduct, type ValueView } from "./expression.js";
 import { KernelWriter } from "./kernel-writer.js";
-import type { GpuNumber, KernelCall } from "./program.js";
+import { WORKGROUP_THREADS, type GpuNumber, type KernelCall } from "./program.js";
 
 /** The part of a program builder that dispatches of products need. */
 interface ProductProgram {
@@ -19,11 +19,9 @@ interface ProductProgram {
 
 type Product = Extract<Expression, { kind: "product" }>;
 
-/** Threads of a workgroup that computes products of few rows. */
-const THREADS = 256;
+const THREADS = WORKGROUP_THREADS;
 
-/** Threads of a workgroup that computes a tile; each computes 8 rows of 4 columns. */
-const TILE_THREADS = 128;
+/** Rows of a tile that a thread computes, of four columns. */
 const TILE_ROWS_PER_THREAD = 8;
 
 /**
@@ -281,7 +279,7 @@ function tileCall(context: ProductContext): KernelCall {
     writer.line("} } }");
   }
   const groups = [program.dim(batch), program.ceilDiv(rows, TILE), program.ceilDiv(columns, TILE)];
-  return program.createCall(writer, "product", TILE_THREADS, groups);
+  return program.createCall(writer, "product", THREADS, groups);
 }
 
 /** Adds a product's terms to the variables whose names begin with `sum`. */
@@ -291,7 +289,7 @@ function writeTileLoop(writer: KernelWriter, { rows, columns }: ProductContext, 
   const { transposeA, transposeB } = product.product;
   writer.line(`for (var k0 = 0u; k0 < ${factors.inner}; k0 += ${DEPTH}u) {`);
   const load = (tile: string, alongInner: boolean, first: string, size: Dim, code: (at: string) => string) => {
-    writer.line(`for (var e = thread; e < ${vectors * DEPTH}u; e += ${TILE_THREADS}u) {`);
+    writer.line(`for (var e = thread; e < ${vectors * DEPTH}u; e += ${THREADS}u) {`);
     const [outer, inner] = alongInner ? [`e / ${DEPTH}u`, `e % ${DEPTH}u`] : [`e % ${vectors}u`, `e / ${vectors}u`];
     writer.line(
       `let at = ${first} + (${outer}) * 4u; let depth = ${inner}; let k = k0 + depth; var value = vec4<f32>();`,

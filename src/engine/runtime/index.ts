@@ -12,4 +12,4 @@ export {
 export { formatPackedForm } from "./packed-forms.js";
 export { Runtime, type SessionOptions } from "./runtime.js";
 export { type Feeds, Session } from "./session.js";
-export type { WorkerRequest } from "./worker-protocol.js";
+export type { GpuReport, WorkerRequest } from "./worker-protocol.js";

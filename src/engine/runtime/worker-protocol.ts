@@ -86,6 +86,10 @@ export type WorkerResult = Record<string, Tensor> | Tensor | KernelResult | GpuR
 /** The GPU that a worker has opened, and what it has done. */
 export interface GpuReport {
   readonly adapter: string;
+  /** Optional features of WebGPU that the adapter has, such as "shader-f16". */
+  readonly features: readonly string[];
+  /** Largest buffer that a kernel can read, in bytes. */
+  readonly maxBufferBytes: number;
   readonly counters: GpuCounters;
 }
 

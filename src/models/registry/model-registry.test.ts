@@ -85,6 +85,9 @@ describe("memory", () => {
     ["qwen", { use: "train", microBatchTokens: 128, bits: 4 }, 1849],
     ["qwen", { use: "train", microBatchTokens: 128, bits: 8 }, 2517],
     ["gemma", { use: "train", microBatchTokens: 128, bits: 4 }, 1629],
+    ["smol", { use: "train", microBatchTokens: 512, bits: 4, gradientCheckpointing: true }, 791],
+    ["qwen", { use: "train", microBatchTokens: 400, bits: 4 }, 2419],
+    ["qwen", { use: "train", microBatchTokens: 400, bits: 4, gradientCheckpointing: true }, 1963],
   ] as const)("is near what was measured: %s, %o", (name, usage, measured) => {
     expect(Math.abs(estimateModelMemory(networks[name], usage) / (measured * 1e6) - 1)).toBeLessThan(0.1);
   });

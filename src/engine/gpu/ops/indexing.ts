@@ -2,6 +2,7 @@ import type { Dim } from "../../graph/dim.js";
 import { mulDims } from "../../graph/dim.js";
 import { indexed, wgslType, type Expression, type ExpressionContext } from "../expression.js";
 import { KernelWriter } from "../kernel-writer.js";
+import { WORKGROUP_THREADS } from "../program.js";
 import type { GpuForm } from "./form.js";
 
 /** Evaluates an index. */
@@ -32,7 +33,7 @@ const place: GpuForm<{ readonly length: Dim }> = ({ node, inputs }) => {
  * Threads of a workgroup, each of which adds up a column: rows may repeat, so that no two threads
  * may add to one element.
  */
-const COLUMN_THREADS = 64;
+const COLUMN_THREADS = WORKGROUP_THREADS;
 
 const scatterAddRows: GpuForm<{ readonly rows: Dim }> = ({ program, node, inputs }) => {
   const [values, ids] = inputs.map((each) => program.contiguous(each));

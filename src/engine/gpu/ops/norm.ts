@@ -1,9 +1,10 @@
 import { mulDims } from "../../graph/dim.js";
 import type { NormAttributes } from "../../graph/ops/norm.js";
 import type { Expression } from "../expression.js";
+import { WORKGROUP_THREADS } from "../program.js";
 import { KernelWriter } from "../kernel-writer.js";
 import type { ProgramBuilder } from "../program-builder.js";
-import { declareReductions, neutral, reduceInGroup, threadsForWidth } from "../reduce-in-group.js";
+import { declareReductions, neutral, reduceInGroup } from "../reduce-in-group.js";
 import type { GpuForm } from "./form.js";
 
 /** A kernel of which each workgroup computes one row of the last axis. */
@@ -19,7 +20,7 @@ interface RowKernel {
 
 function startRowKernel(program: ProgramBuilder, shape: Expression["shape"]): RowKernel {
   const [width, rows] = [shape.at(-1)!, shape.slice(0, -1)];
-  const threads = threadsForWidth(width);
+  const threads = WORKGROUP_THREADS;
   const writer = new KernelWriter(program);
   declareReductions(writer, threads);
   const at = writer.decompose("group", rows);

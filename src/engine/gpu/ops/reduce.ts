@@ -1,21 +1,15 @@
 import { mulDims } from "../../graph/dim.js";
 import type { ReduceAttributes } from "../../graph/ops/reduce.js";
 import { reshapeExpression, type Expression } from "../expression.js";
+import { WORKGROUP_THREADS } from "../program.js";
 import { KernelWriter } from "../kernel-writer.js";
 import type { ProgramBuilder } from "../program-builder.js";
-import {
-  combine,
-  declareReductions,
-  neutral,
-  reduceInGroup,
-  threadsForWidth,
-  type Reduction,
-} from "../reduce-in-group.js";
+import { combine, declareReductions, neutral, reduceInGroup, type Reduction } from "../reduce-in-group.js";
 import type { GpuForm } from "./form.js";
 
 /** Columns and lanes of a workgroup that reduces leading axes. */
 const COLUMNS = 16;
-const LANES = 16;
+const LANES = WORKGROUP_THREADS / COLUMNS;
 
 const reduceForm =
   (reduction: Reduction): GpuForm<ReduceAttributes> =>
@@ -53,7 +47,7 @@ function reduceRows(program: ProgramBuilder, reduction: Reduction, x: Expression
   const { kept, keptShape, reducedShape } = splitAxes(x, axes);
   const result = program.temporary(x.dtype, keptShape);
   const width = mulDims(...reducedShape);
-  const threads = threadsForWidth(kept.length === 0 ? 1024 : width);
+  const threads = WORKGROUP_THREADS;
   const writer = new KernelWriter(program);
   declareReductions(writer, threads);
   const keptAt = writer.decompose("group", keptShape);
@@ -82,7 +76,7 @@ function reduceColumns(
   const result = program.temporary(x.dtype, keptShape);
   const count = mulDims(...keptShape);
   const writer = new KernelWriter(program);
-  writer.declare(`var<workgroup> combined: array<f32, ${COLUMNS * LANES}>;`);
+  writer.declare(`var<workgroup> combined: array<f32, ${WORKGROUP_THREADS}>;`);
   writer.line(`let column = group * ${COLUMNS}u + thread % ${COLUMNS}u; let lane = thread / ${COLUMNS}u;`);
   writer.line(`var total = ${neutral(reduction)};`);
   writer.line(`if (column < ${writer.dim(count)}) {`);
@@ -103,7 +97,7 @@ function reduceColumns(
   writer.line(`for (var i = 1u; i < ${LANES}u; i++) {`);
   writer.line(`total = ${combine(reduction, "total", `combined[thread + i * ${COLUMNS}u]`)}; }`);
   writer.line(`set_${output}(column, ${fromFloat(x, "total")}); }`);
-  program.addStep(writer, "reduce", COLUMNS * LANES, [program.ceilDiv(count, COLUMNS)]);
+  program.addStep(writer, "reduce", WORKGROUP_THREADS, [program.ceilDiv(count, COLUMNS)]);
   return result;
 }
 
@@ -117,7 +111,7 @@ const argMax: GpuForm<object> = ({ program, node, inputs: [x] }) => {
   const width = x.shape.at(-1)!;
   const writer = new KernelWriter(program);
   const count = mulDims(...node.shape);
-  writer.line(`let row = group * 64u + thread;`);
+  writer.line(`let row = group * ${WORKGROUP_THREADS}u + thread;`);
   writer.line(`if (row >= ${writer.dim(count)}) { return; }`);
   const at = writer.decompose("row", node.shape);
   writer.line("var best = 0u; var largest = 0.0;");
@@ -129,7 +123,7 @@ const argMax: GpuForm<object> = ({ program, node, inputs: [x] }) => {
   writer.line("}");
   const output = writer.write(result.view);
   writer.line(`set_${output}(row, i32(best));`);
-  program.addStep(writer, "reduce", 64, [program.ceilDiv(count, 64)]);
+  program.addStep(writer, "reduce", WORKGROUP_THREADS, [program.ceilDiv(count, WORKGROUP_THREADS)]);
   return result;
 };
 

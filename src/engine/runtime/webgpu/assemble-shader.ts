@@ -1,9 +1,9 @@
 import type { ElementFormat, KernelOperand, KernelSource } from "../../gpu/program.js";
 
-/** How a kernel's operands are bound: operands in one buffer share its binding. */
+/** How the operands of a dispatch are bound: operands in one buffer share its binding. */
 export interface BindingPattern {
-  /** Binding of each operand. */
-  readonly slots: readonly number[];
+  /** Binding of each operand of each part. */
+  readonly slots: readonly (readonly number[])[];
   /** Whether each binding is written. */
   readonly written: readonly boolean[];
 }
@@ -33,16 +33,29 @@ function word(index: number): string {
   return `parameters[${index >> 2}].${"xyzw"[index & 3]}`;
 }
 
-/**
- * Words of a kernel's parameters: the number of workgroups, the start of each operand, and its own.
- */
-export function countParameterWords({ operands, parameterCount }: KernelSource): number {
-  return 1 + operands.length + parameterCount;
+/** Words of the parameters of some parts; see `listParameters`. */
+export function countParameterWords(kernels: readonly KernelSource[]): number {
+  return kernels.reduce((sum, { operands, parameterCount }) => sum + 1 + operands.length + parameterCount, 0);
 }
 
-function operandFunctions({ name, format, isWritten }: KernelOperand, index: number, slot: number): string {
+/**
+ * Returns the parameters of a dispatch: for each part, the number of workgroups up to its end, the
+ * start of each operand, and its own parameters.
+ */
+export function listParameters(
+  parts: readonly {
+    readonly groups: number;
+    readonly starts: readonly number[];
+    readonly parameters: readonly number[];
+  }[],
+): number[] {
+  let end = 0;
+  return parts.flatMap(({ groups, starts, parameters }) => [(end += groups), ...starts, ...parameters]);
+}
+
+function operandFunctions({ name, format, isWritten }: KernelOperand, start: number, slot: number): string {
   const [type, load] = LOADS[format];
-  const own = (code: string) => code.replaceAll("m[", `m${slot}[`).replaceAll("start", word(1 + index));
+  const own = (code: string) => code.replaceAll("m[", `m${slot}[`).replaceAll("start", word(start));
   const lines = [`fn ${name}(i: u32) -> ${type} { return ${own(load)}; }`];
   if (isWritten) {
     const [storedType, store] = STORES[format];
@@ -51,23 +64,76 @@ function operandFunctions({ name, format, isWritten }: KernelOperand, index: num
   return lines.join("\n");
 }
 
-/** Returns the WGSL of a kernel whose operands are bound in a pattern. */
-export function assembleShader(kernel: KernelSource, { slots, written }: BindingPattern): string {
-  const { operands, threads, declarations, body } = kernel;
-  const own = (code: string) => code.replaceAll(/\$(\d+)/gu, (_, k: string) => word(1 + operands.length + Number(k)));
-  const vectors = Math.ceil(countParameterWords(kernel) / 4);
+const WORKGROUP_VARIABLE = /var<workgroup> (\w+): ([^;]+);/gu;
+const DECLARED_FUNCTION = /\bfn (\w+)\(/gu;
+
+/** Declarations and the body of a part, with names that no other part has. */
+interface PartCode {
+  readonly declarations: string;
+  readonly body: string;
+}
+
+/** Renames what parts declare; workgroup memory is shared by parts that declare it alike. */
+class PartWriter {
+  private readonly shared = new Map<string, string>();
+
+  write(kernel: KernelSource, part: number, firstWord: number, slots: readonly number[]): PartCode {
+    const { operands, declarations, body } = kernel;
+    const prefix = part === 0 ? "" : `part${part}_`;
+    const names = new Map<string, string>();
+    for (const { name } of operands) {
+      names.set(name, `${prefix}${name}`);
+      names.set(`set_${name}`, `set_${prefix}${name}`);
+    }
+    const lines: string[] = [];
+    for (const [, name, type] of declarations.matchAll(WORKGROUP_VARIABLE)) {
+      const key = `${name}: ${type}`;
+      const known = this.shared.get(key);
+      names.set(name, known ?? `${prefix}${name}`);
+      if (known === undefined) lines.push(`var<workgroup> ${prefix}${name}: ${type};`);
+      this.shared.set(key, known ?? `${prefix}${name}`);
+    }
+    for (const [, name] of declarations.matchAll(DECLARED_FUNCTION)) names.set(name, `${prefix}${name}`);
+    const own = (code: string) =>
+      code
+        .replaceAll(/\$(\d+)/gu, (_, k: string) => word(firstWord + 1 + operands.length + Number(k)))
+        .replaceAll(/\b[A-Za-z_]\w*\b/gu, (name) => names.get(name) ?? name);
+    const functions = operands.map((operand, index) =>
+      operandFunctions({ ...operand, name: `${prefix}${operand.name}` }, firstWord + 1 + index, slots[index]),
+    );
+    return {
+      declarations: [...functions, ...lines, own(declarations.replaceAll(WORKGROUP_VARIABLE, ""))].join("\n"),
+      body: own(body),
+    };
+  }
+}
+
+/** Returns the WGSL of one dispatch of kernels whose operands are bound in a pattern. */
+export function assembleShader(kernels: readonly KernelSource[], { slots, written }: BindingPattern): string {
+  const vectors = Math.ceil(countParameterWords(kernels) / 4);
+  const writer = new PartWriter();
+  let firstWord = 0;
+  const parts = kernels.map((kernel, part) => {
+    const end = word(firstWord);
+    const code = writer.write(kernel, part, firstWord, slots[part]);
+    firstWord += countParameterWords([kernel]);
+    return { ...code, end };
+  });
+  const functions = parts.map(({ body }, i) => `fn run_part${i}(group: u32, thread: u32) {\n${body}\n}`);
+  const branches = parts.map(
+    ({ end }, i) => `if (group < ${end}) { run_part${i}(group${i === 0 ? "" : ` - ${parts[i - 1].end}`}, thread); }`,
+  );
   return [
     `@group(0) @binding(0) var<uniform> parameters: array<vec4<u32>, ${vectors}>;`,
     ...written.map(
       (isWritten, slot) =>
         `@group(0) @binding(${slot + 1}) var<storage, ${isWritten ? "read_write" : "read"}> m${slot}: array<u32>;`,
     ),
-    ...operands.map((operand, index) => operandFunctions(operand, index, slots[index])),
-    own(declarations),
-    `@compute @workgroup_size(${threads}) fn main(@builtin(workgroup_id) group_id: vec3u, @builtin(num_workgroups) group_counts: vec3u, @builtin(local_invocation_index) thread: u32) {`,
+    ...parts.map(({ declarations }) => declarations),
+    ...functions,
+    `@compute @workgroup_size(${kernels[0].threads}) fn main(@builtin(workgroup_id) group_id: vec3u, @builtin(num_workgroups) group_counts: vec3u, @builtin(local_invocation_index) thread: u32) {`,
     `let group = group_id.x + group_id.y * group_counts.x;`,
-    `if (group >= ${word(0)}) { return; }`,
-    own(body),
+    branches.join(" else "),
     "}",
   ].join("\n");
 }

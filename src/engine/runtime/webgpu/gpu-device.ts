@@ -31,6 +31,8 @@ export interface OpenedGpu {
   readonly device: GPUDevice;
   /** Name of the adapter, such as "nvidia hopper". */
   readonly name: string;
+  /** Optional features that the adapter has. */
+  readonly features: readonly string[];
 }
 
 async function findGpu(): Promise<GPU> {
@@ -56,7 +58,8 @@ export async function openGpu(): Promise<OpenedGpu> {
   const requiredLimits = Object.fromEntries(LIMITS.map((name) => [name, adapter.limits[name]]));
   const device = await adapter.requestDevice({ requiredLimits });
   const { vendor, architecture, description } = adapter.info;
-  return { device, name: [vendor, architecture, description].filter((part) => part !== "").join(" ") };
+  const name = [vendor, architecture, description].filter((part) => part !== "").join(" ");
+  return { device, name, features: [...adapter.features].sort() };
 }
 
 /** Reads the words of a buffer that was created for reading. */

@@ -1,5 +1,6 @@
+import { sleep } from "../../../core/sleep.js";
 import type { KernelSource } from "../../gpu/program.js";
-import { assembleShader, countParameterWords, type BindingPattern } from "./assemble-shader.js";
+import { assembleShader, countParameterWords, listParameters, type BindingPattern } from "./assemble-shader.js";
 import type { GpuCounters } from "./gpu-counters.js";
 import type {
   GPUBindGroup,
@@ -27,6 +28,13 @@ export interface Location {
   readonly start: number;
 }
 
+/** A kernel of a dispatch with the buffers of its operands and the number of its workgroups. */
+interface BoundPart {
+  readonly kernel: KernelSource;
+  readonly buffers: readonly DeviceBuffer[];
+  readonly groups: number;
+}
+
 interface Pipeline {
   readonly id: number;
   readonly pipeline: GPUComputePipeline;
@@ -48,6 +56,8 @@ const MAX_GROUPS = 65_535;
  */
 const MAX_PENDING_DISPATCHES = 128;
 const PARAMETER_ALIGNMENT = 256;
+/** Time in which a device reports its loss. */
+const LOSS_TIMEOUT_MS = 1000;
 /** Bytes of parameters and data of kernels outside of programs, between two submissions. */
 const TRANSIENT_BYTES = 2 ** 20;
 
@@ -66,7 +76,6 @@ export class GpuExecutor {
   private encoder: GPUCommandEncoder | undefined;
   private pass: GPUComputePassEncoder | undefined;
   private pendingDispatches = 0;
-  private submissionCount = 0;
   private nextBufferId = 0;
   private readonly pipelines = new Map<string, Pipeline>();
   private readonly kernelKeys = new Map<string, number>();
@@ -76,6 +85,8 @@ export class GpuExecutor {
   private readonly staging: { buffer: GPUBuffer; bytes: number }[] = [];
   private transient: { uniform: DeviceBuffer; storage: DeviceBuffer; uniformUsed: number; storageUsed: number };
   private deviceError: string | undefined;
+  private loss: string | undefined;
+  private isClosed = false;
 
   private constructor(private readonly opened: OpenedGpu) {
     this.device = opened.device;
@@ -83,8 +94,8 @@ export class GpuExecutor {
       event.preventDefault();
       this.deviceError ??= event.error.message;
     });
-    void this.device.lost.then(({ reason, message }) => {
-      if (reason !== "destroyed") this.deviceError ??= `the GPU was lost (${message}). Resume from the last checkpoint`;
+    void this.device.lost.then(({ message }) => {
+      if (!this.isClosed) this.loss = message;
     });
     this.transient = {
       uniform: this.createBuffer(TRANSIENT_BYTES / 4, BUFFER_USAGE.uniform),
@@ -102,18 +113,15 @@ export class GpuExecutor {
     return this.opened.name;
   }
 
+  /** Optional features that the adapter has. */
+  get features(): readonly string[] {
+    return this.opened.features;
+  }
+
   /** Words of the largest buffer that a kernel can read. */
   get maxBufferWords(): number {
     const { maxStorageBufferBindingSize, maxBufferSize } = this.device.limits;
     return Math.floor(Math.min(maxStorageBufferBindingSize, maxBufferSize) / 4);
-  }
-
-  /**
-   * Number of submissions so far; work encoded before the last one reads what was written before
-   * it.
-   */
-  get submissions(): number {
-    return this.submissionCount;
   }
 
   createBuffer(words: number, usage: number = BUFFER_USAGE.storage): DeviceBuffer {
@@ -164,31 +172,25 @@ export class GpuExecutor {
     this.counters.bytesUp += words.byteLength;
   }
 
-  /** Prepares a dispatch; undefined if it has no workgroups. */
-  prepare(
-    kernel: KernelSource,
-    locations: readonly Location[],
-    groupCount: number,
-    uniform: DeviceBuffer,
-    parameterOffset: number,
-  ): PreparedDispatch {
-    const pattern = bindingPattern(kernel, locations);
-    const { id, pipeline, layout } = this.getPipeline(kernel, pattern);
-    const buffers: DeviceBuffer[] = [];
-    locations.forEach(({ buffer }, i) => (buffers[pattern.slots[i]] = buffer));
+  /** Prepares a dispatch of one or several parts. */
+  prepare(parts: readonly BoundPart[], uniform: DeviceBuffer, parameterOffset: number): PreparedDispatch {
+    const kernels = parts.map(({ kernel }) => kernel);
+    const { pattern, buffers } = bindOperands(parts);
+    const { id, pipeline, layout } = this.getPipeline(kernels, pattern);
     const key = `${id}:${uniform.id},${buffers.map((buffer) => buffer.id).join()}`;
     const group =
       this.groups.get(key) ??
       this.device.createBindGroup({
         layout,
         entries: [
-          { binding: 0, resource: { buffer: uniform.buffer, size: Math.ceil(countParameterWords(kernel) / 4) * 16 } },
+          { binding: 0, resource: { buffer: uniform.buffer, size: Math.ceil(countParameterWords(kernels) / 4) * 16 } },
           ...buffers.map(({ buffer }, slot) => ({ binding: slot + 1, resource: { buffer } })),
         ],
       });
     this.groups.set(key, group);
-    const x = Math.min(groupCount, MAX_GROUPS);
-    return { pipeline, group, parameterOffset, groups: [x, Math.ceil(groupCount / x)] };
+    const count = parts.reduce((sum, { groups }) => sum + groups, 0);
+    const x = Math.min(count, MAX_GROUPS);
+    return { pipeline, group, parameterOffset, groups: [x, Math.ceil(count / x)] };
   }
 
   encode({ pipeline, group, parameterOffset, groups: [x, y] }: PreparedDispatch): void {
@@ -203,13 +205,15 @@ export class GpuExecutor {
   /** Runs a kernel outside of programs. */
   run(kernel: KernelSource, locations: readonly Location[], parameters: readonly number[], groupCount: number): void {
     if (groupCount === 0) return;
-    const words = Uint32Array.from([groupCount, ...locations.map(({ start }) => start), ...parameters]);
+    const starts = locations.map(({ start }) => start);
+    const words = Uint32Array.from(listParameters([{ groups: groupCount, starts, parameters }]));
     const size = Math.ceil((words.length * 4) / PARAMETER_ALIGNMENT) * PARAMETER_ALIGNMENT;
     if (this.transient.uniformUsed + size > TRANSIENT_BYTES) this.submit();
     const offset = this.transient.uniformUsed;
     this.transient.uniformUsed += size;
     this.upload(this.transient.uniform.buffer, offset / 4, words);
-    this.encode(this.prepare(kernel, locations, groupCount, this.transient.uniform, offset));
+    const part = { kernel, buffers: locations.map(({ buffer }) => buffer), groups: groupCount };
+    this.encode(this.prepare([part], this.transient.uniform, offset));
   }
 
   /** Uploads data that one dispatch reads. */
@@ -261,7 +265,12 @@ export class GpuExecutor {
       offset += words * 4;
     }
     this.submit();
-    const all = await mapWords(staged.buffer, bytes);
+    const all = await mapWords(staged.buffer, bytes).catch(async (error: unknown) => {
+      // The loss of a device is reported after the reads that it ends.
+      await Promise.race([this.device.lost, sleep(LOSS_TIMEOUT_MS)]);
+      this.checkErrors();
+      throw error;
+    });
     this.staging.push(staged);
     this.counters.bytesDown += bytes;
     this.checkErrors();
@@ -269,8 +278,13 @@ export class GpuExecutor {
     return ranges.map(({ words }) => all.subarray(at, (at += words)));
   }
 
-  /** Throws the first error that the device reported. */
+  /** Throws the first error that the device reported, and at every call that it was lost. */
   checkErrors(): void {
+    if (this.loss !== undefined)
+      throw new Error(
+        `the GPU was lost (${this.loss}), and all values on it. Its driver was reset or updated, or its memory was ` +
+          "exhausted. Start the program again and resume from the last checkpoint",
+      );
     if (this.deviceError === undefined) return;
     const message = this.deviceError;
     this.deviceError = undefined;
@@ -283,7 +297,6 @@ export class GpuExecutor {
     this.device.queue.submit([this.encoder.finish()]);
     this.encoder = undefined;
     this.pendingDispatches = 0;
-    this.submissionCount++;
     this.counters.submissions++;
     this.transient.uniformUsed = this.transient.storageUsed = 0;
     this.destroyRetired();
@@ -311,13 +324,13 @@ export class GpuExecutor {
     this.pass = undefined;
   }
 
-  private getPipeline(kernel: KernelSource, pattern: BindingPattern): Pipeline {
-    const kernelKey = kernelIdentity(kernel, this.kernelKeys);
-    const key = `${kernelKey}|${pattern.slots.join()}|${pattern.written.map(Number).join()}`;
+  private getPipeline(kernels: readonly KernelSource[], pattern: BindingPattern): Pipeline {
+    const kernelKey = kernels.map((kernel) => kernelIdentity(kernel, this.kernelKeys)).join();
+    const key = `${kernelKey}|${pattern.slots.join("; ")}|${pattern.written.map(Number).join()}`;
     const known = this.pipelines.get(key);
     if (known !== undefined) return known;
     const layout = this.getLayout(pattern.written);
-    const module = this.device.createShaderModule({ code: assembleShader(kernel, pattern) });
+    const module = this.device.createShaderModule({ code: assembleShader(kernels, pattern) });
     const pipeline = this.device.createComputePipeline({
       layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
       compute: { module, entryPoint: "main" },
@@ -348,6 +361,7 @@ export class GpuExecutor {
   }
 
   close(): void {
+    this.isClosed = true;
     this.device.destroy();
   }
 }
@@ -368,14 +382,17 @@ function kernelIdentity(kernel: KernelSource, keys: Map<string, number>): number
 /**
  * Binds each buffer once: WebGPU allows no buffer to be both read and written through two bindings.
  */
-function bindingPattern({ operands }: KernelSource, locations: readonly Location[]): BindingPattern {
+function bindOperands(parts: readonly BoundPart[]): { pattern: BindingPattern; buffers: DeviceBuffer[] } {
   const slotOf = new Map<number, number>();
   const written: boolean[] = [];
-  const slots = locations.map(({ buffer }, i) => {
-    const slot = slotOf.get(buffer.id) ?? slotOf.size;
-    slotOf.set(buffer.id, slot);
-    written[slot] = (written[slot] ?? false) || operands[i].isWritten;
-    return slot;
-  });
-  return { slots, written };
+  const bound: DeviceBuffer[] = [];
+  const slots = parts.map(({ kernel, buffers }) =>
+    buffers.map((buffer, i) => {
+      const slot = slotOf.get(buffer.id) ?? bound.push(buffer) - 1;
+      slotOf.set(buffer.id, slot);
+      written[slot] = (written[slot] ?? false) || kernel.operands[i].isWritten;
+      return slot;
+    }),
+  );
+  return { pattern: { slots, written }, buffers: bound };
 }

@@ -3,7 +3,7 @@ import type { KernelSource } from "../../gpu/program.js";
 import type { BufferView } from "../buffer-view.js";
 import { checkBlock, checkSameSize, runKernel, type CpuKernelCall, type KernelResult } from "../kernels/run-kernel.js";
 import { defineKernel } from "./define-kernel.js";
-import type { GpuContext } from "./gpu-session.js";
+import type { GpuContext } from "./plan-builder.js";
 import { SamplingKernels } from "./sampling-kernels.js";
 
 const THREADS = 64;

@@ -4,7 +4,7 @@ import { notFiniteError } from "../kernels/sampling.js";
 import type { BufferView } from "../buffer-view.js";
 import { defineKernel } from "./define-kernel.js";
 import type { DeviceBuffer, Location } from "./gpu-executor.js";
-import type { GpuContext } from "./gpu-session.js";
+import type { GpuContext } from "./plan-builder.js";
 
 type SampleCall = Extract<CpuKernelCall, { name: "sample" }>;
 type ScoreCall = Extract<CpuKernelCall, { name: "gatherLogProbs" }>;

@@ -98,6 +98,7 @@ export interface GPUDevice {
 }
 
 interface GPUAdapter {
+  readonly features: Iterable<string>;
   readonly limits: GPULimits;
   readonly info: { readonly vendor: string; readonly architecture: string; readonly description: string };
   requestDevice(options: { readonly requiredLimits: Partial<GPULimits> }): Promise<GPUDevice>;

@@ -13,7 +13,8 @@ import { Arena } from "./arena.js";
 import { checkGpu } from "./check-gpu.js";
 import { GpuExecutor, type DeviceBuffer, type Location } from "./gpu-executor.js";
 import { GpuKernels } from "./gpu-kernels.js";
-import { GpuSession, type GpuContext } from "./gpu-session.js";
+import { GpuSession } from "./gpu-session.js";
+import type { GpuContext } from "./plan-builder.js";
 import { WeightCache } from "./weight-cache.js";
 
 interface Binding {
@@ -43,6 +44,7 @@ class GpuWorker {
   }
 
   async handle(request: WorkerRequest): Promise<WorkerResult> {
+    this.executor.checkErrors();
     switch (request.kind) {
       case "createProgram": {
         const { session, program, weights, folder, buffers } = request;
@@ -88,7 +90,12 @@ class GpuWorker {
       case "kernel":
         return this.kernels.run(request.call);
       case "counters":
-        return { adapter: this.executor.name, counters: { ...this.executor.counters } };
+        return {
+          adapter: this.executor.name,
+          features: this.executor.features,
+          maxBufferBytes: 4 * this.executor.maxBufferWords,
+          counters: { ...this.executor.counters },
+        };
       case "create":
       case "pack":
         throw new Error("a GPU runs programs, not ONNX graphs");
