@@ -12,6 +12,7 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
   envs: () => import("./envs.js"),
   scale: () => import("./scale.js"),
   serve: () => import("./serving.js"),
+  tinker: () => import("./tinker.js"),
   dashboard: () => import("./dashboard.js"),
   recording: () => import("./recording.js"),
 };

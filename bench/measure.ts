@@ -39,7 +39,12 @@ async function findSides(bench: Bench, options: MeasureOptions, notes: string[])
       ? join(nodePeersPath(options.root), "node_modules")
       : pythonPath(options.root, peer.environment);
     if (existsSync(installedFile)) return true;
-    const flag = isNode ? " -- --node" : peer.environment === ".venv-llamagym" ? " -- --llamagym" : "";
+    const flags: Record<string, string> = {
+      [NODE_PEERS]: " -- --node",
+      ".venv-llamagym": " -- --llamagym",
+      ".venv-skyrl": " -- --skyrl",
+    };
+    const flag = flags[peer.environment] ?? "";
     notes.push(`peer ${name} is not installed and was not measured: npm run bench:setup${flag}`);
     return false;
   });

@@ -1,5 +1,5 @@
 // Installs the peers that benches compare with: npm run bench:setup [-- --llamagym]
-// [--transformers4] [--node]
+// [--transformers4] [--node] [--skyrl]
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -12,6 +12,11 @@ const environments = {
   // LlamaGym 0.1.1 asks for versions that exclude each other; the file lists every package, so
   // dependencies are not followed.
   llamagym: { folder: ".venv-llamagym", requirements: ["--no-deps", "-r", "requirements-llamagym.txt"] },
+  // Needs Python 3.12 or later, which PYTHON names.
+  skyrl: {
+    folder: ".venv-skyrl",
+    requirements: ["skyrl[tinker,jax]==0.4.0", "jax==0.10.2", "jaxlib==0.10.2", "flax==0.12.8"],
+  },
   // The previous dialect of config.json and the oldest supported PEFT, for bench:interop.
   transformers4: {
     folder: ".venv-transformers4",
@@ -40,10 +45,10 @@ function install({ folder, requirements }) {
 
 try {
   const flag = { type: "boolean", default: false };
-  const { values } = parseArgs({ options: { llamagym: flag, transformers4: flag, node: flag } });
+  const { values } = parseArgs({ options: { llamagym: flag, transformers4: flag, node: flag, skyrl: flag } });
   if (values.node) run("npm", ["ci", "--prefix", "node", "--ignore-scripts", "--no-audit", "--no-fund"]);
   else install(environments.pytorch);
-  for (const name of ["llamagym", "transformers4"]) if (values[name]) install(environments[name]);
+  for (const name of ["llamagym", "transformers4", "skyrl"]) if (values[name]) install(environments[name]);
 } catch (error) {
-  fail(`${error.message}\nusage: npm run bench:setup [-- --llamagym] [--transformers4] [--node]`);
+  fail(`${error.message}\nusage: npm run bench:setup [-- --llamagym] [--transformers4] [--node] [--skyrl]`);
 }

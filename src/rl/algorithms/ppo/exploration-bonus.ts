@@ -11,7 +11,7 @@ export interface ExplorationState {
   readonly signals: number;
 }
 
-export const INITIAL_EXPLORATION: ExplorationState = { signals: 0 };
+const INITIAL_EXPLORATION: ExplorationState = { signals: 0 };
 
 /** Number of turns with a signal after which nothing is left of the bonus. */
 const MAX_SIGNALS = 64;
