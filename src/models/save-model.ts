@@ -1,6 +1,6 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
-import { isAllFinite } from "../core/finite.js";
+import { isAllFinite } from "../core/numbers.js";
 import {
   readAdapter,
   readJsonIfExists,

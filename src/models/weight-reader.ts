@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../core/errors.js";
-import { isAllFinite } from "../core/finite.js";
+import { isAllFinite } from "../core/numbers.js";
 import { countElements } from "../core/count-elements.js";
 import type { CausalLM } from "./causal-lm.js";
 

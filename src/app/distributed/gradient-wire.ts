@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isAllFinite } from "../../core/finite.js";
+import { isAllFinite } from "../../core/numbers.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { parseBoundedJson } from "../../core/json.js";
 import { tensor, type Tensor } from "../../engine/tensor/index.js";

@@ -1,7 +1,7 @@
 import { fs } from "#platform";
 import * as z from "zod";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import { isAllFinite } from "../../core/finite.js";
+import { isAllFinite } from "../../core/numbers.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
 import { type CausalLM, saveModel } from "../../models/index.js";
 import {

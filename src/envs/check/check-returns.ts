@@ -1,5 +1,5 @@
 import { invalidEnv } from "../../core/errors.js";
-import { mean } from "../../core/mean.js";
+import { mean } from "../../core/numbers.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { Env, KnownReturns } from "../env.js";
 import type { Policy } from "../policy.js";

@@ -1,4 +1,4 @@
-import { logSumExp } from "../../core/log-sum-exp.js";
+import { logSumExp } from "../../core/numbers.js";
 import { invalidArgument } from "../../core/errors.js";
 import { excerpt } from "../../core/format.js";
 import type { RandomStream } from "../../core/random/random-stream.js";

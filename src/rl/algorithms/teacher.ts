@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import { describeValue } from "../../core/format.js";
-import { mean } from "../../core/mean.js";
+import { mean } from "../../core/numbers.js";
 import type { LanguageModel, PolicyBackend } from "../../generation/index.js";
 import type { Turn } from "../rollout/trajectory.js";
 import type { AdvantageResult, ScoredTrajectory } from "./algorithm-definition.js";

@@ -1,4 +1,4 @@
-import { mean } from "../../core/mean.js";
+import { mean } from "../../core/numbers.js";
 import { LazyPromise } from "../../core/promise-cache.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { compile, input, mul, reduceSum } from "../../engine/graph/index.js";

@@ -2,7 +2,7 @@ import { fs } from "#platform";
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { describeUnsavable } from "../../core/describe-unsavable.js";
-import { isAllFinite } from "../../core/finite.js";
+import { isAllFinite } from "../../core/numbers.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { describeIssue } from "../../core/schema-issue.js";
 import {

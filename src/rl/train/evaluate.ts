@@ -1,4 +1,4 @@
-import { mean } from "../../core/mean.js";
+import { mean } from "../../core/numbers.js";
 import { printWarning } from "../../core/terminal-text.js";
 import type { Agent } from "../agent/agent.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";

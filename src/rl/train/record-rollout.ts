@@ -1,4 +1,4 @@
-import { mean } from "../../core/mean.js";
+import { mean } from "../../core/numbers.js";
 import type { ChatMessage, Tokenizer } from "../../models/text/index.js";
 import type { Learner, TurnInsight } from "../algorithms/learner.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";

@@ -1,4 +1,4 @@
-import { mean } from "../../core/mean.js";
+import { mean } from "../../core/numbers.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
 import type { Metrics } from "../algorithms/learner.js";
 import type { Tokenizer } from "../../models/text/index.js";

@@ -1,7 +1,7 @@
 import { isValueHeadParameter } from "../../../engine/nn/index.js";
 import type { AdvantageResult, ScoredTrajectory } from "../algorithm-definition.js";
 import { defineAlgorithm } from "../define-algorithm.js";
-import { mean } from "../../../core/mean.js";
+import { mean } from "../../../core/numbers.js";
 import { concatenate, splitByLength } from "../shared/arrays.js";
 import { discountedReturns } from "../shared/discounted-returns.js";
 import { perTokenKl } from "../shared/kl.js";

@@ -1,4 +1,4 @@
-import { logSumExp } from "../../../core/log-sum-exp.js";
+import { logSumExp } from "../../../core/numbers.js";
 import type { PolicyBackend, PolicyScorer } from "../../../generation/index.js";
 import { packSharedPrefixes, type GraphOptions } from "../../../models/graphs/index.js";
 import {

@@ -1,4 +1,4 @@
-import { isAllFinite } from "../../../core/finite.js";
+import { isAllFinite } from "../../../core/numbers.js";
 import { dim, input } from "../../../engine/graph/index.js";
 import type { Tensor } from "../../../engine/tensor/index.js";
 import type { PolicyBackend, PolicyTrainer } from "../../../generation/index.js";

@@ -4,7 +4,7 @@ import { checkSavedState } from "../../algorithms/check-saved-state.js";
 import { nameEvaluation } from "../../algorithms/shared/name-evaluation.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
-import { mean } from "../../../core/mean.js";
+import { mean } from "../../../core/numbers.js";
 import type { Turn } from "../../rollout/trajectory.js";
 import type { CompletionRow } from "../../tracking/index.js";
 import { collectGroups } from "../collect-groups.js";
