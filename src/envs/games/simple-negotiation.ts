@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import { readCounts } from "../env-options.js";
-import { Text } from "../spaces/index.js";
+import type { JsonValue } from "../../core/json.js";
+import { Space, type SampleOptions } from "../spaces/index.js";
 import { findLastNamed } from "../text-parsing.js";
 import type { GameText } from "./game.js";
 import { RulesGame, type MoveResult, type RulesGameOptions } from "./rules-game.js";
@@ -28,8 +29,13 @@ const LISTED_TRADES = [
   [2, 1],
   [1, 2],
 ];
+const LISTED_OFFERS = RESOURCES.flatMap((giver, given) =>
+  RESOURCES.filter((taken) => taken !== giver).flatMap((taken) =>
+    LISTED_TRADES.map(([gives, takes]) => ({ given, gives, text: `offer ${gives} ${giver} -> ${takes} ${taken}` })),
+  ),
+);
+const MESSAGES = ["accept", "deny", ...LISTED_OFFERS.map(({ text }) => text)];
 const MAX_MESSAGE = 1000;
-const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("");
 
 /** Amounts in the order of the resources. */
 type Amounts = readonly number[];
@@ -55,13 +61,37 @@ interface Message {
   readonly trade: Pick<Offer, "gives" | "takes"> | null | undefined;
 }
 
+/** Printable messages; samples are answers and offers as the rules read them. */
+class MessageSpace extends Space<string> {
+  override sample(options?: SampleOptions): string {
+    this.rejectMask(options);
+    return this.random.choice(MESSAGES);
+  }
+
+  override contains(value: unknown): value is string {
+    return typeof value === "string" && value.length <= MAX_MESSAGE && /^[ -~\n]+$/.test(value);
+  }
+
+  override encode(value: string): JsonValue {
+    return value;
+  }
+
+  override decode(json: JsonValue): string {
+    return this.checkMember(json);
+  }
+
+  override toString(): string {
+    return `Messages(${MAX_MESSAGE})`;
+  }
+}
+
 /**
  * Negotiation: both players hold five resources and value them differently; they offer trades in
  * turn, and the larger gain by the player's own values wins. Actions are texts: `accept`, `deny`,
  * `offer 2 Wheat -> 1 Ore`. Win 1, loss -1, draw 0.
  */
 export class SimpleNegotiation extends RulesGame<NegotiationPosition, string> {
-  override readonly actionSpace = new Text(MAX_MESSAGE, { charset: `${PRINTABLE}\n` });
+  override readonly actionSpace = new MessageSpace();
   override readonly isPerfectInformation = false;
   override readonly text: GameText<string, string>;
   private readonly isTextArena: boolean;
@@ -106,14 +136,8 @@ export class SimpleNegotiation extends RulesGame<NegotiationPosition, string> {
 
   override listActions({ stocks, offer, seat }: NegotiationPosition): string[] {
     const canAccept = offer !== null && offer.author !== seat && covers(stocks[seat], offer.takes);
-    const offers = RESOURCES.flatMap((given, i) =>
-      RESOURCES.flatMap((taken, j) =>
-        LISTED_TRADES.filter(([gives]) => i !== j && stocks[seat][i] >= gives).map(
-          ([gives, takes]) => `offer ${gives} ${given} -> ${takes} ${taken}`,
-        ),
-      ),
-    );
-    return [...(canAccept ? ["accept"] : []), "deny", ...offers];
+    const offers = LISTED_OFFERS.filter(({ given, gives }) => stocks[seat][given] >= gives);
+    return [...(canAccept ? ["accept"] : []), "deny", ...offers.map(({ text }) => text)];
   }
 
   override next(position: NegotiationPosition, action: string): NegotiationPosition {
@@ -178,12 +202,11 @@ export class SimpleNegotiation extends RulesGame<NegotiationPosition, string> {
       if (offer === null || offer.author === seat || !covers(stocks[seat], offer.takes)) return refused;
       return { position: pass(exchange(position, offer), " The trade was made."), illegalParts: 0 };
     }
-    if (trade === undefined) {
-      const event = offer === null ? "" : " Your offer was refused.";
-      return { position: pass({ ...position, offer: null }, event), illegalParts: 0 };
-    }
+    // Who answers with another offer refuses the open one.
+    const event = offer === null ? "" : ` Your offer of ${formatTrade(offer)} was refused.`;
+    if (trade === undefined) return { position: pass({ ...position, offer: null }, event), illegalParts: 0 };
     if (!covers(stocks[seat], trade.gives)) return refused;
-    return { position: pass({ ...position, offer: { author: seat, ...trade } }, ""), illegalParts: 0 };
+    return { position: pass({ ...position, offer: { author: seat, ...trade } }, event), illegalParts: 0 };
   }
 
   /** TextArena's order: the open offer first, then a new one, each of which may be refused. */
