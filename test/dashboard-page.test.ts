@@ -36,6 +36,7 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
     runs = await mkdtemp(join(tmpdir(), "dashboard-"));
     [dashboard, browser] = await Promise.all([startDashboardCommand(runs), launchBrowser()]);
     page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
+    page.setDefaultTimeout(90_000);
     page.on("pageerror", (error) => problems.push(error.message));
     page.on(
       "console",

@@ -235,6 +235,7 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
     const colors: string[] = [];
     for (const colorScheme of ["light", "dark"] as const) {
       const phone = await browser.newPage({ viewport: { width: 390, height: 800 }, colorScheme });
+      phone.setDefaultTimeout(90_000);
       await phone.goto(url);
       for (const [address, part] of [
         ["#/workers?run=phone-workers", ".lane-bars i"],

@@ -64,7 +64,7 @@ async function measureProducts({ runtime }: CausalLM, size: number): Promise<Dev
   try {
     const { first, median } = await time(() => session.run(feeds), RUNS);
     const rate = (2 * PRODUCTS * size ** 3) / median / 1e9;
-    return { name: `product of ${size} x ${size} matrices`, unit: "GFLOP/s", rate: Number(rate.toFixed(1)), first };
+    return { name: `product of ${size} x ${size} matrices`, unit: "GFLOP/s", rate: Number(rate.toPrecision(3)), first };
   } finally {
     runtime.free(feeds.a);
     runtime.free(feeds.b);
