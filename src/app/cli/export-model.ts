@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
@@ -11,15 +11,12 @@ import {
 } from "../../models/export/index.js";
 import { downloadAdapter, isServiceModelFolder } from "../../tinker/index.js";
 import { formatModelCard } from "../runs/format-model-card.js";
-import { readRunConfig } from "../../rl/train/index.js";
+import { findRunResult, readRunConfig } from "../../rl/train/index.js";
 import { checkWritable } from "../runs/run-folder.js";
 import { fractionFields } from "../tracking/progress/progress-fields.js";
 import { reportDownloads } from "./display/report-downloads.js";
 import type { Reporter } from "./reporter.js";
 import { withModelAdvice } from "./with-model-advice.js";
-
-/** Folders in which runs of train and sft save their adapters. */
-const RESULT_FOLDERS = ["adapter", "model"];
 
 interface ExportCommandOptions {
   readonly output: string;
@@ -90,10 +87,10 @@ async function exportResult(
 /** Returns the folder of a run's result, or the given name of an adapter or model. */
 async function findResult(name: string): Promise<string> {
   if ((await readRunConfig(name).catch(() => undefined)) === undefined) return name;
-  const folders = RESULT_FOLDERS.map((folder) => join(name, folder));
-  for (const folder of folders) if (await stat(folder).catch(() => undefined)) return folder;
+  const folder = await findRunResult(name);
+  if (folder !== name) return folder;
   throw new LlamaGymError(
     "FILE_NOT_FOUND",
-    `The run in ${name} has no ${RESULT_FOLDERS.join("/ or ")}/ yet. Finish it first, or give the adapter of a checkpoint.`,
+    `The run in ${name} has no adapter/ or model/ yet. Finish it first, or give the adapter of a checkpoint.`,
   );
 }

@@ -43,7 +43,7 @@ export {
   toTurnDetail,
 } from "./record-rollout.js";
 export { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
-export { getCheckpointDir, readRunConfig, requireRunConfig, writeRunConfig } from "./run-config.js";
+export { findRunResult, getCheckpointDir, readRunConfig, requireRunConfig, writeRunConfig } from "./run-config.js";
 export { GamePlayers } from "./self-play.js";
 export {
   MAX_EVAL_EPISODES,

@@ -1,10 +1,7 @@
-import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
 import { isAdapterFolder } from "../../models/files/index.js";
 import { checkAdapterBase, loadTrainedValues, type CausalLM } from "../../models/index.js";
-
-/** Folders of a run in which its result may be, the better one first. */
-const RESULT_FOLDERS = ["adapter", "model"];
+import { findRunResult } from "./run-config.js";
 
 /**
  * Reads the trained values of another run, in the order of a model's parameters.
@@ -12,7 +9,7 @@ const RESULT_FOLDERS = ["adapter", "model"];
  * model, of other modules or of another rank.
  */
 export async function readAdapterOpponent(model: CausalLM, path: string): Promise<Float32Array> {
-  const folder = await findResult(path);
+  const folder = await findRunResult(path);
   const copy = model.withOwnValues();
   try {
     if (await isAdapterFolder(folder)) await checkAdapterBase(model, folder);
@@ -30,12 +27,4 @@ export async function readAdapterOpponent(model: CausalLM, path: string): Promis
   } finally {
     copy.parameters.free();
   }
-}
-
-async function findResult(path: string): Promise<string> {
-  for (const name of RESULT_FOLDERS) {
-    const folder = fs.join(path, name);
-    if (await fs.exists(folder)) return folder;
-  }
-  return path;
 }

@@ -8,6 +8,18 @@ const RUN_FORMAT_VERSION = 2;
 const CONFIG_FILE = "config.json";
 const CHECKPOINTS_FOLDER = "checkpoints";
 
+/** Folders in which commands save a run's result. */
+const RESULT_FOLDERS = ["adapter", "model"];
+
+/** Returns the folder of the result in a run folder; the path itself where there is none. */
+export async function findRunResult(path: string): Promise<string> {
+  for (const name of RESULT_FOLDERS) {
+    const folder = fs.join(path, name);
+    if (await fs.exists(folder)) return folder;
+  }
+  return path;
+}
+
 /** Returns the folder of a run's checkpoints. */
 export function getCheckpointDir(folder: string): string {
   return fs.join(folder, CHECKPOINTS_FOLDER);
