@@ -290,7 +290,7 @@ class Schedule {
   }
 
   /**
-   * Compares the tokens of a completion with one score of all of them, which takes one step in place
+   * Compares the tokens of a completion with one score of all of them, which takes one step instead
    * of one for each token.
    */
   private async checkScores(outcome: Outcome): Promise<void> {
