@@ -3,7 +3,7 @@
  * MODEL] [--device DEVICE]`. The loop steps one environment; examples/parallel.ts steps many at
  * once, which is faster.
  */
-import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make } from "llamagym";
+import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make, ppo } from "llamagym";
 import { parseOptions } from "./options.js";
 
 type Observation = readonly [sum: number, dealer: number, usableAce: number];
@@ -32,9 +32,11 @@ const shared = { initKlCoef: 0, advantageLevel: "turn", vfCoef: 0.5, maxGradNorm
 const agent = new BlackjackAgent(model, model.tokenizer, {
   seed: 1,
   historyTurns: 0, // each hand is decided by the current observation
-  ppo: isEmbedded
-    ? { ...shared, batchSize: 2048, miniBatchSize: 512, numPpoEpochs: 8, learningRate: 3e-3, entropyCoef: 0.05 }
-    : { ...shared, batchSize: 256, miniBatchSize: 64, numPpoEpochs: 3, learningRate: 1e-4 },
+  algorithm: ppo(
+    isEmbedded
+      ? { ...shared, batchSize: 2048, miniBatchSize: 512, numPpoEpochs: 8, learningRate: 3e-3, entropyCoef: 0.05 }
+      : { ...shared, batchSize: 256, miniBatchSize: 64, numPpoEpochs: 3, learningRate: 1e-4 },
+  ),
 });
 const env = make<Observation, number>("Blackjack-v1");
 

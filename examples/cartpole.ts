@@ -2,7 +2,7 @@
  * A language model that balances a pole, by GRPO: `npm run example -- cartpole [--episodes N]
  * [--model MODEL] [--device DEVICE]`.
  */
-import { Agent, AutoModelForCausalLM, evaluate, getPeftModel, make, Trainer } from "llamagym";
+import { Agent, AutoModelForCausalLM, evaluate, getPeftModel, grpo, make, Trainer } from "llamagym";
 import { parseOptions } from "./options.js";
 
 class CartPoleAgent extends Agent<Float32Array, number> {
@@ -31,7 +31,7 @@ const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 4
 const base = await AutoModelForCausalLM.fromPretrained(name, { device });
 const model = await getPeftModel(base, { r: 16, loraAlpha: 32, seed: 1 });
 const agent = new CartPoleAgent(model, undefined, {
-  grpo: {
+  algorithm: grpo({
     numGenerations: GROUP_SIZE,
     // Up to four groups per update.
     batchSize: GROUP_SIZE * Math.min(4, Math.ceil(episodes / GROUP_SIZE)),
@@ -41,7 +41,7 @@ const agent = new CartPoleAgent(model, undefined, {
     learningRate: isEmbedded ? 3e-3 : 1e-4,
     entropyCoef: 0.01,
     maxGradNorm: 0.5,
-  },
+  }),
 });
 
 const trainer = new Trainer({ agent, env: "CartPole-v1", numEnvs: 32, episodes, seed: 1 });

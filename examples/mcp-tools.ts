@@ -4,7 +4,7 @@
  * The model must call the right tool for the right device.
  */
 import { fileURLToPath } from "node:url";
-import { AutoModelForCausalLMWithValueHead, evaluate, randomAction, TextAgent, Trainer } from "llamagym";
+import { AutoModelForCausalLMWithValueHead, evaluate, ppo, randomAction, TextAgent, Trainer } from "llamagym";
 import { openEnv } from "llamagym/envs";
 import { type McpReward } from "llamagym/bridges";
 import { parseOptions } from "./options.js";
@@ -39,7 +39,7 @@ const agent = new TextAgent(model, env.text!, {
   seed,
   generation: { maxNewTokens: 64 },
   invalidAction: { fallback: randomAction(env) },
-  ppo: {
+  algorithm: ppo({
     batchSize: 64,
     miniBatchSize: 64,
     numPpoEpochs: 8,
@@ -51,7 +51,7 @@ const agent = new TextAgent(model, env.text!, {
     entropySchedulerType: "linear",
     lrSchedulerType: "linear",
     maxGradNorm: 0.5,
-  },
+  }),
 });
 await env.close();
 

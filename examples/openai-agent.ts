@@ -3,7 +3,7 @@
  * [--episodes N] [--model MODEL] [--device DEVICE]`. `playHand` needs no llamagym; `new OpenAI({
  * baseURL, apiKey: "none" })` replaces `chat` as well.
  */
-import { AutoModelForCausalLMWithValueHead, make } from "llamagym";
+import { AutoModelForCausalLMWithValueHead, make, ppo } from "llamagym";
 import { GatewayTrainer } from "llamagym/gateway";
 import { parseOptions } from "./options.js";
 
@@ -52,7 +52,7 @@ const trainer = new GatewayTrainer({
   numSessions: 64,
   maxCompletionLength: 8,
   seed: 1,
-  ppo: {
+  algorithm: ppo({
     batchSize: isEmbedded ? 512 : 256,
     miniBatchSize: isEmbedded ? 256 : 64,
     learningRate: isEmbedded ? 3e-3 : 1e-4,
@@ -63,7 +63,7 @@ const trainer = new GatewayTrainer({
     entropyCoef: 0.05,
     entropySchedulerType: "linear",
     maxGradNorm: 0.5,
-  },
+  }),
   agent: async ({ baseURL, seed, reward }) => reward(await playHand(baseURL, seed)),
 });
 const { state } = await trainer.train({

@@ -2,7 +2,7 @@
  * Your own agent class, many environments in parallel: `npm run example -- parallel [--episodes N]
  * [--model MODEL] [--device DEVICE]`.
  */
-import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make, Trainer } from "llamagym";
+import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make, ppo, Trainer } from "llamagym";
 import { parseOptions } from "./options.js";
 
 type Observation = readonly [sum: number, dealer: number, usableAce: number];
@@ -30,7 +30,7 @@ const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 2
 const model = await AutoModelForCausalLMWithValueHead.fromPretrained(name, { device });
 const agent = new BlackjackAgent(model, model.tokenizer, {
   historyTurns: 0,
-  ppo: {
+  algorithm: ppo({
     batchSize: isEmbedded ? 2048 : 256,
     miniBatchSize: isEmbedded ? 512 : 64,
     learningRate: isEmbedded ? 3e-3 : 1e-4,
@@ -41,7 +41,7 @@ const agent = new BlackjackAgent(model, model.tokenizer, {
     entropyCoef: 0.05,
     entropySchedulerType: "linear",
     maxGradNorm: 0.5,
-  },
+  }),
 });
 
 const trainer = new Trainer({ agent, env: "Blackjack-v1", numEnvs: Math.min(128, episodes), episodes, seed: 1 });

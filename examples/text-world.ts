@@ -5,7 +5,7 @@
  * observation.
  */
 import "llamagym/text-world";
-import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make } from "llamagym";
+import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make, ppo } from "llamagym";
 import { parseOptions } from "./options.js";
 
 type Info = Readonly<Record<string, unknown>>;
@@ -41,14 +41,14 @@ const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 2
 const model = await AutoModelForCausalLMWithValueHead.fromPretrained(name, { device });
 const agent = new TextWorldAgent(model, model.tokenizer, {
   historyTurns: Infinity,
-  ppo: {
+  algorithm: ppo({
     batchSize: 128,
     miniBatchSize: 64,
     learningRate: isEmbedded ? 1e-3 : 1e-4,
     initKlCoef: 0,
     advantageLevel: "turn",
     gamma: 0.95,
-  },
+  }),
 });
 
 /** Fraction of tasks done, with commands sampled as in training. */

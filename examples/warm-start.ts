@@ -3,7 +3,7 @@
  * [--model MODEL] [--device DEVICE]`. `llamagym demos blackjack --episodes 100 --output FILE`
  * recorded the file; docs/demonstrations.md describes it.
  */
-import { AutoModelForCausalLMWithValueHead, evaluate, make, TextAgent, Trainer } from "llamagym";
+import { AutoModelForCausalLMWithValueHead, evaluate, make, ppo, TextAgent, Trainer } from "llamagym";
 import { parseOptions } from "./options.js";
 
 const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 2000 });
@@ -13,7 +13,7 @@ const agent = new TextAgent(model, make("Blackjack-v1").text!, {
   historyTurns: 0,
   actionMode: "choices",
   ...(isEmbedded ? { sftSteps: 50, sftBatchSize: 64, sftLearningRate: 3e-3 } : { sftSteps: 20 }),
-  ppo: {
+  algorithm: ppo({
     batchSize: isEmbedded ? 512 : 128,
     miniBatchSize: isEmbedded ? 128 : 64,
     // Small steps and a limit to each update keep what the demonstrations have taught.
@@ -22,7 +22,7 @@ const agent = new TextAgent(model, make("Blackjack-v1").text!, {
     initKlCoef: 0,
     advantageLevel: "turn",
     maxGradNorm: 0.5,
-  },
+  }),
 });
 
 async function measure(when: string): Promise<void> {

@@ -10,6 +10,7 @@ import { startRun } from "../src/app/runs/run.js";
 import { runSweep } from "../src/app/sweeps/run-sweep.js";
 import { openTrainable } from "../src/generation/auto-model.js";
 import type { LanguageModel } from "../src/generation/language-model.js";
+import { grpo } from "../src/rl/algorithms/index.js";
 import { GrpoTrainer, RlooTrainer } from "../src/rl/train/prompts/grpo-trainer.js";
 import { SftTrainer } from "../src/rl/train/sft-trainer.js";
 import { CountingRuns } from "./support/counting-runs.js";
@@ -44,7 +45,11 @@ const promptOptions = (outputDir: string) => ({
   onWarning: () => {},
 });
 
-const gatewayOptions = { grpo: { batchSize: 4, numGenerations: 2 }, maxCompletionLength: 2, saveSteps: 1 } as const;
+const gatewayOptions = {
+  algorithm: grpo({ batchSize: 4, numGenerations: 2 }),
+  maxCompletionLength: 2,
+  saveSteps: 1,
+} as const;
 
 const trainers: Readonly<Record<string, Start>> = {
   Trainer: async (checkpointDir, onUpdate) => {
@@ -94,7 +99,7 @@ const programs: Readonly<Record<string, Start>> = {
 const table = (starts: Readonly<Record<string, Start>>) => Object.entries(starts);
 
 async function holdElsewhere(dir: string) {
-  const files = new URL("../dist/models/files/index.js", import.meta.url).href;
+  const files = new URL("../dist/core/files/folder-lock.js", import.meta.url).href;
   const program = `
     const { FolderLock } = await import(${JSON.stringify(files)});
     await FolderLock.acquire(process.argv[1]);

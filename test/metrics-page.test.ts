@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { grpo, ppo, reinforce, rloo } from "../src/rl/algorithms/index.js";
 import { openTrainable } from "../src/generation/auto-model.js";
 import { openEnv } from "../src/envs/registry/open-env.js";
 import { TextAgent, type AgentOptions } from "../src/rl/agent/index.js";
@@ -62,7 +63,7 @@ async function trainInGames(): Promise<void> {
   const agent = new TextAgent(model, text!, {
     actionMode: "scored",
     historyTurns: 0,
-    ppo: { batchSize: 100 },
+    algorithm: ppo({ batchSize: 100 }),
   });
   const league = { selfPlay: true, opponents: `self,past,random,minimax,${adapter}`, evalExact: true };
   await new Trainer({ agent, env, numEnvs: 8, episodes: 200, evalSteps: 10, evalEpisodes: 2, ...league }).train({
@@ -110,14 +111,14 @@ async function documentedNames(): Promise<string[]> {
 it("docs/metrics.md lists the metrics that short runs of all algorithms log, and no others", async () => {
   const groups = { batchSize: 8, numGenerations: 4, filterGroups: false };
   await trainInEnv({
-    ppo: { batchSize: 16, rewardScaling: true, explorationBonus: 0.1, initKlCoef: 0.1 },
+    algorithm: ppo({ batchSize: 16, rewardScaling: true, explorationBonus: 0.1, initKlCoef: 0.1 }),
     onlineSft: true,
   });
   for (const lossType of ["dapo", "cispo", "vespo"] as const)
-    await trainInEnv({ grpo: { ...groups, lossType, beta: 0.1, useAdaptiveEntropy: lossType === "dapo" } });
-  await trainInEnv({ rloo: groups });
-  await trainInEnv({ reinforce: { batchSize: 8 }, teacher: { model: "self", hint: "1" } });
-  await trainInEnv({ reinforce: { batchSize: 8, klCoef: 0.1 } });
+    await trainInEnv({ algorithm: grpo({ ...groups, lossType, beta: 0.1, useAdaptiveEntropy: lossType === "dapo" }) });
+  await trainInEnv({ algorithm: rloo(groups) });
+  await trainInEnv({ algorithm: reinforce({ batchSize: 8 }), teacher: { model: "self", hint: "1" } });
+  await trainInEnv({ algorithm: reinforce({ batchSize: 8, klCoef: 0.1 }) });
   await trainInGames();
   await trainOnPrompts();
   await fineTune();

@@ -6,6 +6,7 @@ import {
   Trainer,
   type AgentOptions,
   type LanguageModel,
+  ppo,
 } from "../../src/index.js";
 import type { BlackjackWork } from "../blackjack.js";
 import type { Request, Result } from "../framework.js";
@@ -85,7 +86,7 @@ async function openAgent(work: BlackjackWork): Promise<BlackjackAgent> {
       // Completions never end early, so every turn is the same work.
       ignoreEos: true,
     },
-    ppo: { batchSize: work.turns, miniBatchSize: work.turns, numPpoEpochs: work.epochs },
+    algorithm: ppo({ batchSize: work.turns, miniBatchSize: work.turns, numPpoEpochs: work.epochs }),
   });
 }
 

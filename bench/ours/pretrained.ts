@@ -1,5 +1,12 @@
 import { parseArgs } from "node:util";
-import { AutoModelForCausalLMWithValueHead, make, TextAgent, Trainer, type LanguageModel } from "../../src/index.js";
+import {
+  AutoModelForCausalLMWithValueHead,
+  make,
+  TextAgent,
+  Trainer,
+  type LanguageModel,
+  ppo,
+} from "../../src/index.js";
 import type { Request, Result } from "../framework.js";
 import type { PretrainedWork } from "../pretrained.js";
 import { serve } from "../serve.js";
@@ -53,7 +60,7 @@ class PretrainedBench {
     const agent = new TextAgent(model, make(env).text!, {
       actionMode: "choices",
       historyTurns: 0,
-      ppo: {
+      algorithm: ppo({
         batchSize: turns,
         miniBatchSize: mini_batch,
         numPpoEpochs: epochs,
@@ -63,7 +70,7 @@ class PretrainedBench {
         vfCoef: 0.5,
         entropyCoef: 0.01,
         maxGradNorm: 0.5,
-      },
+      }),
     });
     this.opened = { key, model, agent };
     return agent;

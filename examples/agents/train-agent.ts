@@ -4,7 +4,7 @@
  */
 import { fork } from "node:child_process";
 import { parseArgs } from "node:util";
-import { AutoModelForCausalLMWithValueHead, type Device } from "llamagym";
+import { AutoModelForCausalLMWithValueHead, type Device, ppo } from "llamagym";
 import { GatewayTrainer, type AgentEpisode } from "llamagym/gateway";
 
 /** Plays one hand by calls of `baseURL` and returns what it won. */
@@ -45,7 +45,7 @@ export async function trainAgent(name: string, playHand: PlayHand): Promise<void
     numSessions: NUM_SESSIONS,
     maxCompletionLength: 64,
     seed: 1,
-    ppo: {
+    algorithm: ppo({
       batchSize,
       miniBatchSize: Math.ceil(batchSize / 4),
       numPpoEpochs: 4,
@@ -59,7 +59,7 @@ export async function trainAgent(name: string, playHand: PlayHand): Promise<void
       entropyCoef: 0.2,
       entropySchedulerType: "linear",
       maxGradNorm: 0.5,
-    },
+    }),
     ...(numProcesses === 0 && { agent }),
   });
   const url = await trainer.listen();

@@ -1,3 +1,4 @@
+import { ppo } from "../../src/rl/algorithms/index.js";
 import type * as Llamagym from "../../src/index.js";
 
 /** Metrics of updates, and what the adapter does after them. */
@@ -19,7 +20,14 @@ export async function trainBlackjack(
   const agent = new TextAgent(model, make("Blackjack-v1").text!, {
     seed: 1,
     actionMode: "choices",
-    ppo: { batchSize: 64, miniBatchSize: 64, numPpoEpochs: 2, learningRate: 1e-3, entropyCoef: 0.1, initKlCoef: 0 },
+    algorithm: ppo({
+      batchSize: 64,
+      miniBatchSize: 64,
+      numPpoEpochs: 2,
+      learningRate: 1e-3,
+      entropyCoef: 0.1,
+      initKlCoef: 0,
+    }),
   });
   const records: Llamagym.MetricRecord[] = [];
   const trainer = new Trainer({ agent, env: "Blackjack-v1", seed: 1, turns: 128, checkpointDir });

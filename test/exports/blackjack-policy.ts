@@ -1,4 +1,4 @@
-import { Agent, AutoModelForCausalLMWithValueHead, make, Trainer, type LanguageModel } from "../../src/index.js";
+import { Agent, AutoModelForCausalLMWithValueHead, make, Trainer, type LanguageModel, ppo } from "../../src/index.js";
 
 type Observation = readonly [sum: number, dealer: number, usableAce: number];
 
@@ -44,7 +44,7 @@ export async function trainBlackjack(): Promise<LanguageModel> {
   const agent = new BlackjackAgent(model, model.tokenizer, {
     seed: 1,
     historyTurns: 0,
-    ppo: {
+    algorithm: ppo({
       batchSize: 2048,
       miniBatchSize: 512,
       numPpoEpochs: 4,
@@ -54,7 +54,7 @@ export async function trainBlackjack(): Promise<LanguageModel> {
       vfCoef: 0.5,
       entropyCoef: 0.05,
       maxGradNorm: 0.5,
-    },
+    }),
   });
   await new Trainer({ agent, env: "Blackjack-v1", numEnvs: 64, episodes: 6000, seed: 1 }).train();
   return model;

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ppo, type PpoOptions } from "../../src/rl/algorithms/index.js";
 import type { LanguageModel } from "../../src/generation/index.js";
 import type { PeftOptions } from "../../src/models/adapters/get-peft-model.js";
 import type { AgentOptions } from "../../src/rl/agent/agent-options.js";
@@ -9,8 +10,15 @@ import { Trainer, type TrainCallbacks, type TrainerOptions } from "../../src/rl/
 import { CountingEnv, EvenOddAgent, type CountingOptions } from "./counting.js";
 import { readTrainedValues, TrainableModels } from "./trainable.js";
 
+export const PPO: PpoOptions = {
+  batchSize: 12,
+  miniBatchSize: 6,
+  numPpoEpochs: 2,
+  learningRate: 0.01,
+  lrSchedulerType: "linear",
+};
 export const agentOptions: AgentOptions<number, number> = {
-  ppo: { batchSize: 12, miniBatchSize: 6, numPpoEpochs: 2, learningRate: 0.01, lrSchedulerType: "linear" },
+  algorithm: ppo(PPO),
   seed: 3,
 };
 

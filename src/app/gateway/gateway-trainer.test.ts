@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { grpo, ppo } from "../../rl/algorithms/index.js";
 import { openTrainable } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { readJson } from "../../core/files/json-file.js";
@@ -49,7 +50,7 @@ const settings = {
   numSessions: 4,
   maxCompletionLength: 4,
   seed: 5,
-  grpo: { batchSize: 8, numGenerations: 4, learningRate: 1e-2, filterGroups: false },
+  algorithm: grpo({ batchSize: 8, numGenerations: 4, learningRate: 1e-2, filterGroups: false }),
 } as const satisfies Partial<GatewayTrainerOptions<number>>;
 
 describe("GatewayTrainer", () => {
@@ -151,8 +152,8 @@ describe("createGateway", () => {
   it("trains by PPO on sessions of other processes, which continue after updates", async () => {
     await withModel(
       async (model) => {
-        const ppo = { batchSize: 8, miniBatchSize: 8, numPpoEpochs: 1 };
-        const gateway = await createGateway({ model, turns: 24, ppo, maxCompletionLength: 4 });
+        const algorithm = ppo({ batchSize: 8, miniBatchSize: 8, numPpoEpochs: 1 });
+        const gateway = await createGateway({ model, turns: 24, algorithm, maxCompletionLength: 4 });
         const metrics: MetricRecord[] = [];
         const training = gateway.train({ tracker: { log: (_step, record) => void metrics.push(record) } });
         const { url } = gateway;
@@ -177,8 +178,8 @@ describe("createGateway", () => {
 
   it("groups the sessions of a task, and returns what it has when it is aborted", async () => {
     await withModel(async (model) => {
-      const grpo = { batchSize: 4, numGenerations: 4, filterGroups: false };
-      const gateway = await createGateway({ model, episodes: 100, grpo, maxCompletionLength: 4 });
+      const algorithm = grpo({ batchSize: 4, numGenerations: 4, filterGroups: false });
+      const gateway = await createGateway({ model, episodes: 100, algorithm, maxCompletionLength: 4 });
       const controller = new AbortController();
       const training = gateway.train({ signal: controller.signal });
       for (const task of ["a", "b", "a", "a", "a"]) {

@@ -11,7 +11,7 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
 import { LruCache, sizeByKey } from "../../core/lru-cache.js";
 import { CompletionCache, type LanguageModel } from "../../generation/index.js";
-import { algorithms, type AlgorithmOptions, createLearner, type Learner } from "../../rl/algorithms/index.js";
+import { type AlgorithmOptions, createLearner, type Learner, selectAlgorithm } from "../../rl/algorithms/index.js";
 import {
   checkNoCheckpoints,
   findLatestCheckpoint,
@@ -41,8 +41,7 @@ import { SessionStore } from "./session-store.js";
 import { UpdateGate } from "./update-gate.js";
 
 /**
- * Options of a `GatewayTrainer`. Exactly one algorithm: `ppo`, `grpo`, `rloo`, `reinforce` or
- * `algorithm`; PPO by default.
+ * Options of a `GatewayTrainer`.
  */
 export interface GatewayTrainerOptions<Task = unknown>
   extends
@@ -74,7 +73,7 @@ export interface GatewayTrainerOptions<Task = unknown>
   readonly onWarning?: (message: string) => void;
 }
 
-const otherOptions: OtherOptions<GatewayTrainerOptions, typeof gatewaySettings & typeof algorithms> = {
+const otherOptions: OtherOptions<GatewayTrainerOptions, typeof gatewaySettings> = {
   model: true,
   modelName: true,
   agent: true,
@@ -126,7 +125,8 @@ export class GatewayTrainer<Task = unknown> {
   /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
   constructor(private readonly options: GatewayTrainerOptions<Task>) {
     const { model, modelName = "llamagym", agent, tasks, sessionReward, onWarning = printWarning } = options;
-    checkOptionNames("A GatewayTrainer", options, gatewaySettings, algorithms, otherOptions);
+    selectAlgorithm(options);
+    checkOptionNames("A GatewayTrainer", options, gatewaySettings, otherOptions);
     this.settings = resolveSettings("A GatewayTrainer", gatewaySettings, selectSettings(gatewaySettings, options));
     const { episodes, turns } = this.settings;
     if (episodes === undefined && turns === undefined)

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ppo } from "../../rl/algorithms/index.js";
 import { CountingEnv, EvenOddAgent } from "../../../test/support/counting.js";
 import { TrainableModels, readTrainedValues } from "../../../test/support/trainable.js";
 import type { Demonstration } from "../../rl/agent/index.js";
@@ -39,7 +40,7 @@ async function train(
 ): Promise<{ readonly logs: readonly (readonly [number, Metrics])[]; readonly values: Float32Array }> {
   const model = await models.reopen(modelFolder);
   const agent = new EvenOddAgent(model, undefined, {
-    ppo: { batchSize: 12, miniBatchSize: 6, numPpoEpochs: 2, learningRate: 0.01 },
+    algorithm: ppo({ batchSize: 12, miniBatchSize: 6, numPpoEpochs: 2, learningRate: 0.01 }),
     historyTurns: 0,
     sftWarmStart: demonstrations,
     sftSteps: 3,

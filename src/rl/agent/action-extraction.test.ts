@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ppo } from "../algorithms/index.js";
 import { playEpisode, ScriptedAgent, captureTrajectories } from "../../../test/support/player.js";
 import { TrainableModels } from "../../../test/support/trainable.js";
 import type { TextInterface } from "../../envs/text-interface.js";
@@ -65,7 +66,11 @@ describe("an unconstrained completion", () => {
 
 describe("extraction metrics of an update", () => {
   const player = (options: AgentOptions<string, number> = {}) =>
-    new ScriptedAgent(model, undefined, { generation: { maxNewTokens: 4 }, ppo: { batchSize: 100 }, ...options });
+    new ScriptedAgent(model, undefined, {
+      generation: { maxNewTokens: 4 },
+      algorithm: ppo({ batchSize: 100 }),
+      ...options,
+    });
 
   const sharesOf = async (agent: ScriptedAgent, turns: number) => {
     await captureTrajectories(agent);

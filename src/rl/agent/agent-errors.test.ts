@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ScriptedAgent } from "../../../test/support/player.js";
 import { TrainableModels } from "../../../test/support/trainable.js";
 import type { LanguageModel } from "../../generation/index.js";
+import { grpo, ppo, reinforce, rloo } from "../algorithms/index.js";
 import { Agent } from "./agent.js";
 
 const models = new TrainableModels();
@@ -67,7 +68,19 @@ describe("an agent's methods", () => {
   });
 });
 
+/** An object without the known names is assignable to options that are all optional. */
+const MISSPELLED: object = { numGeneration: 4 };
+
 describe("options", () => {
+  it.each<[string, () => unknown, RegExp]>([
+    ["grpo", () => grpo({ numGenerations: 1 }), /`numGenerations` must be an integer >= 2/],
+    ["rloo", () => rloo({ batchSize: 9, numGenerations: 4 }), /RLOO's batchSize is 9, which groups of 4/],
+    ["reinforce", () => reinforce(MISSPELLED), /Did you mean numGenerations\?/],
+    ["ppo", () => ppo({ batchSize: 0 }), /`batchSize` must be an integer/],
+  ])("of %s are checked", (_, configure, message) => {
+    expect(configure).toThrow(message);
+  });
+
   it.each([
     ["cpu", /must be an object, got "cpu"\. The device is chosen when the model is opened/],
     [{ temperature: 1 }, /An Agent has no setting "temperature"/],
@@ -85,11 +98,8 @@ describe("options", () => {
     [{ generation: { maxTokens: 1 } }, /Generation has no setting "maxTokens"/],
     [{ generation: { maxNewTokens: 256 } }, /no room for a prompt in a context of 256 tokens/],
     [{ generation: { maxNewTokens: 20 }, maxContextLength: 20 }, /no room for a prompt in a context of 20 tokens/],
-    [{ grpo: { numGenerations: 1 } }, /`numGenerations` must be an integer >= 2/],
-    [{ rloo: { batchSize: 9, numGenerations: 4 } }, /RLOO's batchSize is 9, which groups of 4/],
-    [{ reinforce: { numGeneration: 4 } }, /Did you mean numGenerations\?/],
-    [{ ppo: { batchSize: 0 } }, /`batchSize` must be an integer/],
-    [{ ppo: {}, grpo: {} }, /options for ppo and grpo were given/],
+    [{ ppo: { batchSize: 16 } }, /`ppo` is not an option; write `algorithm: ppo\(\{ \.\.\. \}\)`/],
+    [{ algorithm: "grpo" }, /`algorithm` must be the result of ppo\(\), grpo\(\).*, got "grpo"/],
   ])("refuses %j", (options, message) => {
     expect(() => new ScriptedAgent(model, undefined, options as never)).toThrow(message);
   });

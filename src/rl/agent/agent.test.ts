@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ppo } from "../algorithms/index.js";
 import { playEpisode, ScriptedAgent, captureTrajectories } from "../../../test/support/player.js";
 import { setTrainedValues, TrainableModels, readTrainedValues } from "../../../test/support/trainable.js";
 import type { LanguageModel } from "../../generation/index.js";
@@ -19,7 +20,7 @@ const player = (options: AgentOptions<string, number> = {}) =>
   new ScriptedAgent(model, undefined, {
     historyTurns: Infinity,
     generation: { maxNewTokens: 4 },
-    ppo: { batchSize: 100 },
+    algorithm: ppo({ batchSize: 100 }),
     ...options,
   });
 
@@ -27,7 +28,7 @@ const text = (prompt: readonly number[]) => model.tokenizer.decode(prompt, { ski
 
 describe("the loop", () => {
   it("trains when enough turns are gathered, on all of them, and gives the update's metrics", async () => {
-    const agent = player({ ppo: { batchSize: 5 } });
+    const agent = player({ algorithm: ppo({ batchSize: 5 }) });
     const given = await captureTrajectories(agent);
     await agent.act("one");
     expect(agent.pendingTurns).toBe(1);

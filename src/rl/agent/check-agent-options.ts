@@ -1,13 +1,13 @@
 import { invalidArgument } from "../../core/errors.js";
 import { checkOptionNames, checkSettings, resolveAliases, type OtherOptions } from "../../core/settings.js";
-import { algorithms, selectAlgorithm } from "../algorithms/algorithms.js";
+import { selectAlgorithm } from "../algorithms/algorithms.js";
 import { invalidActionSettings } from "../rollout/rollout-settings.js";
 import type { AgentOptions } from "./agent-options.js";
 import { agentSettings } from "./agent-settings.js";
 import { onlineSftSettings, type OnlineSftOptions } from "./demonstrations/online-sft-settings.js";
 import { ReplayBuffer } from "./demonstrations/replay-buffer.js";
 
-const otherOptions: OtherOptions<AgentOptions, typeof agentSettings & typeof algorithms & OnlineSftOptions> = {
+const otherOptions: OtherOptions<AgentOptions, typeof agentSettings & OnlineSftOptions> = {
   generation: true,
   actionSchema: true,
   invalidAction: true,
@@ -26,18 +26,16 @@ export function checkAgentOptions<Observation, Action>(options: AgentOptions<Obs
     throw invalidArgument(
       `The options of an Agent must be an object, got ${JSON.stringify(options)}. The device is chosen when the model is opened: fromPretrained(name, { device }).`,
     );
-  const { invalidAction, algorithm, sftWarmStart, replay } = options;
+  const { invalidAction, sftWarmStart, replay } = options;
   const named = resolveAliases(onlineSftSettings, options);
-  checkOptionNames("An Agent", named, agentSettings, onlineSftSettings, algorithms, otherOptions);
+  selectAlgorithm(options);
+  checkOptionNames("An Agent", named, agentSettings, onlineSftSettings, otherOptions);
   checkSettings(agentSettings, options);
   if (invalidAction !== undefined) checkInvalidAction(invalidAction);
-  if (algorithm !== undefined && typeof algorithm.create !== "function")
-    throw invalidArgument("`algorithm` must be a configured algorithm, such as ppo({ batchSize: 16 }).");
   if (sftWarmStart !== undefined && typeof sftWarmStart !== "string" && !Array.isArray(sftWarmStart))
     throw invalidArgument("`sftWarmStart` must be the path of a JSONL file or a list of demonstrations.");
   if (replay !== undefined && !(replay instanceof ReplayBuffer))
     throw invalidArgument("`replay` must be a ReplayBuffer.");
-  selectAlgorithm(options);
 }
 
 function checkInvalidAction(policy: NonNullable<AgentOptions["invalidAction"]>): void {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ppo } from "../algorithms/index.js";
 import { ScriptedAgent } from "../../../test/support/player.js";
 import { TrainableModels } from "../../../test/support/trainable.js";
 import type { TextInterface } from "../../envs/text-interface.js";
@@ -28,10 +29,11 @@ const arms: TextInterface<number, string> = {
   choices: ["a", "b"],
 };
 
+const PPO = { batchSize: 32, miniBatchSize: 32, learningRate: 1e-2, initKlCoef: 0, adaptiveKl: false };
 const settings: TextAgentOptions<number, string> = {
   generation: { maxNewTokens: 24 },
   historyTurns: 0,
-  ppo: { batchSize: 32, miniBatchSize: 32, learningRate: 1e-2, initKlCoef: 0, adaptiveKl: false },
+  algorithm: ppo(PPO),
 };
 
 const THOUGHT = "Say (?<action>[ab]), not [ab]( [a-z ]{1,12})?[.!]?";
@@ -104,8 +106,12 @@ describe("completions constrained to a pattern", () => {
   it("learn which arm pays, and the other one when the sign is flipped", async () => {
     const shareOfA = async (sign: number): Promise<number> => {
       const own = await models.reopen(model.folder);
-      const ppo = { ...settings.ppo, learningRate: 3e-3 };
-      const agent = new TextAgent(own, arms, { ...settings, ppo, actionMode: "regex", actionRegex: THOUGHT });
+      const agent = new TextAgent(own, arms, {
+        ...settings,
+        algorithm: ppo({ ...PPO, learningRate: 3e-3 }),
+        actionMode: "regex",
+        actionRegex: THOUGHT,
+      });
       const chosen: string[] = [];
       for (let round = 0; round < 32 * 14; round++) {
         const action = await agent.act(round % 2);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { ppo } from "../algorithms/index.js";
 import { playEpisode, ScriptedAgent, captureTrajectories } from "../../../test/support/player.js";
 import { chatTemplates, createTestTokenizer } from "../../../test/support/text.js";
 import { TrainableModels } from "../../../test/support/trainable.js";
@@ -17,7 +18,7 @@ const player = (options: AgentOptions<string, number> = {}) =>
   new ScriptedAgent(model, undefined, {
     historyTurns: Infinity,
     generation: { maxNewTokens: 4 },
-    ppo: { batchSize: 100 },
+    algorithm: ppo({ batchSize: 100 }),
     ...options,
   });
 
@@ -151,7 +152,7 @@ describe("the history in the prompt", () => {
         return `All of it: ${observation}`;
       }
     }
-    const agent = new Single(model, undefined, { ppo: { batchSize: 100 } });
+    const agent = new Single(model, undefined, { algorithm: ppo({ batchSize: 100 }) });
     const prompts = await promptsOf(agent, 2);
     expect(prompts).toEqual(["user\nAll of it: State 1.\nassistant\n", "user\nAll of it: State 2.\nassistant\n"]);
   });

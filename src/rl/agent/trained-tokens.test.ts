@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it, vi } from "vitest";
+import { ppo } from "../algorithms/index.js";
 import { setTrainedValues, TrainableModels } from "../../../test/support/trainable.js";
 import { constrainedPolicyNodes } from "../algorithms/update/constrained-policy-nodes.js";
 import { LogProbScorer } from "../algorithms/update/log-prob-scorer.js";
@@ -82,7 +83,7 @@ async function sampleEpisodes(
 ): Promise<SampledEpisodes> {
   const model = await models.open({ maxPositions: 512, scale: 0.2 });
   await setTrainedValues(model, (i) => 0.05 * Math.sin(7 * i));
-  const agent = new Walker(model, undefined, { ppo: { batchSize: 12 }, seed: 5, ...options });
+  const agent = new Walker(model, undefined, { algorithm: ppo({ batchSize: 12 }), seed: 5, ...options });
   agent.constraint = constraint;
   const sampleSpy = vi.spyOn(CompletionSampler.prototype, "sample");
   const learner = await agent.getLearner();

@@ -7,7 +7,13 @@ export { type PpoConfig, type PpoOptions, ppoSettings } from "./ppo/settings.js"
 export type { ReinforceConfig, ReinforceOptions } from "./reinforce/settings.js";
 export type { RlooConfig, RlooOptions } from "./rloo/settings.js";
 export type { AlgorithmDefinition } from "./algorithm-definition.js";
-export { type AlgorithmOptions, ALGORITHM_NAMES, type AlgorithmName, algorithms } from "./algorithms.js";
+export {
+  type AlgorithmOptions,
+  ALGORITHM_NAMES,
+  type AlgorithmName,
+  algorithms,
+  selectAlgorithm,
+} from "./algorithms.js";
 export { defineAlgorithm, type Algorithm, type CustomAlgorithm } from "./define-algorithm.js";
 export type { Learner, LearnerState, Metrics } from "./learner.js";
 export { sequenceNodes } from "./shared/sequence-nodes.js";

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { grpo, reinforce, rloo } from "./index.js";
 import { TrainableModels, readTrainedValues } from "../../../test/support/trainable.js";
 import { makeTurn } from "../../../test/support/turns.js";
 import { Agent } from "../agent/agent.js";
@@ -57,9 +58,9 @@ async function pull(algorithm: AlgorithmOptions, episodes: number, pays: (arm: n
 
 const shared = { batchSize: 32, numGenerations: 8, learningRate: 0.02 };
 const all: Readonly<Record<Exclude<AlgorithmName, "ppo">, AlgorithmOptions>> = {
-  grpo: { grpo: { ...shared, beta: 0.01 } },
-  rloo: { rloo: shared },
-  reinforce: { reinforce: shared },
+  grpo: { algorithm: grpo({ ...shared, beta: 0.01 }) },
+  rloo: { algorithm: rloo(shared) },
+  reinforce: { algorithm: reinforce(shared) },
 };
 
 describe.each(Object.entries(all))("%s at work", (_, algorithm) => {
@@ -71,11 +72,11 @@ describe.each(Object.entries(all))("%s at work", (_, algorithm) => {
 
 describe("GRPO over 200 updates", () => {
   it("keeps exploring and adapts when the other arm starts to pay", async () => {
-    const grpo: GrpoOptions = { ...shared, batchSize: 16, lrSchedulerType: "constant", entropyCoef: 0.2 };
+    const algorithm = grpo({ ...shared, batchSize: 16, lrSchedulerType: "constant", entropyCoef: 0.2 });
     // The better arm pays more often, not always.
     const random = new RandomStream(1);
     const best: number[] = [];
-    const { updates } = await pull({ grpo }, 3200, (arm, episode) => {
+    const { updates } = await pull({ algorithm }, 3200, (arm, episode) => {
       const better = episode < 1600 ? 1 : 0;
       best.push(arm === better ? 1 : 0);
       return random.random() < (arm === better ? 0.8 : 0.2) ? 1 : 0;
@@ -150,19 +151,21 @@ function distance(a: Float32Array, b: Float32Array): number {
 
 describe("an update", () => {
   const kinds: Readonly<Record<string, AlgorithmOptions>> = {
-    ...Object.fromEntries(LOSS_TYPES.map((lossType) => [lossType, { grpo: { ...THREE, lossType, beta: 0.1 } }])),
+    ...Object.fromEntries(
+      LOSS_TYPES.map((lossType) => [lossType, { algorithm: grpo({ ...THREE, lossType, beta: 0.1 }) }]),
+    ),
     gspo: {
-      grpo: {
+      algorithm: grpo({
         ...THREE,
         lossType: "grpo",
         importanceSamplingLevel: "sequence",
         offPolicyMaskThreshold: 0.5,
         epsilon: 0.9,
-      },
+      }),
     },
-    "top entropies": { grpo: { ...THREE, topEntropyQuantile: 0.5, entropyCoef: 0.1 } },
-    rloo: { rloo: { ...THREE, beta: 0.1, epsilon: 0.9 } },
-    reinforce: { reinforce: { ...THREE, klCoef: 0.1, entropyCoef: 0.1 } },
+    "top entropies": { algorithm: grpo({ ...THREE, topEntropyQuantile: 0.5, entropyCoef: 0.1 }) },
+    rloo: { algorithm: rloo({ ...THREE, beta: 0.1, epsilon: 0.9 }) },
+    reinforce: { algorithm: reinforce({ ...THREE, klCoef: 0.1, entropyCoef: 0.1 }) },
   };
 
   it.each(Object.entries(kinds))("of %s is the same in many micro-batches as in one", async (_, algorithm) => {
@@ -177,19 +180,26 @@ describe("an update", () => {
 
   it("drops groups with equal returns and reports their fraction", async () => {
     const half = [1, 0, 0.5, 2, 2, 2];
-    const both = await update({ grpo: THREE }, { rewards: half });
-    const first = await update({ grpo: THREE }, { rewards: half, change: (segments) => segments.slice(0, 3) });
+    const both = await update({ algorithm: grpo(THREE) }, { rewards: half });
+    const first = await update(
+      { algorithm: grpo(THREE) },
+      { rewards: half, change: (segments) => segments.slice(0, 3) },
+    );
     expect(both.metrics.frac_reward_zero_std).toBe(0.5);
     expect(first.metrics.frac_reward_zero_std).toBe(0);
     expectClose(both.values, first.values, 6);
-    const kept = await update({ grpo: { ...THREE, filterGroups: false, maxGradNorm: 1e9 } }, { rewards: half });
+    const kept = await update(
+      { algorithm: grpo({ ...THREE, filterGroups: false, maxGradNorm: 1e9 }) },
+      { rewards: half },
+    );
     // They stand in the mean that is taken over tokens.
     expect(kept.metrics.grad_norm).toBeCloseTo(both.metrics.grad_norm / 2, 4);
   });
 
   it("has an adaptive entropy bonus from the second step on, while the entropy is at most its target", async () => {
     const adaptive = { ...THREE, useAdaptiveEntropy: true, entropyCoef: 0.3, entropyCoefDelta: 0.1 };
-    const of = (options: GrpoOptions, updates: number) => update({ grpo: { ...THREE, ...options } }, { updates });
+    const of = (options: GrpoOptions, updates: number) =>
+      update({ algorithm: grpo({ ...THREE, ...options }) }, { updates });
     const low = { ...adaptive, entropyTarget: 100 };
     const [plain, first] = [await of({}, 1), await of(low, 1)];
     expectClose(first.values, plain.values, 6);
@@ -203,11 +213,12 @@ describe("an update", () => {
   });
 
   it("continues an adaptive entropy bonus from saved state", async () => {
-    const grpo = { ...THREE, useAdaptiveEntropy: true, entropyTarget: 100, entropyCoef: 0.3 };
+    const algorithm = grpo({ ...THREE, useAdaptiveEntropy: true, entropyTarget: 100, entropyCoef: 0.3 });
     const options = { microBatchTokens: 1000, temperature: 1, isTruncatedSampling: false };
-    const whole = await update({ grpo }, { updates: 3, microBatchTokens: 1000 });
+    const whole = await update({ algorithm }, { updates: 3, microBatchTokens: 1000 });
     const model = await openModel();
-    const create = async (seed: number) => createLearner(model, { grpo, ...options, random: new RandomStream(seed) });
+    const create = async (seed: number) =>
+      createLearner(model, { algorithm, ...options, random: new RandomStream(seed) });
     const segments = await makeSegments(model, REWARDS);
     const learner = await create(5);
     await learner.update(await learner.prepare(segments));
@@ -222,9 +233,9 @@ describe("an update", () => {
 
   it("keeps groups with equal returns for an entropy bonus", async () => {
     const options = { ...THREE, entropyCoef: 0.1 };
-    const same = await update({ grpo: options }, { rewards: [1, 1, 1, 2, 2, 2] });
+    const same = await update({ algorithm: grpo(options) }, { rewards: [1, 1, 1, 2, 2, 2] });
     expect(same.metrics).toMatchObject({ frac_reward_zero_std: 1, num_optimizer_steps: 1 });
-    const none = await update({ grpo: THREE }, { rewards: [1, 1, 1, 2, 2, 2] });
+    const none = await update({ algorithm: grpo(THREE) }, { rewards: [1, 1, 1, 2, 2, 2] });
     expect(none.metrics).toEqual({
       reward: 1.5,
       reward_std: expect.closeTo(Math.sqrt(0.3), 12) as number,
@@ -241,7 +252,8 @@ describe("an update", () => {
           ? { ...segment, end: "truncated", turns: [{ ...segment.turns[0], finishReason: "length" }] }
           : segment,
       );
-    const train = async (options: GrpoOptions) => update({ grpo: { ...THREE, ...options } }, { change: cutOff });
+    const train = async (options: GrpoOptions) =>
+      update({ algorithm: grpo({ ...THREE, ...options }) }, { change: cutOff });
     const [with_, replies, episodes] = [
       await train({}),
       await train({ maskTruncatedCompletions: true }),
@@ -254,17 +266,17 @@ describe("an update", () => {
   });
 
   it("leaves out a completion that no function scored", async () => {
-    const unscored = await update({ grpo: THREE }, { rewards: [1, 0, Number.NaN, 3, 2, 2] });
-    const without = await update({ grpo: THREE }, { change: (all) => [all[0], all[1], ...all.slice(3)] });
+    const unscored = await update({ algorithm: grpo(THREE) }, { rewards: [1, 0, Number.NaN, 3, 2, 2] });
+    const without = await update({ algorithm: grpo(THREE) }, { change: (all) => [all[0], all[1], ...all.slice(3)] });
     expectClose(unscored.values, without.values, 6);
     expect(unscored.metrics.reward).toBe((1 + 0 + 3 + 2 + 2) / 5);
   });
 
   it("runs several epochs of minibatches, if configured", async () => {
-    const { metrics } = await update({ grpo: { ...THREE, numIterations: 3, miniBatchSize: 3 } });
+    const { metrics } = await update({ algorithm: grpo({ ...THREE, numIterations: 3, miniBatchSize: 3 }) });
     expect(metrics).toMatchObject({ num_optimizer_steps: 6, num_skipped_steps: 0 });
     expect(metrics["clip_ratio/region_mean"]).toBeGreaterThan(0);
-    const once = await update({ grpo: THREE });
+    const once = await update({ algorithm: grpo(THREE) });
     expect(once.metrics["clip_ratio/region_mean"]).toBe(0);
   });
 });
@@ -277,7 +289,9 @@ describe("rolloutSpec", () => {
   };
 
   it("requests groups that start alike, and resamples groups without signal", async () => {
-    const wish = await wishOf({ grpo: { batchSize: 24, numGenerations: 3, maxResamples: 2, minTurns: 100 } });
+    const wish = await wishOf({
+      algorithm: grpo({ batchSize: 24, numGenerations: 3, maxResamples: 2, minTurns: 100 }),
+    });
     expect(wish).toMatchObject({ groups: 8, groupSize: 3, maxResamples: 2, minTurns: 100 });
     const segments = await makeSegments(await openModel(), REWARDS);
     const rewarded = (...rewards: number[]) =>
@@ -287,8 +301,15 @@ describe("rolloutSpec", () => {
   });
 
   it("requests separate starts where the update is the group", async () => {
-    expect(await wishOf({ grpo: { batchSize: 10, grouping: "batch" } })).toMatchObject({ groups: 10, groupSize: 1 });
-    expect(await wishOf({ reinforce: { batchSize: 7 } })).toMatchObject({ groups: 7, groupSize: 1, maxResamples: 0 });
+    expect(await wishOf({ algorithm: grpo({ batchSize: 10, grouping: "batch" }) })).toMatchObject({
+      groups: 10,
+      groupSize: 1,
+    });
+    expect(await wishOf({ algorithm: reinforce({ batchSize: 7 }) })).toMatchObject({
+      groups: 7,
+      groupSize: 1,
+      maxResamples: 0,
+    });
   });
 });
 
@@ -297,7 +318,7 @@ describe("createLearner", () => {
 
   it("rejects a model with a value head for GRPO", async () => {
     const critic = await models.reopen(folder);
-    await expect(createLearner(critic, { ...traits, grpo: {} })).rejects.toThrow(
+    await expect(createLearner(critic, { ...traits, algorithm: grpo() })).rejects.toThrow(
       "GRPO cannot train the model: it has a value head",
     );
   });
@@ -305,12 +326,17 @@ describe("createLearner", () => {
   it("rejects full fine-tuning with a KL to the reference", async () => {
     const model = await openTrainable(folder, { device: "cpu", threads: 1, peftConfig: null, valueHead: null });
     models.track(model);
-    await expect(createLearner(model, { ...traits, rloo: {} })).rejects.toThrow("Set beta to 0, or train an adapter");
-    await (await createLearner(model, { ...traits, rloo: { beta: 0 } })).release();
+    await expect(createLearner(model, { ...traits, algorithm: rloo() })).rejects.toThrow(
+      "Set beta to 0, or train an adapter",
+    );
+    await (await createLearner(model, { ...traits, algorithm: rloo({ beta: 0 }) })).release();
   });
 
-  it("rejects options of two algorithms", async () => {
+  it("rejects options without their algorithm", async () => {
     const model = await openModel();
-    await expect(createLearner(model, { ...traits, grpo: {}, ppo: {} })).rejects.toThrow("ppo and grpo");
+    const create = (options: object) => createLearner(model, { ...traits, ...options });
+    await expect(create({ grpo: { batchSize: 8 } })).rejects.toThrow("write `algorithm: grpo({ ... })`");
+    await expect(create({ algorithm: "grpo" })).rejects.toThrow('got "grpo"');
+    await expect(create({ algorithm: grpo })).rejects.toThrow("`algorithm` must be the result of ppo()");
   });
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { grpo } from "../algorithms/index.js";
 import { TrainableModels } from "../../../test/support/trainable.js";
 import { Agent } from "../agent/agent.js";
 import { Env, type ResetOptions, type ResetResult, type StepResult } from "../../envs/env.js";
@@ -63,14 +64,14 @@ afterAll(() => models.close());
 async function train(sign: 1 | -1, updates: number): Promise<number> {
   const model = await models.reopen(folder, { r: 8, seed: 1, valueHead: undefined });
   const agent = new Guesser(model, undefined, {
-    grpo: {
+    algorithm: grpo({
       batchSize: 64,
       numGenerations: 16,
       miniBatchSize: 64,
       learningRate: 0.005,
       entropyCoef: 0.05,
       gamma: 1,
-    },
+    }),
     seed: 1,
   });
   const trainer = new Trainer({ agent, env: () => new SecretEnv(sign), numEnvs: 64, episodes: 64 * updates, seed: 1 });

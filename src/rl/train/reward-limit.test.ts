@@ -1,8 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { agentOptions, CountingRuns, recordRun } from "../../../test/support/counting-runs.js";
-import type { AgentOptions } from "../agent/agent-options.js";
+import { grpo, ppo, reinforce, rloo } from "../algorithms/index.js";
+import { PPO, CountingRuns, recordRun } from "../../../test/support/counting-runs.js";
 import { MAX_REWARD } from "../../envs/reward-limit.js";
 
 let runs: CountingRuns;
@@ -31,19 +31,19 @@ describe("a reward beyond the limit", () => {
 });
 
 describe("rewards at the limit", () => {
-  it.each<[string, AgentOptions<number, number>]>([
-    ["ppo", { ppo: { ...agentOptions.ppo, whitenAdvantages: false } }],
-    ["ppo with scaled rewards", { ppo: { ...agentOptions.ppo, rewardScaling: true } }],
-    ["grpo", { grpo: { batchSize: 8, numGenerations: 4, scaleRewards: "none" } }],
-    ["rloo", { rloo: { batchSize: 8, numGenerations: 4 } }],
-    ["reinforce", { reinforce: { batchSize: 8 } }],
-  ])("are trained on by %s without a skipped step", async (_, agent) => {
+  it.each([
+    ["ppo", ppo({ ...PPO, whitenAdvantages: false })],
+    ["ppo with scaled rewards", ppo({ ...PPO, rewardScaling: true })],
+    ["grpo", grpo({ batchSize: 8, numGenerations: 4, scaleRewards: "none" })],
+    ["rloo", rloo({ batchSize: 8, numGenerations: 4 })],
+    ["reinforce", reinforce({ batchSize: 8 })],
+  ])("are trained on by %s without a skipped step", async (name, algorithm) => {
     const env = { reward: (_step: number, action: number) => (action === 0 ? MAX_REWARD : -MAX_REWARD) };
     // Only PPO trains a value head.
-    const peft = agent.ppo === undefined ? { valueHead: undefined } : {};
+    const peft = name.startsWith("ppo") ? {} : { valueHead: undefined };
     const { trainer, model } = await runs.setUp(
       { episodes: 24, turns: undefined },
-      { env, peft, agent: { seed: 3, ppo: undefined, ...agent } },
+      { env, peft, agent: { seed: 3, algorithm } },
     );
     const { logs, values } = await recordRun({ trainer, model });
     expect(logs.reduce((sum, metrics) => sum + metrics.num_skipped_steps, 0)).toBe(0);

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { grpo, ppo, reinforce, rloo } from "../algorithms/index.js";
 import { recordRun } from "../../../test/support/counting-runs.js";
 import { TrainableModels } from "../../../test/support/trainable.js";
 import { openEnv } from "../../envs/registry/open-env.js";
@@ -29,10 +30,10 @@ afterAll(async () => {
 });
 
 const ALGORITHMS: Readonly<Record<string, AlgorithmOptions>> = {
-  ppo: { ppo: { batchSize: 12, miniBatchSize: 6, numPpoEpochs: 2, learningRate: 0.01 } },
-  grpo: { grpo: { batchSize: 8, numGenerations: 4, learningRate: 0.01 } },
-  rloo: { rloo: { batchSize: 8, numGenerations: 4, learningRate: 0.01, normalizeAdvantages: true } },
-  reinforce: { reinforce: { batchSize: 8, baseline: "seat", learningRate: 0.01 } },
+  ppo: { algorithm: ppo({ batchSize: 12, miniBatchSize: 6, numPpoEpochs: 2, learningRate: 0.01 }) },
+  grpo: { algorithm: grpo({ batchSize: 8, numGenerations: 4, learningRate: 0.01 }) },
+  rloo: { algorithm: rloo({ batchSize: 8, numGenerations: 4, learningRate: 0.01, normalizeAdvantages: true }) },
+  reinforce: { algorithm: reinforce({ batchSize: 8, baseline: "seat", learningRate: 0.01 }) },
 };
 
 const LEAGUE = {
@@ -44,7 +45,7 @@ const LEAGUE = {
 } as const;
 
 async function setUp(options: Partial<TrainerOptions> = {}, agentOptions: AgentOptions = ALGORITHMS.ppo) {
-  const hasCritic = agentOptions.ppo !== undefined;
+  const hasCritic = agentOptions === ALGORITHMS.ppo;
   const model = await models.reopen(modelFolder, {
     r: 4,
     seed: 1,

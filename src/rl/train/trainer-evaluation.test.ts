@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { agentOptions, CountingRuns, recordRun } from "../../../test/support/counting-runs.js";
+import { PPO, CountingRuns, recordRun } from "../../../test/support/counting-runs.js";
+import { ppo } from "../algorithms/index.js";
 import type { TrainerOptions } from "./trainer.js";
 
 let runs: CountingRuns;
@@ -15,7 +16,7 @@ let isPenalized = false;
  */
 const variant = {
   env: { reward: (_step: number, action: number) => (isPenalized ? -1 : 1) * (1 + action) },
-  agent: { historyTurns: 0, ppo: { ...agentOptions.ppo, learningRate: 0.05 } },
+  agent: { historyTurns: 0, algorithm: ppo({ ...PPO, learningRate: 0.05 }) },
 };
 const setUp = (options: Partial<TrainerOptions>) =>
   runs.setUp({ evalSteps: 1, evalEpisodes: 6, saveSteps: 1, ...options }, variant);

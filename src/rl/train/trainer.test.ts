@@ -1,14 +1,9 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { ppo } from "../algorithms/index.js";
 import { CountingEnv, EvenOddAgent } from "../../../test/support/counting.js";
-import {
-  agentOptions,
-  CountingRuns,
-  recordRun,
-  type RecordedRun,
-  type Variant,
-} from "../../../test/support/counting-runs.js";
+import { PPO, CountingRuns, recordRun, type RecordedRun, type Variant } from "../../../test/support/counting-runs.js";
 import type { Metrics } from "../algorithms/learner.js";
 import type { CompletionRow } from "../tracking/index.js";
 import type { TrainProgress } from "./train-loop.js";
@@ -40,7 +35,7 @@ describe("Trainer", () => {
         env: { reward: (_step, action) => action },
         agent: {
           historyTurns: 0,
-          ppo: { batchSize: 40, learningRate: 0.005, initKlCoef: 0, advantageLevel: "turn", gamma: 0 },
+          algorithm: ppo({ batchSize: 40, learningRate: 0.005, initKlCoef: 0, advantageLevel: "turn", gamma: 0 }),
         },
       },
     );
@@ -51,7 +46,7 @@ describe("Trainer", () => {
 
   it.each<[string, Variant]>([
     ["with unfinished episodes", {}],
-    ["with an adaptive KL coefficient", { agent: { ppo: { ...agentOptions.ppo, klTarget: 0.01, klHorizon: 50 } } }],
+    ["with an adaptive KL coefficient", { agent: { algorithm: ppo({ ...PPO, klTarget: 0.01, klHorizon: 50 }) } }],
     ["with prompts of one turn", { agent: { historyTurns: 0 } }],
     ["with kept states of frozen layers", { agent: { historyTurns: 0 }, peft: { layersToTransform: [1] } }],
   ])("resumes with the numbers of an uninterrupted run, %s", async (_, more) => {

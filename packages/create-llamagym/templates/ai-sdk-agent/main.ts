@@ -1,6 +1,6 @@
 // Trains the agent of agent.ts through the URL that it calls.
 import { writeFile } from "node:fs/promises";
-import { AutoModelForCausalLMWithValueHead } from "llamagym";
+import { AutoModelForCausalLMWithValueHead, ppo } from "llamagym";
 import { GatewayTrainer } from "llamagym/gateway";
 import { renderLearningCurve } from "llamagym/runs";
 import { playHand } from "./agent.js";
@@ -12,7 +12,7 @@ const trainer = new GatewayTrainer({
   numSessions: 64,
   maxCompletionLength: 64,
   seed: 1,
-  ppo: {
+  algorithm: ppo({
     batchSize: 1024,
     miniBatchSize: 256,
     numPpoEpochs: 4,
@@ -24,7 +24,7 @@ const trainer = new GatewayTrainer({
     entropyCoef: 0.1,
     entropySchedulerType: "linear",
     maxGradNorm: 0.5,
-  },
+  }),
   agent: async ({ baseURL, seed, reward }) => reward(await playHand(baseURL, seed)),
 });
 

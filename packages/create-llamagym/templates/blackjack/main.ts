@@ -1,7 +1,7 @@
 // A language model learns Blackjack from text: an Agent puts observations into words and reads
 // actions from completions.
 import { writeFile } from "node:fs/promises";
-import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make, Trainer } from "llamagym";
+import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make, ppo, Trainer } from "llamagym";
 import { renderLearningCurve } from "llamagym/runs";
 
 type Hand = readonly [sum: number, dealer: number, usableAce: number];
@@ -29,7 +29,7 @@ const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded")
 const agent = new BlackjackAgent(model, model.tokenizer, {
   seed: 1,
   historyTurns: 0, // each hand is decided by the current observation
-  ppo: {
+  algorithm: ppo({
     batchSize: 2048,
     miniBatchSize: 512,
     numPpoEpochs: 4,
@@ -41,7 +41,7 @@ const agent = new BlackjackAgent(model, model.tokenizer, {
     entropyCoef: 0.1,
     entropySchedulerType: "linear",
     maxGradNorm: 0.5,
-  },
+  }),
 });
 
 const hands: number[] = [];

@@ -2,7 +2,7 @@
 // argument.
 import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { AutoModelForCausalLMWithValueHead, evaluate, randomAction, TextAgent, Trainer } from "llamagym";
+import { AutoModelForCausalLMWithValueHead, evaluate, ppo, randomAction, TextAgent, Trainer } from "llamagym";
 import type { McpReward } from "llamagym/bridges";
 import { openEnv } from "llamagym/envs";
 import { renderLearningCurve } from "llamagym/runs";
@@ -36,7 +36,7 @@ const agent = new TextAgent(model, env.text, {
   seed: 1,
   generation: { maxNewTokens: 64 },
   invalidAction: { fallback: randomAction(env) },
-  ppo: {
+  algorithm: ppo({
     batchSize: 64,
     miniBatchSize: 64,
     numPpoEpochs: 8,
@@ -48,7 +48,7 @@ const agent = new TextAgent(model, env.text, {
     entropyCoef: 0.05,
     entropySchedulerType: "linear",
     maxGradNorm: 0.5,
-  },
+  }),
 });
 await env.close();
 

@@ -1,3 +1,4 @@
+import { ppo } from "../../algorithms/index.js";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,8 +34,9 @@ const createDemonstrations = (numbers: readonly number[]): Demonstration[] =>
     turns: [{ observationText: String(number), completion: number % 2 === 0 ? "even" : "odd" }],
   }));
 
+const PPO = { batchSize: 8, miniBatchSize: 8, initKlCoef: 0, adaptiveKl: false };
 const settings: AgentOptions<number, number> = {
-  ppo: { batchSize: 8, miniBatchSize: 8, initKlCoef: 0, adaptiveKl: false },
+  algorithm: ppo(PPO),
   historyTurns: 0,
   sftLearningRate: 1e-2,
   sftSteps: 40,
@@ -246,7 +248,11 @@ describe("demonstrations", () => {
 
 describe("online SFT", () => {
   it("trains on successes, logs metrics, and can be disabled and enabled", async () => {
-    const agent = await follower({ onlineSft: true, onlineSftWeight: 1, ppo: { ...settings.ppo, learningRate: 0 } });
+    const agent = await follower({
+      onlineSft: true,
+      onlineSftWeight: 1,
+      algorithm: ppo({ ...PPO, learningRate: 0 }),
+    });
     const first = await playEpisode(agent, 8);
     expect(first).toMatchObject({ "replay/size": 1, "replay/return_max": 1, "sft/learning_rate": 1e-2 });
     const second = await playEpisode(agent, 8);
@@ -269,8 +275,8 @@ describe("online SFT", () => {
   });
 
   it("changes nothing with a weight of 0", async () => {
-    const ppo = { ...settings.ppo, learningRate: 0 };
-    const agent = await follower({ onlineSft: true, onlineSftWeight: 0, ppo });
+    const algorithm = ppo({ ...PPO, learningRate: 0 });
+    const agent = await follower({ onlineSft: true, onlineSftWeight: 0, algorithm });
     const before = await readTrainedValues(agent.model);
     expect(await playEpisode(agent, 8)).toHaveProperty("sft/loss");
     expect(await readTrainedValues(agent.model)).toEqual(before);

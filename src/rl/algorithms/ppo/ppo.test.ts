@@ -1,4 +1,5 @@
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
+import { ppo } from "../index.js";
 import { MAX_REWARD } from "../../../envs/reward-limit.js";
 import { TrainableModels, readTrainedValues } from "../../../../test/support/trainable.js";
 import { Agent } from "../../agent/agent.js";
@@ -58,9 +59,12 @@ class BanditAgent extends Agent<string, number> {
 const OVERFLOWING: PpoOptions = { numPpoEpochs: 1, whitenAdvantages: false, vfCoef: 1e28, maxGradNorm: 1 };
 const BATCH: PpoOptions = { batchSize: 32, miniBatchSize: 16, numPpoEpochs: 2, learningRate: 0.005, initKlCoef: 0 };
 
-async function bandit(ppo: PpoOptions = {}, options: AgentOptions<string, number> = {}, scale = 0.1) {
+async function bandit(settings: PpoOptions = {}, options: AgentOptions<string, number> = {}, scale = 0.1) {
   const model = await models.open({ scale });
-  return { model, agent: new BanditAgent(model, undefined, { ppo: { ...BATCH, ...ppo }, seed: 3, ...options }) };
+  return {
+    model,
+    agent: new BanditAgent(model, undefined, { algorithm: ppo({ ...BATCH, ...settings }), seed: 3, ...options }),
+  };
 }
 
 /**
