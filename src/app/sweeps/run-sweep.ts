@@ -4,7 +4,7 @@ import { writeJson, type FolderLock } from "../../models/files/index.js";
 import { EnvSupply } from "../runs/env-supply.js";
 import { readTextEnv } from "../runs/make-text-agent.js";
 import { hashFile } from "../runs/hash-files.js";
-import { loadRewardFunctions } from "../runs/load-reward-functions.js";
+import { loadRewardFunctions, loadTools } from "../runs/load-exports.js";
 import { RunEnv } from "../runs/run-env.js";
 import { checkWritable, openLocked } from "../runs/run-folder.js";
 import type { TrainConfig } from "../runs/run-settings.js";
@@ -117,6 +117,7 @@ async function checkSource({ trials }: SweepPlan): Promise<void> {
   if (isPromptRun(options)) {
     await hashFile(options.data!);
     await loadRewardFunctions(options.rewardFuncs!);
+    await loadTools(options.tools ?? []);
     return;
   }
   const envs = new EnvSupply(new RunEnv(config as TrainConfig));
