@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
-import { writeJson, type FolderLock } from "../../models/files/index.js";
+import { writeJson } from "../../core/files/json-file.js";
+import type { FolderLock } from "../../core/files/folder-lock.js";
 import { EnvSupply } from "../runs/env-supply.js";
 import { readTextEnv } from "../runs/make-text-agent.js";
 import { hashFile } from "../runs/hash-files.js";

@@ -1,7 +1,7 @@
 import { printWarning } from "../../../core/terminal-text.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { openTrainable, type LanguageModel } from "../../../generation/index.js";
-import { withFolderLock, type FolderLock } from "../../../models/files/index.js";
+import { withFolderLock, type FolderLock } from "../../../core/files/folder-lock.js";
 import type { Metrics } from "../../algorithms/learner.js";
 import { combineTrackers, openRunTrackers, type Tracker } from "../../tracking/index.js";
 import { checkNoCheckpoints } from "../checkpoints.js";
