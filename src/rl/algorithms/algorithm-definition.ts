@@ -33,6 +33,10 @@ export interface UpdateConfig extends ScheduleShape {
   readonly entropySchedulerType?: ScheduleName;
   /** Final share of the entropy bonus. Default 0. */
   readonly entropyMinRate?: number;
+  /** Whether the reference policy is a copy that follows the policy. Default false. */
+  readonly syncRefModel?: boolean;
+  readonly refModelMixupAlpha?: number;
+  readonly refModelSyncSteps?: number;
   readonly maskTruncatedCompletions?: boolean;
   readonly maskTruncatedEpisodes?: boolean;
   /** Drops groups without signal from the update. */

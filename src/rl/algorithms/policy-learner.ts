@@ -13,7 +13,7 @@ import type {
   TurnSample,
   UpdateConfig,
 } from "./algorithm-definition.js";
-import { checkModel, usesReference } from "./check-model.js";
+import { checkModel, copiesReference, usesReference } from "./check-model.js";
 import { checkSavedState } from "./check-saved-state.js";
 import type {
   Learner,
@@ -36,6 +36,7 @@ import type { GradientTransport } from "./update/gradient-transport.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
 import type { MicroBatchLoss } from "./update/micro-batch-graphs.js";
 import { shuffleIntoMinibatches } from "./update/minibatches.js";
+import type { ReferenceCopy } from "./update/reference-copy.js";
 import { PolicyUpdater } from "./update/policy-updater.js";
 
 type Definition<Options extends object, Config, State> = Omit<
@@ -112,6 +113,8 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     private readonly context: LearnerContext,
     private readonly updater: PolicyUpdater,
     private readonly scorer: LogProbScorer,
+    /** Only a reference policy that follows the trained one. */
+    private readonly reference: ReferenceCopy | undefined,
   ) {
     this.state = algorithm.state?.initial(config) as State;
   }
@@ -142,7 +145,11 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const entropies = algorithm.scoresEntropy?.(config) ?? false;
     const scorer = new LogProbScorer(policy, { microBatchTokens, frozenStates, entropies });
     await frozenStates?.open();
-    return new PolicyLearner(algorithm, config, context, updater, scorer);
+    const reference =
+      copiesReference(config) && usesReference(algorithm, config)
+        ? await (await import("./update/reference-copy.js")).ReferenceCopy.create(policy.causalLM!)
+        : undefined;
+    return new PolicyLearner(algorithm, config, context, updater, scorer, reference);
   }
 
   get rolloutSpec(): RolloutSpec {
@@ -209,14 +216,20 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
 
   async getState(): Promise<LearnerState> {
     const state: PolicyLearnerState<State> = { algorithm: this.state ?? null, random: this.context.random.getState() };
-    return { optimizer: await this.updater.state(), frozenStates: await this.context.frozenStates?.getState(), state };
+    return {
+      optimizer: await this.updater.state(),
+      frozenStates: await this.context.frozenStates?.getState(),
+      reference: await this.reference?.getState(),
+      state,
+    };
   }
 
-  async setState({ optimizer, frozenStates, state }: LearnerState): Promise<void> {
+  async setState({ optimizer, frozenStates, reference, state }: LearnerState): Promise<void> {
     const { algorithm, random } = state as PolicyLearnerState<State>;
     checkSavedState(algorithm, this.state);
     await this.updater.restore(optimizer);
     if (frozenStates !== undefined) await this.context.frozenStates?.setState(frozenStates);
+    if (reference !== undefined) await this.reference?.setState(reference);
     if (algorithm !== null) this.state = algorithm;
     this.context.random.setState(random);
   }
@@ -224,6 +237,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   async release(): Promise<void> {
     await this.updater.release();
     await this.scorer.release();
+    this.reference?.release();
     await this.context.frozenStates?.release();
     await this.context.distillation?.teacher.release();
   }
@@ -243,6 +257,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       temperature: context.temperature,
       isTruncatedSampling: context.isTruncatedSampling,
       reference: usesReference(algorithm, config),
+      referenceModel: this.reference?.model,
       entropies: algorithm.scoresEntropy?.(config) ?? false,
       values: algorithm.critic ?? false,
       groupSize: request.kind === "groups" ? request.groupSize : 1,
@@ -308,6 +323,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   ): Promise<StepOutcome> {
     const { config, context, state } = this;
     const { shouldStep, shouldStop, trainableFilter } = this.algorithm.stepping ?? {};
+    const { refModelMixupAlpha: alpha = 1, refModelSyncSteps: syncSteps = Infinity } = config;
     let isLast = false;
     const result = await this.updater.step(
       turns.map(({ turn }) => turn),
@@ -323,6 +339,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
         trainableFilter: trainableFilter?.(config, state),
       },
     );
+    if (!result.skipped && this.updater.steps % syncSteps === 0) await this.reference?.sync(alpha);
     return { turns, result, isLast };
   }
 
