@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
-import { scheduleFactor, warmupScheduleFactor } from "../../engine/optim/index.js";
+import { isStepSchedule, scheduleFactor, warmupScheduleFactor } from "../../engine/optim/index.js";
 import type { Tensor } from "../../engine/tensor/index.js";
 import type { PolicyBackend, TrainingNeeds } from "../../generation/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
@@ -282,7 +282,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
    */
   private learningRateFactor(progress: number): (step: number) => number {
     const { lrSchedulerType = "constant", warmupSteps = 0 } = this.config;
-    if (warmupSteps === 0) {
+    if (warmupSteps === 0 && !isStepSchedule(lrSchedulerType)) {
       const factor = scheduleFactor(lrSchedulerType, progress, this.config);
       return () => factor;
     }

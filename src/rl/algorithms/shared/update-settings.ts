@@ -20,7 +20,7 @@ export const scheduleSettings = defineSettings({
     min: 0,
     max: 1,
     description:
-      "Final share of the learning rate under cosine_with_min_lr (min_lr_rate), polynomial (lr_end) and warmup_stable_decay (min_lr_ratio).",
+      "Final share of the learning rate under cosine_with_min_lr and cosine_warmup_with_min_lr (min_lr_rate), polynomial (lr_end) and warmup_stable_decay (min_lr_ratio).",
     source: ARGUMENTS,
   }),
   lrNumCycles: integer({
