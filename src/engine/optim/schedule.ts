@@ -29,7 +29,7 @@ export function isStepSchedule(kind: ScheduleName): kind is StepScheduleName {
 
 /** The arguments of some schedules. */
 export interface ScheduleShape {
-  /** Factor at the end of the schedules with min_lr, polynomial and warmup_stable_decay. Default 0. */
+  /** Factor at the end of schedules with min_lr, polynomial and warmup_stable_decay. Default 0. */
   readonly lrMinRate?: number;
   /** Cosines of cosine_with_restarts. Default 1. */
   readonly lrNumCycles?: number;

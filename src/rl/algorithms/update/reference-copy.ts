@@ -2,8 +2,8 @@ import { LlamaGymError } from "../../../core/errors.js";
 import type { CausalLM } from "../../../models/index.js";
 
 /**
- * A reference policy with trained values of its own: those of the policy when it was created, which
- * move towards the policy's. Without an update it is a frozen copy, also of an adapter.
+ * A reference policy with separate values of the trained parameters: the policy's when it was
+ * created, which move towards the policy's at each `sync`.
  */
 export class ReferenceCopy {
   private constructor(
