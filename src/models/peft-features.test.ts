@@ -131,6 +131,21 @@ describe.each(adapters)("an adapter of PEFT: %s", (name) => {
     expectClose(scores, (await readExpected(name)).get("log_probs")!);
   });
 
+  it("decodes with parameters that have changed", async () => {
+    const model = await loadAdapter(await openBase(name), fixture(`peft/${name}`));
+    const { parameters, runtime } = model;
+    const sampler = await Sampler.create(model);
+    await sampler.score(TOKENS.slice(0, 1), TOKENS.slice(1));
+    const values = (await runtime.read(parameters.values)).data as Float32Array;
+    await runtime.write(
+      parameters.values,
+      values.map((value, i) => value + 0.05 * Math.sin(i)),
+    );
+    model.markParametersChanged();
+    expectClose(await sampler.score(TOKENS.slice(0, 1), TOKENS.slice(1)), await score(model));
+    await sampler.release();
+  });
+
   it.each([8, 4] as const)("agrees with itself on %s-bit weights", async (quantize) => {
     const model = await loadAdapter(await openBase(name, { quantize }), fixture(`peft/${name}`));
     const [merged, unmerged] = [await score(model, { adapterMode: "merged" }), await score(model)];
