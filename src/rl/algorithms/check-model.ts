@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../core/errors.js";
-import type { PolicyBackend } from "../../generation/index.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import type { LanguageModel, PolicyBackend } from "../../generation/index.js";
 
 interface AlgorithmTraits {
   readonly name: string;
@@ -29,4 +29,34 @@ export function checkModel(model: PolicyBackend, algorithm: AlgorithmTraits, con
           ? `${klSetting} weighs the KL to the model without its adapter, but it has no adapter. Set ${klSetting} to 0, or train an adapter`
           : undefined;
   if (problem !== undefined) throw new LlamaGymError("INVALID_STATE", `${title} cannot train the model: ${problem}.`);
+}
+
+/**
+ * Checks that a teacher has the student's tokens. Matrices may have rows behind the tokenizer's
+ * last token, as models of one family do. @throws INVALID_ARGUMENT
+ */
+export function checkSameTokenizer(student: LanguageModel, teacher: LanguageModel): void {
+  const [size, teacherSize] = [student, teacher].map(({ policy }) => policy.config.vocabSize);
+  const textOf = (model: LanguageModel, token: number) =>
+    token < model.policy.config.vocabSize ? model.tokenizer.decode([token], { skipSpecialTokens: false }) : "";
+  if (!student.hasTokenizer || !teacher.hasTokenizer) {
+    if (size !== teacherSize) throw differentTokenizer(`it has ${teacherSize} tokens instead of ${size}`);
+    return;
+  }
+  for (let token = 0; token < Math.max(size, teacherSize); token++) {
+    const [text, teacherText] = [textOf(student, token), textOf(teacher, token)];
+    if (text !== teacherText) throw differentTokens(token, teacherText, text);
+  }
+}
+
+/** Returns the error about a token that the teacher has with another text. */
+export function differentTokens(token: number, teacherText: string, text: string): LlamaGymError {
+  return differentTokenizer(`token ${token} is ${JSON.stringify(teacherText)} instead of ${JSON.stringify(text)}`);
+}
+
+function differentTokenizer(difference: string): LlamaGymError {
+  return invalidArgument(
+    `The teacher's tokenizer differs from the student's: ${difference}. A teacher scores the student's tokens, so both need the same ` +
+      "tokenizer. Use a model of the same family, or train on the teacher's completions with llamagym sft --teacher.",
+  );
 }

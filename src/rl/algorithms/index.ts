@@ -18,6 +18,6 @@ export { type SftConfig, resolveSftConfig, sftSettings } from "./sft/settings.js
 export type { SftEvaluation, SftMetrics } from "./sft/sft-learner.js";
 export type { GradientLimits, GradientTransport } from "./update/gradient-transport.js";
 export { GRAPH_KINDS, type GradientJob, type GradientResult, MicroBatchGraphs } from "./update/micro-batch-graphs.js";
-export type { Teacher } from "./learner.js";
+export type { Teacher, TeacherServer } from "./learner.js";
 export type { TeacherOptions } from "./teacher.js";
 export type { StepMetrics } from "./shared/example-learner.js";
