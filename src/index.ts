@@ -58,6 +58,7 @@ export {
   type LearnerState,
   type LossNodes,
   type Metrics,
+  onlineDpo,
   ppo,
   type PpoConfig,
   type PpoOptions,

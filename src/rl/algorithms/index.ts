@@ -1,4 +1,5 @@
 export { grpo } from "./grpo/grpo.js";
+export { onlineDpo } from "./online-dpo/online-dpo.js";
 export { ppo } from "./ppo/ppo.js";
 export { reinforce } from "./reinforce/reinforce.js";
 export { rloo } from "./rloo/rloo.js";
@@ -12,7 +13,7 @@ export { defineAlgorithm, type Algorithm, type CustomAlgorithm } from "./define-
 export type { Learner, LearnerState, Metrics } from "./learner.js";
 export { sequenceNodes } from "./shared/sequence-nodes.js";
 export type { LossNodes } from "./shared/loss-nodes.js";
-export { checkSavedState } from "./check-saved-state.js";
+export { checkSavedState } from "./check-model.js";
 export { createLearner } from "./create-learner.js";
 export { type SftConfig, resolveSftConfig, sftSettings } from "./sft/settings.js";
 export type { SftEvaluation, SftMetrics } from "./sft/sft-learner.js";

@@ -149,11 +149,11 @@ class PromptScores {
     const parsed = completions.safeParse(answer);
     const choices = parsed.success ? [...parsed.data.choices].sort((a, b) => a.index - b.index) : [];
     const echoed = choices.map(({ logprobs }) => ({ texts: logprobs.tokens, logProbs: logprobs.token_logprobs }));
-    const isScored = (tokens: readonly number[], i: number) => {
+    const hasScores = (tokens: readonly number[], i: number) => {
       const { texts = [], logProbs = [] } = echoed.at(i) ?? {};
       return texts.length >= tokens.length && logProbs.slice(1, tokens.length).every((value) => value !== null);
     };
-    if (echoed.length === sequences.length && sequences.every(isScored)) return echoed;
+    if (echoed.length === sequences.length && sequences.every(hasScores)) return echoed;
     throw new LlamaGymError(
       "SERVICE_FAILED",
       `${this.server.baseURL} does not return the log-probabilities of prompts (\`echo\` and \`logprobs\` of /completions), with which a ` +
