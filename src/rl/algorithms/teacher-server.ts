@@ -162,7 +162,9 @@ class PromptScores {
   }
 }
 
-/** Scores the selected tokens of a batch. @throws INVALID_ARGUMENT for what a server cannot score */
+/**
+ * Scores the selected tokens of a batch. @throws INVALID_ARGUMENT for what a server cannot score
+ */
 async function scoreBatch(
   client: PromptScores,
   { groups, selected, temperature = 1, headTokens }: TokenBatch,
