@@ -58,7 +58,6 @@ export {
   type LearnerState,
   type LossNodes,
   type Metrics,
-  onlineDpo,
   ppo,
   type PpoConfig,
   type PpoOptions,

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { defineSettings, integer, number, text, type Settings } from "../../core/settings.js";
 import { generationSettings } from "../../generation/index.js";
-import { writeFileAtomic } from "../../models/files/index.js";
+import { writeFileAtomic } from "../../core/files/write-file-atomic.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import { MESSAGE_KEYS, PROMPT_KEYS, readRows } from "../../rl/data/index.js";
 import { openTeacherModel, type TeacherModelOptions } from "./open-teacher.js";

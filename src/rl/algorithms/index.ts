@@ -1,5 +1,5 @@
 export { grpo } from "./grpo/grpo.js";
-export { onlineDpo } from "./online-dpo/online-dpo.js";
+export { onlineDpo, type OnlineDpoConfig, type OnlineDpoOptions } from "./online-dpo/online-dpo.js";
 export { ppo } from "./ppo/ppo.js";
 export { reinforce } from "./reinforce/reinforce.js";
 export { rloo } from "./rloo/rloo.js";

@@ -20,7 +20,7 @@ import type { AdvantageResult, MinibatchTotals, ScoredTrajectory, TurnSample } f
 import { defineAlgorithm } from "../define-algorithm.js";
 import { sum } from "../shared/arrays.js";
 import { groupRollout } from "../shared/group-rollout.js";
-import { logSigmoid } from "../shared/log-sigmoid.js";
+import { logSigmoid } from "../shared/clipped-surrogate.js";
 import type { LossNodes } from "../shared/loss-nodes.js";
 import { floatVector, repeatEach } from "../shared/sequence-nodes.js";
 import {
@@ -36,7 +36,7 @@ const TRL = "TRL 1.16";
 const { batchSize, minTurns, miniBatchSize, filterGroups, maxResamples } = updateSettings;
 
 /** Settings of online DPO (Guo et al. 2024) and where each default comes from. */
-export const onlineDpoSettings = defineSettings({
+const onlineDpoSettings = defineSettings({
   numGenerations: integer({
     default: 2,
     min: 2,
@@ -175,7 +175,7 @@ const pairs = dim("pairs");
  * Builds the loss as TRL's OnlineDPOTrainer does: a sum over pairs weighted by 1 / (pairs of the
  * optimizer step), of sums over the decisions of each episode. Statistics are means over pairs.
  */
-export function pairLoss(
+function pairLoss(
   { selected, logProbs, perToken }: Pick<LossNodes, "selected" | "logProbs" | "perToken">,
   { beta, lossType }: Pick<OnlineDpoConfig, "beta" | "lossType">,
 ): LossResult {
