@@ -2,7 +2,7 @@ import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { jsonEntries } from "../../core/lossless-json.js";
 import { type Steps, runSteps } from "../../core/steps.js";
 import { chooseTemplate } from "./chat-templates.js";
-import { ContentMarker, collectTexts, markMessage, readMarked, requireNoncharacters } from "./content-marker.js";
+import { ContentMarker, collectTexts, markMessages, readMarked, requireNoncharacters } from "./content-marker.js";
 import { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 import { type ChatMessage, type ContentPart, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
 import { type ArgumentsForm, prepareToolCalls, probeArgumentsForm } from "./tool-arguments.js";
@@ -95,23 +95,20 @@ export class ChatRenderer {
   }
 
   /**
-   * Renders a conversation and returns the positions of the characters that come from a message.
-   * @throws as `render`.
+   * Renders a conversation and returns the positions of the characters that come from fields of its
+   * messages. @throws as `render`.
    */
-  locateMessage(
+  locate(
     messages: readonly ChatMessage[],
-    index: number,
+    isMarked: (field: string, index: number) => boolean,
     options: RenderOptions,
   ): { readonly text: string; readonly positions: readonly number[] } {
     const { template } = this.parse(options);
     const { variables, now } = this.buildInput(messages, options);
     const plain = variables.messages as Record<string, unknown>[];
-    const { message, marks } = markMessage(plain[index], [...collectTexts(variables), template.source]);
-    const rendered = template.render({
-      variables: { ...variables, messages: plain.with(index, { ...message }) },
-      now,
-      marks,
-    });
+    const marked = markMessages(plain, isMarked, [...collectTexts(variables), template.source]);
+    const { marks } = marked;
+    const rendered = template.render({ variables: { ...variables, messages: marked.messages }, now, marks });
     return { text: marks.unmark(rendered), positions: Array.from(marks.findMarks(rendered)) };
   }
 

@@ -15,6 +15,11 @@ const TEMPLATES = {
     `${LOOP}{% if call.function.arguments is string %}{{ call.function.arguments }}{% else %}{{ call.function.arguments | tojson }}{% endif %}${END}`,
     '{"a": 10.0, "b": "c"}',
   ],
+  "an object, its names unquoted as Gemma 4's": [
+    `${LOOP}{% set args = call.function.arguments %}{% if args is mapping %}{% for name, value in args | dictsort %}{{ name }}:{{ value }},{% endfor %}` +
+      `{% else %}{{ args | tojson }}{% endif %}${END}`,
+    "a:10.0,b:c,",
+  ],
   "text only, as DeepSeek's": [
     `${LOOP}{{ '<call>' + call['function']['arguments'] }}${END}`,
     '<call>{"a": 10.0, "b": "c"}',
@@ -52,6 +57,14 @@ describe.each(Object.entries(TEMPLATES))("a template that prints %s", (name, [ch
       name.startsWith("an object, or") || name.startsWith("text") ? '{"a": ' : '"{\\"a\\": "',
     );
   });
+});
+
+it("prints arguments as text where the template would print an object as Python does", () => {
+  const chatTemplate = `${LOOP}{{ call.function.arguments }}${END}`;
+  const call = { function: { name: "f", arguments: { a: true } } };
+  const messages = [{ role: "assistant", content: "", tool_calls: [call] }];
+  const prepared = tokenizer.prepareToolCalls(messages, { chatTemplate });
+  expect(tokenizer.applyChatTemplate(prepared, { chatTemplate })).toBe('{"a": true}');
 });
 
 it("leaves messages without calls as they are", () => {

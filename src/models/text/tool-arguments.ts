@@ -14,18 +14,22 @@ export type ArgumentsForm = "object" | "text";
  * text, as DeepSeek's do. `render` throws for messages that the template refuses.
  */
 export function probeArgumentsForm(render: (messages: readonly ChatMessage[]) => string): ArgumentsForm {
-  const prints = (args: unknown) => {
+  const print = (args: unknown) => {
     const call = { id: "call00001", type: "function", function: { name: "probe", arguments: args } };
     try {
       return render([
         { role: "user", content: "x" },
         { role: "assistant", content: "", tool_calls: [call] },
-      ]).includes(`"${PROBE_ARGUMENT}"`);
+      ]);
     } catch {
-      return false;
+      return "";
     }
   };
-  return !prints(PROBE_ARGUMENTS) && prints(stringifyJson(PROBE_ARGUMENTS)) ? "text" : "object";
+  // A template that prints an object as Python does expects a text. Gemma 4 and LFM2 print names
+  // without quotes.
+  const printed = print(PROBE_ARGUMENTS);
+  const takesObject = printed.includes(PROBE_ARGUMENT) && !printed.includes(`'${PROBE_ARGUMENT}'`);
+  return !takesObject && print(stringifyJson(PROBE_ARGUMENTS)).includes(`"${PROBE_ARGUMENT}"`) ? "text" : "object";
 }
 
 /**
