@@ -5,7 +5,7 @@ import { chooseTemplate } from "./chat-templates.js";
 import { ContentMarker, collectTexts, markMessages, readMarked, requireNoncharacters } from "./content-marker.js";
 import { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 import { type ChatMessage, type ContentPart, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
-import { type ArgumentsForm, prepareToolCalls, probeArgumentsForm } from "./tool-arguments.js";
+import { type MessageForms, prepareMessages, probeMessageForms } from "./prepare-messages.js";
 import { type RenderedText, sliceRendered, truncateRendered } from "./rendered-text.js";
 
 /** Chat template options. */
@@ -41,7 +41,7 @@ export const RESERVED_VARIABLES = ["chat_template", "add_generation_prompt", "co
 interface ParsedTemplate {
   readonly template: ChatTemplate;
   readonly marker: ContentMarker;
-  argumentsForm?: ArgumentsForm;
+  forms?: MessageForms;
 }
 
 /** Renders conversations with a tokenizer's chat templates, parsing each template once. */
@@ -112,14 +112,12 @@ export class ChatRenderer {
     return { text: marks.unmark(rendered), positions: Array.from(marks.findMarks(rendered)) };
   }
 
-  /** Returns messages whose tool calls have arguments in the form that the template prints. */
-  prepareToolCalls(messages: readonly ChatMessage[], options: ChatOptions): readonly ChatMessage[] {
-    return prepareToolCalls(messages, () => {
-      const parsed = this.parse(options);
-      return (parsed.argumentsForm ??= probeArgumentsForm((probe) =>
-        parsed.template.render(this.buildInput(probe, options)),
-      ));
-    });
+  /** Returns messages with content and tool calls in the forms that the template prints. */
+  prepareMessages(messages: readonly ChatMessage[], options: ChatOptions): readonly ChatMessage[] {
+    if (messages.length === 0) return messages;
+    const parsed = this.parse(options);
+    parsed.forms ??= probeMessageForms((probe) => parsed.template.render(this.buildInput(probe, options)));
+    return prepareMessages(messages, parsed.forms);
   }
 
   /** Whether the template marks what the assistant generates. */

@@ -99,7 +99,7 @@ export function splitRange(search: Search, range: TextRange): readonly TextRange
   return parts.map((part, i) => (i > 0 && i === parts.length - 1 ? closePart(search, part, end) : part));
 }
 
-/** Extends the last part of a message through its end token; `end` is the end of the message's range. */
+/** Extends the last part of a message through its end token; its range ends at `end`. */
 function closePart({ text, specialTokens, others }: Search, [start, partEnd]: TextRange, end: number): TextRange {
   if (partEnd <= end && firstBetween(others, partEnd, end) === undefined) return [start, end];
   const token = specialTokens.find((special) => special !== "" && text.startsWith(special, partEnd));

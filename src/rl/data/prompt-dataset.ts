@@ -126,7 +126,7 @@ function encodePrompt(renderer: PromptRenderer, prompt: DatasetPrompt, name: str
   if (typeof prompt === "string") return renderer.tokenizer.encode(prompt);
   try {
     const conversation = renderer.startConversation();
-    conversation.add(...renderer.prepareToolCalls(prompt));
+    conversation.add(...renderer.prepareMessages(prompt));
     return conversation.promptIds();
   } catch (error) {
     if (!(error instanceof LlamaGymError)) throw error;
