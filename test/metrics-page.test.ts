@@ -80,6 +80,16 @@ async function trainOnPrompts(): Promise<void> {
     trackers: [tracker],
   });
   await trainer.train();
+  const tool = { name: "look", parameters: { type: "object" }, execute: () => "nothing" };
+  const withTools = new GrpoTrainer({
+    model: await openModel(null),
+    tools: [tool],
+    rewardFuncs: Object.defineProperty(reward, "name", { value: "NAME" }) as never,
+    trainDataset: [{ prompt: [{ role: "user", content: "1" }] }],
+    args: { maxSteps: 1, batchSize: 8, maxCompletionLength: 4 },
+    trackers: [tracker],
+  });
+  await withTools.train();
 }
 
 async function fineTune(): Promise<void> {

@@ -2,7 +2,7 @@ import type { Runtime } from "../engine/runtime/index.js";
 import type { AdamWOptions, Optimizer } from "../engine/optim/index.js";
 import type { DecoderConfig, ValueHeadConfig } from "../engine/nn/index.js";
 import type { CausalLM, SaveOptions } from "../models/index.js";
-import type { JsonObject } from "../models/files/index.js";
+import type { JsonObject } from "../core/json.js";
 import type {
   EntropyMode,
   FrozenStates,

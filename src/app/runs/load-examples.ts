@@ -1,7 +1,7 @@
 import { stream } from "../../core/random/streams.js";
 import type { Settings } from "../../core/settings.js";
 import type { LanguageModel } from "../../generation/index.js";
-import type { FolderLock } from "../../models/files/index.js";
+import type { FolderLock } from "../../core/files/folder-lock.js";
 import type { InvalidLine, ReadExamplesOptions } from "../../rl/data/index.js";
 import type { exampleRunSettings } from "./example-run-settings.js";
 import { hashData } from "./hash-files.js";

@@ -4,15 +4,8 @@ import { settingField } from "./setting-field.js";
 import { asJsonObject } from "../../core/json.js";
 import { parseLosslessJson } from "../../core/lossless-json.js";
 import type { ChatMessage } from "../../models/text/index.js";
-import type {
-  ChatChoice,
-  ChatDelta,
-  ChatEngine,
-  ChatRequest,
-  ChatResult,
-  ToolCall,
-  ToolChoice,
-} from "./chat-engine.js";
+import type { ChatChoice, ChatDelta, ChatEngine, ChatRequest, ChatResult, ToolChoice } from "./chat-engine.js";
+import type { ToolCall } from "../../rl/tools/index.js";
 import type { RequestError } from "./request-error.js";
 import {
   checkToolNames,

@@ -1,3 +1,4 @@
+import type { FunctionTool } from "../../rl/tools/index.js";
 import * as z from "zod";
 import { settingField } from "./setting-field.js";
 import { generationSettings, isSchema } from "../../generation/index.js";
@@ -6,7 +7,7 @@ import { asJsonObject, isJsonObject, type JsonObject } from "../../core/json.js"
 import { parseLosslessJson } from "../../core/lossless-json.js";
 import { findIssue } from "../../core/schema-issue.js";
 import type { ChatMessage } from "../../models/text/index.js";
-import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
+import type { ChatDelta, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
 import { RequestError } from "./request-error.js";
 
 /** An event of a stream (SSE). */

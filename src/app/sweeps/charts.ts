@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { writeFileAtomic } from "../../models/files/index.js";
+import { writeFileAtomic } from "../../core/files/write-file-atomic.js";
 import {
   renderDotChart,
   renderLearningCurve,

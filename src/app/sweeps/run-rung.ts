@@ -1,4 +1,4 @@
-import { ignoreMissingFile } from "../../models/files/index.js";
+import { ignoreMissingFile } from "../../core/files/file-errors.js";
 import { METRICS_FILE, readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
 import { join } from "node:path";
 import { suggestNames } from "../../core/suggest.js";

@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
-import { writeJson, type FolderLock } from "../../models/files/index.js";
+import { writeJson } from "../../core/files/json-file.js";
+import type { FolderLock } from "../../core/files/folder-lock.js";
 import { EnvSupply } from "../runs/env-supply.js";
 import { readTextEnv } from "../runs/make-text-agent.js";
 import { hashFile } from "../runs/hash-files.js";
-import { loadRewardFunctions } from "../runs/load-reward-functions.js";
+import { loadRewardFunctions, loadTools } from "../runs/load-exports.js";
 import { RunEnv } from "../runs/run-env.js";
 import { checkWritable, openLocked } from "../runs/run-folder.js";
 import type { TrainConfig } from "../runs/run-settings.js";
@@ -117,6 +118,7 @@ async function checkSource({ trials }: SweepPlan): Promise<void> {
   if (isPromptRun(options)) {
     await hashFile(options.data!);
     await loadRewardFunctions(options.rewardFuncs!);
+    await loadTools(options.tools ?? []);
     return;
   }
   const envs = new EnvSupply(new RunEnv(config as TrainConfig));

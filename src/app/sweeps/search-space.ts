@@ -50,6 +50,7 @@ const FIXED_SETTINGS: Readonly<Record<string, string>> = {
   data: "all trials are trained on the same prompts",
   rewardFuncs: "rewards of other functions cannot be compared",
   rewardWeights: "rewards with other weights cannot be compared",
+  tools: "rewards with other tools cannot be compared",
 };
 
 /** 1e-4..1e-2, 1e-4..1e-2:log, 1e-4..1e-2:log:5 */

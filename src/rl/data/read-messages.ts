@@ -32,8 +32,8 @@ const OTHER_WEIGHTS = ["train_detail", "loss_scale"];
 
 /**
  * Reads messages, or ShareGPT's turns with `from` and `value`. Whether an answer is trained, which
- * is `train` and `training` of axolotl and `loss` of ms-swift, becomes OpenAI's `weight`; calls of a
- * function become `tool_calls`. @throws Error with the reason.
+ * is `train` and `training` of axolotl and `loss` of ms-swift, becomes OpenAI's `weight`; calls of
+ * a function become `tool_calls`. @throws Error with the reason.
  */
 export function readMessages(value: unknown): ChatMessage[] {
   const list = readJsonField("messages", value);

@@ -5,18 +5,11 @@ import { describeUnsavable } from "../../core/describe-unsavable.js";
 import { isAllFinite } from "../../core/numbers.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { describeIssue } from "../../core/schema-issue.js";
-import {
-  addAllChecksums,
-  CHECKSUMS_NAME,
-  checkSavable,
-  readJson,
-  removeFolder,
-  replaceFolder,
-  SafetensorsFile,
-  verifyAllChecksums,
-  writeJson,
-  writeSafetensors,
-} from "../../models/files/index.js";
+import { SafetensorsFile, writeSafetensors } from "../../models/files/index.js";
+import { addAllChecksums, CHECKSUMS_NAME, verifyAllChecksums } from "../../core/files/checksums.js";
+import { checkSavable, readJson, writeJson } from "../../core/files/json-file.js";
+import { removeFolder } from "../../core/files/remove-folder.js";
+import { replaceFolder } from "../../core/files/write-file-atomic.js";
 import type { SavedFrozenStates } from "../../models/graphs/index.js";
 import { checkFormatVersion } from "./check-format-version.js";
 import type { LearnerState } from "../algorithms/learner.js";

@@ -7,7 +7,7 @@ import {
   type SettingTable,
 } from "../../../core/settings.js";
 import { resolve } from "node:path";
-import { readJson, readJsonIfExists } from "../../../models/files/index.js";
+import { readJson, readJsonIfExists } from "../../../core/files/json-file.js";
 import { resolvePromptRunConfig } from "../../runs/prompt-run-settings.js";
 import type { TrainOptions } from "../../runs/run-settings.js";
 import { runSweep } from "../../sweeps/run-sweep.js";
