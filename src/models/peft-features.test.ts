@@ -112,6 +112,8 @@ describe.each(adapters)("an adapter of PEFT: %s", (name) => {
         expected.get(`gradient.${tied}`)!.forEach((value, i) => {
           sum[(i % rows) * columns + Math.floor(i / rows)] += value;
         });
+      // In float32, PEFT itself is up to 1.3e-5 from its gradient in float64, where that is 5.7
+      // (lora_embedding_A of dora_all).
       expectClose(await parameters.readGradient(parameter), sum, 2e-5);
     }
   });

@@ -13,8 +13,7 @@ import type {
   TurnSample,
   UpdateConfig,
 } from "./algorithm-definition.js";
-import { checkModel, copiesReference, usesReference } from "./check-model.js";
-import { checkSavedState } from "./check-saved-state.js";
+import { checkModel, checkSavedState, copiesReference, usesReference } from "./check-model.js";
 import type {
   Learner,
   LearnerContext,
@@ -31,7 +30,15 @@ import { recordedScores, scoreTrajectories, type ScoreRequest } from "./score-tr
 import { entropyFactor } from "./shared/entropy-bonus.js";
 import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
 import { distill } from "./teacher.js";
-import { countTokens, findInformativeGroups, hasReward, minibatchTotals, toTurnSamples } from "./turn-samples.js";
+import {
+  countTokens,
+  findInformativeGroups,
+  groupUnits,
+  hasReward,
+  minibatchTotals,
+  toTurnSamples,
+  withWholeUnits,
+} from "./turn-samples.js";
 import type { GradientTransport } from "./update/gradient-transport.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
 import type { MicroBatchLoss } from "./update/micro-batch-graphs.js";
@@ -60,6 +67,8 @@ interface PreparedUpdate<State> {
   readonly trajectories: readonly Trajectory[];
   /** Turns of the trained trajectories; undefined for masked ones. */
   readonly turns: readonly (TurnSample | undefined)[];
+  /** The units of the trained trajectories; undefined for an algorithm without units. */
+  readonly units: readonly number[] | undefined;
 }
 
 /** Returns the loss of an algorithm. */
@@ -166,11 +175,13 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const distilled = distillation === undefined ? own : await distill(scored, own, distillation, temperature);
     const result = weighStaleAdvantages(trajectories, scored, distilled);
     const hasSignal = findInformativeGroups(scored, result.advantages);
-    const trainedIndices = this.trainedTrajectories(scored, hasSignal);
+    const { units } = result;
+    const trainedIndices = withWholeUnits(this.trainedTrajectories(scored, hasSignal), units);
     const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
       algorithm.policyMasks?.(samples, config),
     );
-    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]) };
+    const trained = { trajectories: trainedIndices.map((i) => trajectories[i]) };
+    return { scored, result, hasSignal, turns, ...trained, units: units && trainedIndices.map((i) => units[i]!) };
   }
 
   async update(prepared: PreparedUpdate<State>, { progress = 0 }: UpdateOptions = {}): Promise<Metrics> {
@@ -205,7 +216,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const { statistics } = await this.updater.computeGradients(
       turns.map(({ turn }) => turn),
       this.inputsOf(turns, minibatchTotals(turns, turns.length, countTokens(turns), 1)),
-      this.context,
+      { ...this.context, units: groupUnits(turns) },
     );
     return statistics;
   }
@@ -292,14 +303,14 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
 
   /** Takes all optimizer steps of an update. */
   private async train(
-    { trajectories, turns }: PreparedUpdate<State>,
+    { trajectories, turns, units }: PreparedUpdate<State>,
     factors: ScheduleFactors,
   ): Promise<StepOutcome[]> {
     const { config, algorithm, context } = this;
     const outcomes: StepOutcome[] = [];
     const epochs = algorithm.stepping?.epochs?.(config) ?? config.numIterations ?? 1;
     for (let epoch = 0; epoch < epochs; epoch++) {
-      const minibatches = shuffleIntoMinibatches(trajectories, config.miniBatchSize ?? Infinity, context.random);
+      const minibatches = shuffleIntoMinibatches(trajectories, config.miniBatchSize ?? Infinity, context.random, units);
       const meanTokens = countTokens(turns.filter((turn) => turn !== undefined)) / minibatches.length;
       for (const turnIndices of minibatches) {
         const samples = turnIndices.flatMap((i) => turns[i] ?? []);
@@ -331,6 +342,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       {
         temperature: context.temperature,
         random: context.random,
+        units: groupUnits(turns),
         learningRateFactor,
         shouldStep: (statistics) => {
           isLast = shouldStop?.(statistics, config) ?? false;

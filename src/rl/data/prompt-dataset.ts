@@ -62,7 +62,7 @@ export async function loadPromptDataset(
   const encodeMessages = (prompt: readonly ChatMessage[]) => {
     if (toolChat !== undefined) return toolChat.encodePrompt(prompt);
     const conversation = renderer.startConversation();
-    conversation.add(...renderer.prepareToolCalls(prompt));
+    conversation.add(...renderer.prepareMessages(prompt));
     return conversation.promptIds();
   };
   const encoded = rows.map(({ row, name }) => {

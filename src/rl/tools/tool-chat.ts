@@ -45,7 +45,7 @@ export class ToolChat {
   /** Encodes the prompt of messages, with the descriptions of the tools. @throws TEMPLATE_FAILED */
   encodePrompt(messages: readonly ChatMessage[]): readonly number[] {
     const { chatTemplate, variables, model } = this;
-    const prepared = model.tokenizer.prepareToolCalls(messages, { chatTemplate, variables });
+    const prepared = model.tokenizer.prepareMessages(messages, { chatTemplate, variables });
     return model.tokenizer.encodeContinuation(this.render(prepared, true), undefined);
   }
 

@@ -32,7 +32,7 @@ export class LogProbScorer {
 
   /** Creates a scorer that computes entropies if requested. */
   constructor(
-    private readonly policy: PolicyBackend,
+    private readonly policy: Pick<PolicyBackend, "config" | "valueHead" | "maxAlternatives" | "createScorer">,
     private readonly options: { readonly microBatchTokens: number; readonly entropies?: boolean } & Pick<
       GraphOptions,
       "frozenStates"
