@@ -28,7 +28,7 @@ export class DerivedInputs {
     return this.get(model, adapter).views;
   }
 
-  /** Returns the request that computes the values, if the parameters have changed since the last. */
+  /** Returns the request that computes the values, if the parameters have changed since. */
   update(model: CausalLM, adapter: boolean): readonly WorkerRequest[] {
     const values = this.get(model, adapter);
     if (values.version === model.parametersVersion) return [];
