@@ -19,8 +19,8 @@ export function setHeader(context: Context, name: string, value: string): void {
 }
 
 /**
- * Responds with status 200, JSON and the headers of `setHeader`. Written by Node itself: the body of
- * a `Response` is a stream, which costs a timer.
+ * Responds with status 200, JSON and the headers of `setHeader`. Written by Node itself: the body
+ * of a `Response` is a stream, which costs a timer.
  */
 export function sendJson(context: Context, value: unknown): Response {
   const { outgoing } = nodeBindings(context);
