@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/index.js";
-import { checkSavedState } from "../../algorithms/check-saved-state.js";
+import { checkSavedState } from "../../algorithms/check-model.js";
 import { nameEvaluation } from "../../algorithms/shared/name-evaluation.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
