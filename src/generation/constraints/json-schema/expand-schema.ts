@@ -240,7 +240,7 @@ export class SchemaExpander implements ShapeExpander {
     if (++this.nesting > MAX_NESTING) throw schemaError(path, "the schema refers to itself in a negation");
     const rest = { ...shape, negated: others };
     const positive = { ...term, isNegated: false };
-    // A shape that is compared with inferred types keeps them: other negations may be about other types.
+    // A shape compared with inferred types keeps them: other negations may be about other types.
     const inferred = inferTypes(rest);
     const shapes = this.comparer.areDisjoint([inferred], this.expand([positive]), { areOursWritten: true })
       ? [inferred]

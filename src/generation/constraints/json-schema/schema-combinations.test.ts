@@ -11,8 +11,16 @@ const pick = <Item>(items: readonly Item[]): Item => items[random.integers(items
 const NAMES = ["a", "b", "ab"];
 const VALUES = [null, true, 0, 1, 2, 1.5, "", "a", "ab", [], [1], [1, 1], ["a", "b"], {}, { a: 1 }, { a: "a", b: 2 }];
 const LEAVES: readonly unknown[] = [
-  ...[true, { type: "string" }, { type: "integer" }, { type: ["string", "null"] }, { type: "number", minimum: 1 }],
-  ...[{ maxLength: 1 }, { type: "object" }, { type: ["integer", "object"] }, { pattern: "^a" }, { const: 1 }],
+  true,
+  { type: "string" },
+  { type: "integer" },
+  { type: ["string", "null"] },
+  { type: "number", minimum: 1 },
+  { maxLength: 1 },
+  { type: "object" },
+  { type: ["integer", "object"] },
+  { pattern: "^a" },
+  { const: 1 },
 ];
 
 /** Returns a keyword with a random value. */
@@ -32,7 +40,7 @@ function drawKeyword(depth: number): JsonSchema {
     () => ({ anyOf: [draw(), draw()] }),
     () => ({ allOf: [draw(), draw()] }),
     () => ({ not: draw() }),
-    () => ({ if: draw(), then: draw() }),
+    () => Object.fromEntries(["if", "then"].map((name) => [name, draw()])),
     () => ({ if: draw(), else: draw() }),
     () => ({ items: draw() }),
     () => ({ minItems: 1 }),
