@@ -7,9 +7,7 @@ import { evaluate, readRunConfig, type TrainProgress, progressFraction } from ".
 import { resumeRun, startRun, type Run, type RunOptions } from "../runs/run.js";
 import { resumePromptRun, startPromptRun, type PromptRun } from "../runs/prompt-run.js";
 import { resumePreferenceRun, startPreferenceRun, type PreferenceRun } from "../runs/preference-run.js";
-import type { PreferenceRunOptions } from "../runs/preference-run-settings.js";
 import { resumeSftRun, startSftRun, type SftRun } from "../runs/sft-run.js";
-import type { SftRunOptions } from "../runs/sft-run-settings.js";
 import type { ExampleOptions } from "./search-space.js";
 import { isExampleRun, isPromptRun, type TrialOptions } from "./sweep-plan.js";
 import type { RungResult } from "./trial-result.js";
@@ -117,12 +115,10 @@ async function openExamples(
   runOptions: RunOptions,
 ): Promise<ExampleRun> {
   if (algorithm === "sft")
-    return hasStarted
-      ? resumeSftRun(folder, {}, runOptions)
-      : startSftRun(options as SftRunOptions, folder, runOptions);
+    return hasStarted ? resumeSftRun(folder, {}, runOptions) : startSftRun(options, folder, runOptions);
   return hasStarted
     ? resumePreferenceRun(algorithm, folder, {}, runOptions)
-    : startPreferenceRun({ ...options, algorithm } as PreferenceRunOptions, folder, runOptions);
+    : startPreferenceRun({ ...options, algorithm }, folder, runOptions);
 }
 
 async function trainExamplesUntil(run: ExampleRun, share: number, signal: AbortSignal | undefined): Promise<void> {

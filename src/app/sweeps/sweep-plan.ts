@@ -3,12 +3,8 @@ import { resolvePromptRunConfig, type PromptRunConfig, type PromptRunOptions } f
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import { planHalvingRungs, singleRung, type Rung } from "./halving-rungs.js";
 import type { SweepConfig } from "./sweep-settings.js";
-import {
-  resolvePreferenceRunConfig,
-  type PreferenceRunConfig,
-  type PreferenceRunOptions,
-} from "../runs/preference-run-settings.js";
-import { resolveSftRunConfig, type SftRunConfig, type SftRunOptions } from "../runs/sft-run-settings.js";
+import { resolvePreferenceRunConfig, type PreferenceRunConfig } from "../runs/preference-run-settings.js";
+import { resolveSftRunConfig, type SftRunConfig } from "../runs/sft-run-settings.js";
 import { findExampleAlgorithm, getTrialSettings, isOnPrompts, type ExampleOptions } from "./search-space.js";
 import { enumerateGrid, sampleTrials, type TrialSettings } from "./trial-settings.js";
 
@@ -29,9 +25,7 @@ function resolveTrial(options: TrialOptions): Trial["config"] {
   if (isPromptRun(options)) return resolvePromptRunConfig(options);
   if (!isExampleRun(options)) return resolveTrainConfig(options);
   const { algorithm, ...given } = options;
-  return algorithm === "sft"
-    ? resolveSftRunConfig(given as SftRunOptions)
-    : resolvePreferenceRunConfig({ ...given, algorithm } as PreferenceRunOptions);
+  return algorithm === "sft" ? resolveSftRunConfig(given) : resolvePreferenceRunConfig({ ...given, algorithm });
 }
 
 /** A combination of settings to try. */
