@@ -149,6 +149,7 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
     await page.getByLabel("Color by").selectOption("teacher");
     await page.locator(".token-row .token[class*=div-]").first().click();
     await page.locator(".token-detail", { hasText: "Teacher's log-probability" }).waitFor();
+    expect(await page.getByText("This run has no record of this measure").count()).toBe(0);
     await open("#/tokens?run=grpo");
     await page.getByLabel("Color by").selectOption("teacher");
     await page.getByText("This run has no record of this measure").waitFor();

@@ -3,7 +3,7 @@ import { showEnvName } from "../dashboard/src/format.js";
 import { layoutTokens } from "../dashboard/src/text/token-layout.js";
 import { recordedEpisode, recordedTurn } from "./support/recorded-episode.js";
 
-it("puts the messages of a prompt on lines of their own where special tokens are hidden", () => {
+it("puts each message of a prompt on its own line where special tokens are hidden", () => {
   const detail = {
     ...recordedEpisode(1, recordedTurn({ prompt: [9, 1, 9, 9, 2, 3, 9], tokens: [4, 9] })),
     vocabulary: { texts: { 1: "system", 2: "user ", 3: "text", 4: "hit", 9: "<|im_end|>" }, special: [9] },

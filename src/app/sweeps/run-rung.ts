@@ -8,7 +8,7 @@ import { resumeRun, startRun, type Run, type RunOptions } from "../runs/run.js";
 import { resumePromptRun, startPromptRun, type PromptRun } from "../runs/prompt-run.js";
 import { resumePreferenceRun, startPreferenceRun, type PreferenceRun } from "../runs/preference-run.js";
 import { resumeSftRun, startSftRun, type SftRun } from "../runs/sft-run.js";
-import type { ExampleOptions } from "./search-space.js";
+import type { ExampleTrialOptions } from "./search-space.js";
 import { isExampleRun, isPromptRun, type TrialOptions } from "./sweep-plan.js";
 import type { RungResult } from "./trial-result.js";
 import { EVAL_MEAN_RETURN, type SweepConfig } from "./sweep-settings.js";
@@ -109,7 +109,7 @@ async function openRungRun({ options, folder }: RungRun, runOptions: RunOptions)
 }
 
 async function openExamples(
-  { algorithm, ...options }: ExampleOptions,
+  { algorithm, ...options }: ExampleTrialOptions,
   folder: string,
   hasStarted: boolean,
   runOptions: RunOptions,

@@ -92,7 +92,7 @@ const EXAMPLE_ALGORITHMS = ["sft", "dpo", "kto"] as const;
 export type ExampleAlgorithm = (typeof EXAMPLE_ALGORITHMS)[number];
 
 /** Options of a run on a file of examples. */
-export type ExampleOptions = (SftRunOptions | PreferenceRunOptions) & { readonly algorithm: ExampleAlgorithm };
+export type ExampleTrialOptions = (SftRunOptions | PreferenceRunOptions) & { readonly algorithm: ExampleAlgorithm };
 
 /** Returns the algorithm of runs on a file of examples; undefined for other runs. */
 export function findExampleAlgorithm({ algorithm }: { readonly algorithm?: unknown }): ExampleAlgorithm | undefined {

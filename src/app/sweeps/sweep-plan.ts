@@ -5,14 +5,14 @@ import { planHalvingRungs, singleRung, type Rung } from "./halving-rungs.js";
 import type { SweepConfig } from "./sweep-settings.js";
 import { resolvePreferenceRunConfig, type PreferenceRunConfig } from "../runs/preference-run-settings.js";
 import { resolveSftRunConfig, type SftRunConfig } from "../runs/sft-run-settings.js";
-import { findExampleAlgorithm, getTrialSettings, isOnPrompts, type ExampleOptions } from "./search-space.js";
+import { findExampleAlgorithm, getTrialSettings, isOnPrompts, type ExampleTrialOptions } from "./search-space.js";
 import { enumerateGrid, sampleTrials, type TrialSettings } from "./trial-settings.js";
 
 /** Options of a run in an environment, on prompts, or on examples. */
-export type TrialOptions = TrainOptions | PromptRunOptions | ExampleOptions;
+export type TrialOptions = TrainOptions | PromptRunOptions | ExampleTrialOptions;
 
 /** Whether the options belong to a run on a file of examples. */
-export function isExampleRun(options: TrialOptions): options is ExampleOptions {
+export function isExampleRun(options: TrialOptions): options is ExampleTrialOptions {
   return isOnPrompts(options) && findExampleAlgorithm(options) !== undefined;
 }
 

@@ -23,7 +23,7 @@ import {
   resolveSearchSpace,
   type Dimension,
   type ExampleAlgorithm,
-  type ExampleOptions,
+  type ExampleTrialOptions,
   type SearchSpace,
 } from "./search-space.js";
 import { MAX_TRIALS } from "./trial-settings.js";
@@ -79,7 +79,10 @@ export interface SweepOptions extends Partial<Settings<typeof sweepSettings>> {
   readonly env?: string;
   readonly envOptions?: Readonly<Record<string, unknown>>;
   /** Settings shared by all trials. */
-  readonly train?: TrialOwnOptions<TrainOptions> | TrialOwnOptions<PromptRunOptions> | TrialOwnOptions<ExampleOptions>;
+  readonly train?:
+    | TrialOwnOptions<TrainOptions>
+    | TrialOwnOptions<PromptRunOptions>
+    | TrialOwnOptions<ExampleTrialOptions>;
   /** Values to try by setting: lists, ranges, or their short forms. */
   readonly search: Readonly<Record<string, Dimension | string>>;
   /** Seeds of each trial; a number n means 1 to n. Default 1. */
