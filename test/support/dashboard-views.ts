@@ -217,8 +217,8 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
     const { page, runs } = getTest();
     await writeWorkersRun(join(runs, "workers"));
     await writeRun(join(runs, "alone"), {}, tenUpdates(0));
-    await page.reload();
     await open("#/health?run=alone");
+    await page.reload();
     await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
     expect(await page.getByRole("link", { name: "Workers" }).count()).toBe(0);
     await open("#/health?run=workers");
