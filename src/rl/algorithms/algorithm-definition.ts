@@ -5,6 +5,7 @@ import type { Tensor } from "../../engine/tensor/index.js";
 import type { EntropyMode, LossResult } from "../../models/graphs/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { GroupSpec, Metrics } from "./learner.js";
+import type { EntropySchedule } from "./shared/entropy-bonus.js";
 import type { LossNodes } from "./shared/loss-nodes.js";
 import type { NumberArray } from "./shared/statistics.js";
 
@@ -30,9 +31,13 @@ export interface UpdateConfig extends ScheduleShape {
   /** Epochs over the turns of an update. Default 1. */
   readonly numIterations?: number;
   readonly entropyCoef?: number;
-  readonly entropySchedulerType?: ScheduleName;
+  readonly entropySchedulerType?: EntropySchedule;
   /** Final share of the entropy bonus. Default 0. */
   readonly entropyMinRate?: number;
+  /** Whether the reference policy is a copy that follows the policy. Default false. */
+  readonly syncRefModel?: boolean;
+  readonly refModelMixupAlpha?: number;
+  readonly refModelSyncSteps?: number;
   readonly maskTruncatedCompletions?: boolean;
   readonly maskTruncatedEpisodes?: boolean;
   /** Drops groups without signal from the update. */

@@ -14,6 +14,11 @@ export function usesReference({ klSetting }: { readonly klSetting?: string }, co
   return klSetting !== undefined && Number((config as Readonly<Record<string, unknown>>)[klSetting]) > 0;
 }
 
+/** Whether the reference policy is a copy of the trained parameters. */
+export function copiesReference({ syncRefModel = false }: { readonly syncRefModel?: boolean }): boolean {
+  return syncRefModel;
+}
+
 /** @throws INVALID_STATE for a model that the algorithm cannot train. */
 export function checkModel(model: PolicyBackend, algorithm: AlgorithmTraits, config: object): void {
   const { name, title = name, critic = false, klSetting } = algorithm;
@@ -26,9 +31,11 @@ export function checkModel(model: PolicyBackend, algorithm: AlgorithmTraits, con
       ? `it has no value head. ${openHint}`
       : !critic && model.valueHead !== undefined
         ? `it has a value head, which the algorithm would not train. ${openHint}`
-        : usesReference(algorithm, config) && !model.hasAdapter
+        : usesReference(algorithm, config) && !model.hasAdapter && !copiesReference(config)
           ? `${klSetting} weighs the KL to the model without its adapter, but it has no adapter. Set ${klSetting} to 0, or train an adapter`
-          : undefined;
+          : copiesReference(config) && model.causalLM === undefined
+            ? "`syncRefModel` copies its parameters, which a service does not return. Set it to false, or train in this process"
+            : undefined;
   if (problem !== undefined) throw new LlamaGymError("INVALID_STATE", `${title} cannot train the model: ${problem}.`);
 }
 

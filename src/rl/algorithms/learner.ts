@@ -82,6 +82,8 @@ export interface LearnerState {
   readonly optimizer: OptimizerState;
   /** States of frozen layers that are kept between updates. */
   readonly frozenStates?: SavedFrozenStates | undefined;
+  /** Values of a reference policy that follows the trained one. */
+  readonly reference?: Float32Array | undefined;
   /** JSON. */
   readonly state: unknown;
 }

@@ -102,6 +102,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
         trainDataset,
         evalDataset,
         evalSteps: config.evalSteps,
+        numGenerationsEval: config.numGenerationsEval,
         chatTemplateKwargs,
         tools,
         scorer,

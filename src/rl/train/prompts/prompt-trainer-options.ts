@@ -100,6 +100,11 @@ const trainerSettings = {
       min: 1,
       description: "Number of updates between evaluations on evalDataset. Default: after the last update only.",
     }),
+    numGenerationsEval: integer({
+      min: 1,
+      description: "Number of completions of each row in an evaluation. Default: numGenerations.",
+      source: TRL,
+    }),
   }),
 } as const;
 
@@ -189,8 +194,8 @@ interface CommonOptions<Algorithm extends PromptAlgorithm> {
    */
   readonly trainDataset: string | readonly PromptRow[];
   /**
-   * Rows of evaluations, which log the reward of numGenerations completions of each: `eval_reward`
-   * and others.
+   * Rows of evaluations, which log the reward of numGenerationsEval completions of each:
+   * `eval_reward` and others.
    */
   readonly evalDataset?: string | readonly PromptRow[];
   readonly args?: GrpoTrainerConfig<Algorithm>;
@@ -266,6 +271,7 @@ export function checkTrainerOptions(trainer: string, given: AnyTrainerOptions<Pr
   if (given.tools !== undefined && !Array.isArray(given.tools))
     throw invalidArgument("`tools` must be a list of { name, description, parameters, execute }.");
   checkToolSettings(args ?? {}, given.tools);
-  if (args?.evalSteps !== undefined && given.evalDataset === undefined)
-    throw invalidArgument("`evalSteps` needs an evalDataset to evaluate.");
+  const evalSetting = (["evalSteps", "numGenerationsEval"] as const).find((name) => args?.[name] !== undefined);
+  if (evalSetting !== undefined && given.evalDataset === undefined)
+    throw invalidArgument(`\`${evalSetting}\` needs an evalDataset to evaluate.`);
 }

@@ -24,6 +24,8 @@ export interface PromptTrainingOptions<Algorithm extends PromptAlgorithm> extend
   readonly evalDataset?: string | readonly PromptRow[];
   /** Updates between evaluations on `evalDataset`. Default: after the last update only. */
   readonly evalSteps?: number;
+  /** Completions of each row in an evaluation. Default: numGenerations. */
+  readonly numGenerationsEval?: number | undefined;
   /** Further variables of the chat template, for prompts of messages. */
   readonly chatTemplateKwargs?: Readonly<Record<string, unknown>>;
   /** Tools that the model may call. */
@@ -97,7 +99,7 @@ export class PromptTraining {
           streamName: "evaluation",
           tools,
         }),
-      evalGenerations: numGenerations,
+      evalGenerations: options.numGenerationsEval ?? numGenerations,
       totalSteps,
       fingerprint: { seed, rows: rows.length, batchSize, numGenerations, dataset: hashRows(rows) },
     });
