@@ -11,7 +11,7 @@ import { checkWritable, openLocked } from "../runs/run-folder.js";
 import type { TrainConfig } from "../runs/run-settings.js";
 import type { RunOptions } from "../runs/run.js";
 import type { TrainProgress } from "../../rl/train/index.js";
-import { isPromptRun, planSweep, type SweepPlan, type Trial } from "./sweep-plan.js";
+import { isExampleRun, isPromptRun, planSweep, type SweepPlan, type Trial } from "./sweep-plan.js";
 import { writeCharts } from "./charts.js";
 import { selectPromoted, rankTrials, type RungResult, type TrialResult } from "./trial-result.js";
 import { loadSweepAlgorithms, resolveSweepConfig, type SweepConfig, type SweepOptions } from "./sweep-settings.js";
@@ -115,6 +115,10 @@ async function runLocked(
  */
 async function checkSource({ trials }: SweepPlan): Promise<void> {
   const { options, config } = trials.find((trial) => trial.config !== undefined)!;
+  if (isExampleRun(options)) {
+    await hashFile(options.data);
+    return;
+  }
   if (isPromptRun(options)) {
     await hashFile(options.data!);
     await loadRewardFunctions(options.rewardFuncs!);

@@ -116,6 +116,8 @@ export interface AdvantageResult<State = unknown> {
    * each turn is on its own.
    */
   readonly units?: readonly (number | undefined)[];
+  /** Log-probabilities under a teacher, which the learner adds for recordings. */
+  readonly teacherLogProbs?: readonly (readonly NumberArray[])[];
   readonly metrics?: Metrics;
   /** Replaces the algorithm's state before the update. */
   readonly state?: State;

@@ -99,6 +99,7 @@ export interface TurnInsight {
   /** Indices of the tokens that are decisions. */
   readonly decisions: readonly number[];
   readonly refLogProbs: ArrayLike<number> | undefined;
+  readonly teacherLogProbs?: ArrayLike<number> | undefined;
   readonly values: ArrayLike<number> | undefined;
   readonly entropies: ArrayLike<number> | undefined;
   readonly advantages: ArrayLike<number> | undefined;

@@ -45,11 +45,9 @@ export async function distill<State>(
   );
   const kls = turns.map(({ oldLogProbs }, i) => oldLogProbs.map((logProb, t) => logProb - teacherLogProbs[i][t]));
   let next = 0;
-  const advantages = result.advantages.map((ofTurns) =>
-    ofTurns.map((ofDecisions) => {
-      const kl = kls[next++];
-      return kl.map((value, t) => rewardCoef * ofDecisions[t] - coef * value);
-    }),
+  const indices = scored.map((trajectory) => trajectory.turns.map(() => next++));
+  const advantages = result.advantages.map((ofTurns, i) =>
+    ofTurns.map((ofDecisions, j) => kls[indices[i][j]].map((value, t) => rewardCoef * ofDecisions[t] - coef * value)),
   );
   const all = kls.flatMap((kl) => [...kl]);
   const metrics = {
@@ -57,7 +55,12 @@ export async function distill<State>(
     "teacher/kl": mean(all),
     "teacher/logps": mean(teacherLogProbs.flatMap((logProbs) => [...logProbs])),
   };
-  return { ...result, advantages, metrics };
+  return {
+    ...result,
+    advantages,
+    metrics,
+    teacherLogProbs: indices.map((ofTurns) => ofTurns.map((i) => teacherLogProbs[i])),
+  };
 }
 
 /** A model that scores the student's decisions, with another prompt if a function returns one. */
