@@ -120,7 +120,7 @@ type ChatBody = z.infer<typeof chatBody>;
 export const openAiChat: WireFormat = {
   path: "/chat/completions",
   parse(body) {
-    const { parsed, ignoredFields } = parseVendorBody(chatBody, body);
+    const { parsed, ignoredFields } = parseVendorBody(chatBody, body, "function");
     const hasLogProbs = parsed.logprobs === true;
     const echoed = readEchoed(parsed);
     const base = { id: createId("chatcmpl-"), created: unixTime() };
