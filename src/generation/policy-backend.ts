@@ -21,8 +21,14 @@ export type TokenSampler = Pick<Sampler, "sample" | "resume" | "score" | "scoreT
 
 /** Scores the selected tokens of batches. */
 export interface PolicyScorer extends Pick<ScoringGraph, "release"> {
-  /** Scores a batch; with `valuesOnly`, log-probabilities may be missing (NaN). */
-  run(batch: TokenBatch, options?: { readonly adapter?: boolean; readonly valuesOnly?: boolean }): Promise<TokenScores>;
+  /**
+   * Scores a batch; with `valuesOnly`, log-probabilities may be missing (NaN). `model` is another
+   * version of the policy in this process, whose values are used instead.
+   */
+  run(
+    batch: TokenBatch,
+    options?: { readonly adapter?: boolean; readonly valuesOnly?: boolean; readonly model?: CausalLM },
+  ): Promise<TokenScores>;
 }
 
 /** Computes a loss on batches and accumulates its gradient. */

@@ -2,12 +2,13 @@ import { invalidArgument } from "../../core/errors.js";
 import { describeValue } from "../../core/format.js";
 import type { ConfiguredAlgorithm } from "./define-algorithm.js";
 import { grpo } from "./grpo/grpo.js";
+import { onlineDpo } from "./online-dpo/online-dpo.js";
 import { ppo } from "./ppo/ppo.js";
 import { reinforce } from "./reinforce/reinforce.js";
 import { rloo } from "./rloo/rloo.js";
 
 /** The built-in algorithms. */
-export const algorithms = { ppo, grpo, rloo, reinforce } as const;
+export const algorithms = { ppo, grpo, rloo, reinforce, "online-dpo": onlineDpo } as const;
 
 export type AlgorithmName = keyof typeof algorithms;
 export const ALGORITHM_NAMES = Object.keys(algorithms) as readonly AlgorithmName[];
