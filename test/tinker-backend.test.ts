@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { decodeForwardBackward } from "../src/tinker/wire/index.js";
 import { closeHost, runCommand, runInHost, startCommand } from "./support/command.js";
 import { FlakyHttpProxy, type Fate } from "./support/flaky-http-proxy.js";
+import { listDifferences as listRunDifferences, readRunMetrics } from "./support/run-metrics.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tinker-backend-"));
 const KEY = "tml-secret-of-this-test";
@@ -44,34 +45,9 @@ async function train(name: string, options: string, { baseUrl = url, isRemote = 
   return runInHost(["train", "blackjack", ...options.split(" "), ...backend, "--output", path(name)], { env });
 }
 
-/** Reads the metrics of a run without its times. */
-function readRun(name: string): Record<string, number>[] {
-  const lines = readFileSync(join(path(name), "metrics.jsonl"), "utf8")
-    .trim()
-    .split("\n");
-  return lines.map((line) => {
-    const metrics = Object.entries(JSON.parse(line) as Record<string, number>);
-    return Object.fromEntries(metrics.filter(([key]) => !/time|per_second|^service/u.test(key)));
-  });
-}
-
-/**
- * Lists the metrics in which two runs differ by more than a tolerance, which is near their
- * rounding.
- */
-function listDifferences(actual: string, expected: string, tolerance = 1e-4): string[] {
-  const [actualRun, expectedRun] = [readRun(actual), readRun(expected)];
-  const updates = actualRun.length === expectedRun.length ? [] : [`${actualRun.length} updates`];
-  const differences = expectedRun.flatMap((metrics, i) =>
-    Object.entries(metrics).flatMap(([name, value]) =>
-      // A service does not return it.
-      name.endsWith("mean_token_accuracy") || Math.abs(actualRun[i]?.[name] - value) <= tolerance
-        ? []
-        : [`${name} of update ${i}: ${actualRun[i]?.[name]} and ${value}`],
-    ),
-  );
-  return [...updates, ...differences];
-}
+const readRun = (name: string) => readRunMetrics(path(name));
+const listDifferences = (actual: string, expected: string, tolerance?: number) =>
+  listRunDifferences(path(actual), path(expected), tolerance);
 
 function readAllFiles(folderPath: string): string {
   return readdirSync(folderPath, { recursive: true, encoding: "utf8" })
