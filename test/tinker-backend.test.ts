@@ -85,8 +85,11 @@ describe("a run on a Tinker service in another process", () => {
   it("samples free completions, and evaluates and plays them on the service", async () => {
     const { status, err, out } = await train("free", `--algorithm grpo ${RUN} --action-mode free --turns 60`);
     expect(err + out).toContain("Saved");
+    // Turns in the same state share tokens, so that the linear loss is cheaper.
+    expect(out + err).toContain("Losses of the service: linear.");
     expect(status).toBe(0);
     const adapter = join(path("free"), "adapter");
+    expect(JSON.parse(readFileSync(join(adapter, "tinker.json"), "utf8"))).toMatchObject({ losses: ["linear"] });
     const evaluated = await runInHost(["eval", "blackjack", "--adapter", adapter, "--episodes", "8", "--json"], {
       env,
     });
@@ -315,12 +318,20 @@ describe("llamagym tinker check", () => {
       model: "embedded",
       reduction: "sum",
       losses: ["importance_sampling", "ppo", "cispo", "dro", "gspo"],
+      clipSettings: ["ppo", "cispo"],
+      severalTargets: "sparse",
       hasPromptLogProbs: true,
     });
-    const { samplingError, ppoBounds } = JSON.parse(out) as { samplingError: number; ppoBounds: readonly number[] };
+    const { samplingError, ppoBounds, cispoBounds } = JSON.parse(out) as {
+      samplingError: number;
+      ppoBounds: readonly number[];
+      cispoBounds: readonly number[];
+    };
     expect(samplingError).toBeLessThan(1e-4);
-    expect(ppoBounds[0]).toBeCloseTo(0.8, 5);
-    expect(ppoBounds[1]).toBeCloseTo(1.2, 5);
+    for (const bounds of [ppoBounds, cispoBounds]) {
+      expect(bounds[0]).toBeCloseTo(0.8, 5);
+      expect(bounds[1]).toBeCloseTo(1.2, 5);
+    }
   });
 
   it("leaves out a loss that the service refuses, whose request takes no number", async () => {

@@ -163,23 +163,24 @@ it(
     const begin = (name: string) => [...RUN.split(" "), "--base-url", proxy.url, "--output", output(name)];
     expect((await runCommand(begin("whole"))).status).toBe(0);
 
+    const table = { learner: 0, server: 0, runs: 0, trained: 0, repeated: 0 };
     /** Checks that the server has run no number twice, before it ends. */
     const checkWork = async () => {
       const count = await readWork(server.client.url);
       for (const kind of TRAINING_KINDS) expect(count(kind)).toBeLessThanOrEqual(listNumbers(proxy, kind).size);
-      return count("forward_backward");
+      table.trained += count("forward_backward");
+      const sent = proxy.requests.filter(({ path }) => path === "optim_step").length;
+      table.repeated += sent - listNumbers(proxy, "optim_step").size;
     };
     const restartServer = async () => {
-      const trained = await checkWork();
+      await checkWork();
       server.child.kill("SIGKILL");
       proxy.target = undefined;
       await once(server.child, "exit");
       proxy.requests.length = 0;
       server = await start("runs");
       proxy.target = server.client.url;
-      return trained;
     };
-    const table = { learner: 0, server: 0, runs: 0, trained: 0, repeated: 0 };
     const unexplained: string[] = [];
     let kills = 0;
     for (let run = 0; kills < KILLS; run++) {
@@ -201,7 +202,7 @@ it(
               child.kill("SIGKILL");
             } else {
               table.server++;
-              table.trained += await restartServer();
+              await restartServer();
             }
           }
         }
@@ -213,9 +214,7 @@ it(
       expect(listDifferences(output(name), output("whole"))).toEqual([]);
     }
     expect(unexplained).toEqual([]);
-    table.trained += await checkWork();
-    const sent = proxy.requests.filter(({ path }) => path === "optim_step").length;
-    table.repeated = sent - listNumbers(proxy, "optim_step").size;
+    await checkWork();
     server.child.kill("SIGKILL");
     await proxy.stop();
     expect(table.learner + table.server).toBe(KILLS);
