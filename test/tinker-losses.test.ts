@@ -204,7 +204,7 @@ describe("a loss that the service has", () => {
       const trainer = await policy.createTrainer(CASES.ppo.lossFn);
       const optimizer = policy.createOptimizer({});
       for (let step = 0; step < 3; step++) {
-        await trainer.run(batch, CASES.ppo.inputs(new Array<number>(COUNT).fill(-3)));
+        await trainer.run(batch, CASES.ppo.inputs(ADVANTAGES.map(() => -3)));
         await optimizer.update();
       }
       const { scored: tokens, trained } = policy.usage.counts;

@@ -83,9 +83,14 @@ export class ServiceLossFinder {
     if (!advantages.every(Number.isFinite)) return undefined;
     const at = async (ratio: number) => derive(old.map((value) => value + Math.log(ratio)));
     // Only dro has a loss at tokens without an advantage, such as a prompt's.
-    const fits = [this.fitSampling, this.fitPpo, this.fitCispo, ...(hasOtherTokens ? [] : [this.fitDro])];
+    const fits = [
+      () => this.fitSampling(),
+      () => this.fitPpo(at, advantages),
+      () => this.fitCispo(at, advantages),
+      ...(hasOtherTokens ? [] : [() => this.fitDro(at, advantages)]),
+    ];
     for (const fit of fits) {
-      const candidate = await fit.call(this, at, advantages);
+      const candidate: Candidate | undefined = await fit();
       if (candidate === undefined || !this.traits.losses.includes(candidate.lossFn)) continue;
       if (!(await this.isEqual(candidate, derive, old, advantages))) continue;
       const { lossFn, config } = candidate;

@@ -81,9 +81,11 @@ describe("toData", () => {
     expect(dense.lossFnInputs.target_tokens.shape).toEqual([8, 3]);
     expect(Array.from(dense.lossFnInputs.target_tokens.data)).toEqual([
       ...[1, 2, 3, 4, 5, 6, 7].flatMap((token) => [token, token, token]),
-      ...[8, 20, 21],
+      8,
+      20,
+      21,
     ]);
-    expect(Array.from(dense.lossFnInputs.weights.data)).toEqual([...new Array<number>(21).fill(0), 1, 2, 3]);
+    expect(Array.from(dense.lossFnInputs.weights.data)).toEqual([...Array.from({ length: 21 }, () => 0), 1, 2, 3]);
     const [sparse] = toData([{ tokens, targets }], { weights: (i) => 1 + i }, "sparse");
     expect(sparse.lossFnInputs.target_tokens).toEqual({
       dtype: "int64",

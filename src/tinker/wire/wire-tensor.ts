@@ -170,7 +170,7 @@ export function toSparse(
 ): WireTensor {
   const [rows, columns] = shape;
   const listed = cells.toSorted((a, b) => a.row - b.row || a.column - b.column);
-  const crow = new Array<number>(rows + 1).fill(0);
+  const crow = Array.from({ length: rows + 1 }, () => 0);
   for (const { row } of listed) crow[row + 1]++;
   for (let row = 0; row < rows; row++) crow[row + 1] += crow[row];
   return {
