@@ -34,7 +34,7 @@ const innerOrder = {
     ["dashboard"],
     ["cli"],
   ],
-  rl: [["rollout"], ["tracking", "algorithms", "data"], ["agent"], ["train"], ["preferences"]],
+  rl: [["rollout"], ["tools"], ["tracking", "algorithms", "data"], ["agent"], ["train"], ["preferences"]],
 };
 
 const notTests = "\\.test\\.ts$";

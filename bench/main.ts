@@ -15,6 +15,7 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
   tinker: () => import("./tinker.js"),
   dashboard: () => import("./dashboard.js"),
   recording: () => import("./recording.js"),
+  tools: () => import("./tools.js"),
 };
 
 /** The bench that measures learning instead of time; it has its own table. */

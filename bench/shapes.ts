@@ -7,7 +7,8 @@ import { parseArgs } from "node:util";
 import { countElements } from "../src/core/count-elements.js";
 import { RandomStream } from "../src/core/random/random-stream.js";
 import { parameterShapes, parseModelConfig } from "../src/models/architectures/index.js";
-import { saveWeightFolder, writeJson } from "../src/models/files/index.js";
+import { saveWeightFolder } from "../src/models/files/index.js";
+import { writeJson } from "../src/core/files/json-file.js";
 import { modelList } from "../src/models/registry/model-list.js";
 import { runMeasured } from "./peak-memory.js";
 

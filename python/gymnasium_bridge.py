@@ -5,6 +5,7 @@ The first method is "open"; then "reset", "step", "render", "close". Infinite nu
 """
 
 import base64
+import collections
 import importlib
 import json
 import math
@@ -98,7 +99,7 @@ class Codec:
         if isinstance(value, str):
             return str(value)
         if isinstance(space, kinds.Discrete):
-            return int(value)
+            return number(int(value))
         return nested(self.numpy.asarray(value, dtype=space.dtype).tolist())
 
     def decode(self, space, value):
@@ -125,8 +126,11 @@ class Codec:
         """An info of an environment: what JSON can say of it, the rest as text."""
         if isinstance(value, dict):
             return {str(name): self.plain(item) for name, item in value.items()}
-        if isinstance(value, (list, tuple, set)):
+        if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
             return [self.plain(item) for item in value]
+        if isinstance(value, (self.numpy.ndarray, self.numpy.generic)) and value.dtype.kind in "mM":
+            # Python's own types have no nanoseconds.
+            value = value.astype(str)
         if isinstance(value, self.numpy.ndarray):
             return self.plain(value.tolist())
         value = value.item() if isinstance(value, self.numpy.generic) else value
@@ -134,7 +138,19 @@ class Codec:
             return value
         if isinstance(value, int):
             return value if abs(value) <= MAX_INTEGER else str(value)
-        return number(value) if isinstance(value, (float, self.numpy.floating)) else str(value)
+        if isinstance(value, (float, self.numpy.floating)):
+            return number(value)
+        try:
+            return str(value)
+        except Exception:
+            return f"<{type(value).__name__}>"
+
+    def reward(self, value):
+        """The reward of a step; an array of one number is that number."""
+        array = self.numpy.asarray(value, dtype=float)
+        if array.size != 1:
+            raise TypeError(f"the reward {value} is not one number; wrap the environment to give one, such as a weighted sum")
+        return number(array.item())
 
 
 class Bridge:
@@ -169,7 +185,7 @@ class Bridge:
         action = self.codec.decode(self.env.action_space, params["action"])
         observation, reward, terminated, truncated, info = self.env.step(action)
         ending = {"terminated": bool(terminated), "truncated": bool(truncated)}
-        return {**self.observed(observation, info), "reward": number(float(reward)), **ending}
+        return {**self.observed(observation, info), "reward": self.codec.reward(reward), **ending}
 
     def render(self, _params):
         frame = self.env.render()
@@ -247,7 +263,7 @@ class GameBridge(Bridge):
 
     def step(self, params):
         self.env.step(self.codec.decode(self.action_space, params["action"]))
-        rewards = [number(float(self.env.rewards.get(agent, 0))) for agent in self.agents]
+        rewards = [self.codec.reward(self.env.rewards.get(agent, 0)) for agent in self.agents]
         self.truncated = any(self.env.truncations.values()) and not any(self.env.terminations.values())
         return self.turn(rewards)
 

@@ -1,4 +1,5 @@
-/** Training on preferences: DPO and KTO. */
+/** Training on preferences: DPO, KTO and online DPO. */
+export { onlineDpo, type OnlineDpoConfig, type OnlineDpoOptions } from "./rl/algorithms/index.js";
 export type { DpoEvaluation, DpoMetrics } from "./rl/preferences/dpo-learner.js";
 export type { DpoConfig, DpoOptions } from "./rl/preferences/dpo-settings.js";
 export type { KtoEvaluation, KtoMetrics } from "./rl/preferences/kto-learner.js";

@@ -143,6 +143,18 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
     await page.locator(".token-row .mark-t, .token-row .mark-f").first().waitFor();
   });
 
+  it("colors tokens by their distance to a teacher", async () => {
+    await train("taught", "--algorithm", "grpo", "--episodes", "32", "--rollouts", "all", "--teacher", "embedded");
+    await open("#/tokens?run=taught");
+    await page.getByLabel("Color by").selectOption("teacher");
+    await page.locator(".token-row .token[class*=div-]").first().click();
+    await page.locator(".token-detail", { hasText: "Teacher's log-probability" }).waitFor();
+    expect(await page.getByText("This run has no record of this measure").count()).toBe(0);
+    await open("#/tokens?run=grpo");
+    await page.getByLabel("Color by").selectOption("teacher");
+    await page.getByText("This run has no record of this measure").waitFor();
+  });
+
   it("shows the members of groups side by side", async () => {
     await open("#/groups?run=grpo");
     await page.locator(".group .member").first().waitFor();

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { onlineDpo } from "../src/rl/algorithms/index.js";
 import { openTrainable } from "../src/generation/auto-model.js";
 import { openEnv } from "../src/envs/registry/open-env.js";
 import { TextAgent, type AgentOptions } from "../src/rl/agent/index.js";
@@ -80,6 +81,16 @@ async function trainOnPrompts(): Promise<void> {
     trackers: [tracker],
   });
   await trainer.train();
+  const tool = { name: "look", parameters: { type: "object" }, execute: () => "nothing" };
+  const withTools = new GrpoTrainer({
+    model: await openModel(null),
+    tools: [tool],
+    rewardFuncs: Object.defineProperty(reward, "name", { value: "NAME" }) as never,
+    trainDataset: [{ prompt: [{ role: "user", content: "1" }] }],
+    args: { maxSteps: 1, batchSize: 8, maxCompletionLength: 4 },
+    trackers: [tracker],
+  });
+  await withTools.train();
 }
 
 async function fineTune(): Promise<void> {
@@ -116,6 +127,7 @@ it("docs/metrics.md lists the metrics that short runs of all algorithms log, and
   for (const lossType of ["dapo", "cispo", "vespo"] as const)
     await trainInEnv({ grpo: { ...groups, lossType, beta: 0.1, useAdaptiveEntropy: lossType === "dapo" } });
   await trainInEnv({ rloo: groups });
+  await trainInEnv({ algorithm: onlineDpo({ batchSize: 8 }) });
   await trainInEnv({ reinforce: { batchSize: 8 }, teacher: { model: "self", hint: "1" } });
   await trainInEnv({ reinforce: { batchSize: 8, klCoef: 0.1 } });
   await trainInGames();

@@ -18,6 +18,9 @@ const files: Readonly<Record<string, string>> = {
   "rewards.js": `
     export const isRight = ({ completions, answer }) => completions.map((text, i) => text.trim() === answer[i]);
     export const isShort = async ({ completionIds }) => completionIds.map((ids) => -ids.length);`,
+  "tools.js": `
+    export const look = { name: "look", description: "Looks.", parameters: { type: "object" }, execute: () => "cards" };
+    export const threshold = 1;`,
   "list.js": "export default [({ completions }) => completions.map(() => 1), ({ prompts }) => prompts.map(() => 2)];",
   "throws.js": "export default () => { throw new Error('no database'); };",
   "partial.js": "export default ({ completions }) => completions.map((text, i) => [1, NaN, null, 1e9][i % 4]);",
@@ -125,6 +128,18 @@ describe("llamagym grpo", () => {
     }
   });
 
+  it("describes the tools of modules in the prompts, and passes messages to reward functions", async () => {
+    await writeFile(
+      join(folder, "counts.js"),
+      "export const count = ({ completions }) => completions.map((messages) => messages.filter(({ role }) => role === 'assistant').length);",
+    );
+    const args = ["--data", "prompts.jsonl", ...small, "--max-steps", "1", "--batch-size", "16", "--tools", "tools.js"];
+    expect((await run("grpo", ...args, "--reward-funcs", "counts.js", "-o", "tools")).status).toBe(0);
+    expect((await readMetrics("tools"))[0]).toMatchObject({ "rewards/count/mean": 1, "tools/call_frequency": 0 });
+    const { toolsSha256 } = await readConfig("tools");
+    expect(toolsSha256).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)]);
+  });
+
   it("numbers functions that share a name", async () => {
     const args = ["--data", "prompts.jsonl", ...small, "--max-steps", "1", "--batch-size", "16"];
     expect((await run("grpo", ...args, "--reward-funcs", "list.js", "-o", "list")).status).toBe(0);
@@ -156,6 +171,13 @@ describe("llamagym grpo", () => {
     [["--data", "reserved.jsonl", "--reward-funcs", "rewards.js"], 1, /the column name "completions" is reserved/],
     [["--data", "prompts.jsonl", "--reward-funcs", "missing.js"], 1, /missing\.js does not exist/],
     [["--data", "prompts.jsonl", "--reward-funcs", "none.js"], 1, /none\.js must export reward functions/],
+    [
+      [...given, "--tools", "none.js"],
+      1,
+      /none\.js must export tools: an object \{ name, description, parameters, execute \}/,
+    ],
+    [[...given, "--tools", "tools.js#see"], 1, /tools\.js exports no tool "see"\. Its tools are look\./],
+    [[...given, "--max-tool-calling-iterations", "2"], 1, /`maxToolCallingIterations` needs `tools`/],
     [["--data", "prompts.jsonl", "--reward-funcs", "broken.js"], 1, /broken\.js could not be loaded: /],
     [
       ["--data", "prompts.jsonl", "--reward-funcs", "rewards.js#isWrong"],

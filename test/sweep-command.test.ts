@@ -165,3 +165,77 @@ describe("llamagym sweep", () => {
     expect(err).toMatch(/contains another sweep: its train is/);
   });
 });
+
+describe("llamagym sweep on a file of examples", () => {
+  const small = ["--max-steps", "3", "--threads", "1", "--no-tensorboard"];
+  beforeAll(async () => {
+    const rows = [4, 9, 12, 18, 20].map((sum) => {
+      const [chosen, rejected] = sum < 17 ? ["hit", "stay"] : ["stay", "hit"];
+      return { prompt: `You have ${sum}. hit or stay?`, chosen, rejected };
+    });
+    const write = async (name: string, lines: readonly object[]) =>
+      writeFile(path(name), lines.map((line) => JSON.stringify(line)).join("\n"));
+    await write("pairs.jsonl", rows);
+    await write(
+      "examples.jsonl",
+      rows.map(({ prompt, chosen }) => ({ prompt, completion: chosen })),
+    );
+  });
+
+  it.each([
+    ["dpo", ["pairs.jsonl", "-s", "beta=0.1,0.3"], "dpo/loss"],
+    ["kto", ["pairs.jsonl", "-s", "beta=0.1,0.3", "--eval-split", "0.4"], "kto/eval_loss"],
+    ["sft", ["examples.jsonl", "-s", "learningRate=0.001,0.01"], "sft/loss"],
+  ])("compares runs of %s by their loss, the lowest first, and resumes", async (algorithm, [data, ...args], metric) => {
+    const output = path(`sweep-${algorithm}`);
+    const given = ["--data", path(data), "--algorithm", algorithm, ...args, ...small, "--output", output];
+    const { status, out, err } = await sweep(given);
+    expect([status, err]).toEqual([0, expect.not.stringMatching(/Error/)]);
+    const results = JSON.parse(await readFile(join(output, "results.json"), "utf8")) as {
+      readonly metric: string;
+      readonly goal: string;
+      readonly trials: readonly { readonly value: number }[];
+    };
+    expect(results).toMatchObject({ metric, goal: "minimize" });
+    const [best, second] = results.trials.map(({ value }) => value);
+    expect(best).toBeLessThanOrEqual(second);
+    expect(out).toMatch(new RegExp(`Train the best trial again:\\n.*${algorithm} --data .*--max-steps 3`));
+    expect(await sweep(["--output", output])).toMatchObject({ status: 0 });
+  });
+
+  it("halves runs of dpo", async () => {
+    const search = ["-s", "beta=0.05..0.5", "--method", "halving", "--trials", "3", "--rungs", "2"];
+    const given = [
+      "--data",
+      path("pairs.jsonl"),
+      "--algorithm",
+      "dpo",
+      ...search,
+      "--threads",
+      "1",
+      "--max-steps",
+      "6",
+    ];
+    const { status, err } = await sweep([...given, "--no-tensorboard", "--output", path("halved")]);
+    expect([status, err]).toEqual([0, expect.not.stringMatching(/Error/)]);
+    const results = JSON.parse(await readFile(join(path("halved"), "results.json"), "utf8")) as {
+      readonly trials: readonly {
+        readonly runs: readonly { readonly rungResults: readonly { updates: number }[] }[];
+      }[];
+    };
+    expect(results.trials[0].runs[0].rungResults.map(({ updates }) => updates)).toEqual([2, 6]);
+  });
+
+  it.each([
+    [["--algorithm", "dpo", "-s", "data=a,b"], /data cannot be searched/],
+    [["-s", "algorithm=dpo,kto"], /cannot be searched\. Set one of them/],
+    [["--algorithm", "dpo", "-s", "beta=0.1,0.2", "--metric", "dpo/los"], /record no "dpo\/los".*dpo\/loss/],
+    [["--algorithm", "dpo", "-s", "beta=0.1,0.2", "--metric", "eval/mean_return"], /Compare them by `dpo\/loss`/],
+  ])("refuses %j", async (args, message) => {
+    const output = path("refused-examples");
+    const result = await sweep(["--data", path("pairs.jsonl"), ...args, ...small, "--output", output]);
+    expect(result.status).not.toBe(0);
+    expect(result.err).toMatch(message);
+    await rm(output, { recursive: true, force: true });
+  });
+});

@@ -49,3 +49,9 @@ export function showBytes(bytes: number | null): string {
   if (bytes === null) return "–";
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${Math.round(bytes / 1e6)} MB`;
 }
+
+/** Shortens an environment from a file to its id, or to the name of the file. */
+export function showEnvName(env: string | null): string | null {
+  const [, file, id] = /^(?:.*[/\\])?([^/\\]+\.[cm]?[jt]s)(?::(.+))?$/u.exec(env ?? "") ?? [];
+  return id ?? file ?? env;
+}

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { saveWeightFolder, writeJson } from "../../src/models/files/index.js";
+import { saveWeightFolder } from "../../src/models/files/index.js";
+import { writeJson } from "../../src/core/files/json-file.js";
 import { parameterShapes, parseModelConfig } from "../../src/models/architectures/index.js";
 import { countElements } from "../../src/core/count-elements.js";
 import type { RandomStream } from "../../src/core/random/random-stream.js";

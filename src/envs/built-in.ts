@@ -11,6 +11,7 @@ import { banditEnvs } from "./tasks/bandit.js";
 import { bullsAndCowsEnvs } from "./tasks/bulls-and-cows.js";
 import { calculatorEnvs } from "./tasks/calculator.js";
 import { guessNumberEnvs } from "./tasks/guess-number.js";
+import { shopSupportEnvs } from "./tasks/shop-support.js";
 import { sokobanEnvs } from "./tasks/sokoban.js";
 import { twentyFortyEightEnvs } from "./tasks/twenty-forty-eight.js";
 import { webShopEnvs } from "./tasks/web-shop.js";
@@ -37,6 +38,7 @@ export const BUILT_IN_ENVS: readonly Registration[] = [
   ...bullsAndCowsEnvs,
   ...calculatorEnvs,
   ...guessNumberEnvs,
+  ...shopSupportEnvs,
   ...sokobanEnvs,
   ...twentyFortyEightEnvs,
   ...webShopEnvs,

@@ -1,4 +1,4 @@
-import { ignoreMissingFile } from "../models/files/index.js";
+import { ignoreMissingFile } from "../core/files/file-errors.js";
 import { getPeftModel as adapt, makeTrainable, replaceValueHead, type PeftOptions } from "../models/adapters/index.js";
 import { openAdapter, openPretrained, type CausalLM, type OpenOptions, type ResolveOptions } from "../models/index.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../test/support/random-model.js";
 import type { LlamaGymError } from "../core/errors.js";
-import { readJson } from "../models/files/index.js";
+import { readJson } from "../core/files/json-file.js";
 import type { ChatMessage } from "../models/text/index.js";
 import { AutoModelForCausalLM, getPeftModel, PeftModel } from "./auto-model.js";
 import type { LanguageModel } from "./language-model.js";

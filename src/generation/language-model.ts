@@ -2,7 +2,7 @@ import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import type { CausalLM, SaveOptions } from "../models/index.js";
 import type { ExportOptions } from "../models/export/index.js";
 import { mergeAdapter } from "../models/adapters/index.js";
-import { addChecksums } from "../models/files/index.js";
+import { addChecksums } from "../core/files/checksums.js";
 import { RandomStream } from "../core/random/random-stream.js";
 import { runStepsWithPauses } from "../core/steps.js";
 import type { Tokenizer } from "../models/text/index.js";

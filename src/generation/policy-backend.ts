@@ -2,7 +2,7 @@ import type { Runtime } from "../engine/runtime/index.js";
 import type { AdamWOptions, Optimizer } from "../engine/optim/index.js";
 import type { DecoderConfig, ValueHeadConfig } from "../engine/nn/index.js";
 import type { CausalLM, SaveOptions } from "../models/index.js";
-import type { JsonObject } from "../models/files/index.js";
+import type { JsonObject } from "../core/json.js";
 import type {
   EntropyMode,
   FrozenStates,
@@ -21,8 +21,14 @@ export type TokenSampler = Pick<Sampler, "sample" | "resume" | "score" | "scoreT
 
 /** Scores the selected tokens of batches. */
 export interface PolicyScorer extends Pick<ScoringGraph, "release"> {
-  /** Scores a batch; with `valuesOnly`, log-probabilities may be missing (NaN). */
-  run(batch: TokenBatch, options?: { readonly adapter?: boolean; readonly valuesOnly?: boolean }): Promise<TokenScores>;
+  /**
+   * Scores a batch; with `valuesOnly`, log-probabilities may be missing (NaN). `model` is another
+   * version of the policy in this process, whose values are used instead.
+   */
+  run(
+    batch: TokenBatch,
+    options?: { readonly adapter?: boolean; readonly valuesOnly?: boolean; readonly model?: CausalLM },
+  ): Promise<TokenScores>;
 }
 
 /** Computes a loss on batches and accumulates its gradient. */

@@ -1,14 +1,7 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
-import {
-  isAdapterFolder,
-  type AdapterConfig,
-  readAdapter,
-  resolveModel,
-  verifyChecksum,
-  verifyChecksums,
-  type ResolveOptions,
-} from "./files/index.js";
+import { isAdapterFolder, type AdapterConfig, readAdapter, resolveModel, type ResolveOptions } from "./files/index.js";
+import { verifyChecksum, verifyChecksums } from "../core/files/checksums.js";
 import { CausalLM, type ModelOptions } from "./causal-lm.js";
 import { EMBEDDED_MODEL, getEmbeddedModelPath } from "./embedded-model.js";
 import { loadAdapter } from "./save-model.js";

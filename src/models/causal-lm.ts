@@ -256,7 +256,10 @@ export class CausalLM {
     {
       dropout = false,
       ...options
-    }: { dropout?: boolean } & Pick<ParameterScopeOptions, "backwardPrecision" | "forDecoding"> = {},
+    }: { dropout?: boolean } & Pick<
+      ParameterScopeOptions,
+      "backwardPrecision" | "forDecoding" | "withDerivedInputs"
+    > = {},
   ): ModelParameterScope {
     const stored = new Map<string, StoredParameter>(this.weights.parameters);
     const { embedding, head } = this.config.names;

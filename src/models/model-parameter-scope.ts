@@ -123,6 +123,11 @@ export interface ParameterScopeOptions {
    * tokens. Default false.
    */
   readonly forDecoding?: boolean;
+  /**
+   * Whether DoRA's factors are inputs of the graph, which `derivedValues` compute, instead of being
+   * computed in each run. Default false.
+   */
+  readonly withDerivedInputs?: boolean;
   /** Dropout probability of the adapter's input; requires "unmerged". */
   readonly adapterDropout?: number;
 }
@@ -140,6 +145,8 @@ const DROPOUT_STRIDE = 39_119;
 export class ModelParameterScope implements ParameterScope {
   /** Trainable parameters used so far, by name. */
   readonly trainableInputs = new Map<string, Node>();
+  /** Inputs of the graph that depend on the parameters alone, with what computes them. */
+  readonly derivedValues = new Map<string, Node>();
   private dropoutCount = 0;
 
   constructor(private readonly options: ParameterScopeOptions) {}
@@ -270,8 +277,13 @@ export class ModelParameterScope implements ParameterScope {
 
   /** Returns DoRA's factors of the outputs: magnitudes divided by norms without a gradient. */
   private getMagnitudeFactors(lora: LoraModule): Node {
-    const magnitudes = this.getTrainableInput(loraMagnitudeName(lora), [lora.outFeatures]);
-    return div(magnitudes, stopGradient(this.computeNorms(lora, this.getLoraFactors(lora))));
+    const name = loraMagnitudeName(lora);
+    const shape = [lora.outFeatures];
+    const magnitudes = this.getTrainableInput(name, shape);
+    const factors = div(magnitudes, stopGradient(this.computeNorms(lora, this.getLoraFactors(lora))));
+    if (this.options.withDerivedInputs !== true) return factors;
+    this.derivedValues.set(derivedName(name), factors);
+    return input(derivedName(name), "float32", shape);
   }
 
   /**
@@ -406,6 +418,9 @@ export class ModelParameterScope implements ParameterScope {
 
 /** Name of the graph input with the base model's values of a trained parameter. */
 export const baseValueName = (name: string): string => `${name} of the base model`;
+
+/** Name of the graph input with what is derived from a trained parameter. */
+const derivedName = (name: string): string => `${name} divided by norms`;
 
 const tokenIndices = (tokens: readonly number[]): Node => constant("int32", [tokens.length], Int32Array.from(tokens));
 

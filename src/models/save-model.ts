@@ -3,21 +3,21 @@ import { LlamaGymError } from "../core/errors.js";
 import { isAllFinite } from "../core/numbers.js";
 import {
   readAdapter,
-  readJsonIfExists,
   saveWeightFolder,
   SafetensorsFile,
-  verifyChecksums,
+  LORA_DEFAULTS,
   writeAdapter,
-  writeChecksums,
-  writeFileAtomic,
-  writeJson,
   writeSafetensors,
   type Adapter,
   type AdapterTensor,
-  type JsonObject,
+  type LoraConfig,
   type TensorToSave,
 } from "./files/index.js";
-import { JsonFields } from "./files/json-fields.js";
+import { readJsonIfExists, writeJson } from "../core/files/json-file.js";
+import { verifyChecksums, writeChecksums } from "../core/files/checksums.js";
+import { writeFileAtomic } from "../core/files/write-file-atomic.js";
+import type { JsonObject } from "../core/json.js";
+import { JsonFields } from "../core/files/json-fields.js";
 import { isValueHeadParameter, VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
 import { getValueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters/get-peft-model.js";
 import { buildLegacyRope, HEAD_MODULE, HEAD_WEIGHT } from "./architectures/index.js";
@@ -25,7 +25,6 @@ import { formatAdapterReadme } from "./adapter-readme.js";
 import type { CausalLM } from "./causal-lm.js";
 import { EMBEDDED_MODEL } from "./embedded-model.js";
 import { loraAName, loraBName, type LoraModule } from "./adapters/lora-module.js";
-import { LORA_DEFAULTS, type LoraConfig } from "./files/index.js";
 import { openModelSource } from "./weights/model-source.js";
 import { requireFinite, WeightReader, type OnWeightsProgress } from "./weight-reader.js";
 

@@ -1,6 +1,6 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
-import { addChecksums } from "../models/files/index.js";
+import { addChecksums } from "../core/files/checksums.js";
 import { RemoteModel } from "./client/remote-model.js";
 import { ServiceError } from "./client/service-connection.js";
 import { ServiceSession } from "./client/service-session.js";

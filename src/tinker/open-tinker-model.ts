@@ -1,7 +1,8 @@
 import { system } from "#platform";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import { LanguageModel } from "../generation/index.js";
-import { verifyChecksums, type ResolveOptions } from "../models/files/index.js";
+import { type ResolveOptions } from "../models/files/index.js";
+import { verifyChecksums } from "../core/files/checksums.js";
 import { AutoTokenizer, type Tokenizer } from "../models/text/index.js";
 import type { ConnectionOptions } from "./client/service-connection.js";
 import { ServiceSession } from "./client/service-session.js";

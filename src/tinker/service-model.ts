@@ -3,7 +3,7 @@ import { z } from "zod";
 import { LlamaGymError } from "../core/errors.js";
 import { describeIssue } from "../core/schema-issue.js";
 import type { ServiceTraits } from "./probe-service.js";
-import { readJson, writeJson } from "../models/files/index.js";
+import { readJson, writeJson } from "../core/files/json-file.js";
 
 /** LoRA's alpha at every rank, as on Thinking Machines' service: the scaling is 32 / rank. */
 export const SERVICE_LORA_ALPHA = 32;

@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { LlamaGymError } from "../../src/core/errors.js";
-import { readJson } from "../../src/models/files/json-file.js";
+import { readJson } from "../../src/core/files/json-file.js";
 import { AutoTokenizer } from "../../src/models/text/auto-tokenizer.js";
 import { ChatTemplate } from "../../src/models/text/jinja/chat-template.js";
 import { TemplateError } from "../../src/models/text/jinja/template-scope.js";

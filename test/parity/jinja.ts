@@ -1,7 +1,7 @@
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { readJson } from "../../src/models/files/json-file.js";
+import { readJson } from "../../src/core/files/json-file.js";
 import { type ChatMessage, toTemplateMessages } from "../../src/models/text/chat-messages.js";
 import { ChatTemplate } from "../../src/models/text/jinja/chat-template.js";
 import { UnsupportedTemplate } from "../../src/models/text/jinja/unsupported-template.js";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { readJson } from "../../src/models/files/index.js";
+import { readJson } from "../../src/core/files/json-file.js";
 import { Runtime } from "../../src/engine/runtime/runtime.js";
 import { compareGrpoAdvantages, compareGrpoLoss, type GrpoFixture } from "./rl/compare-grpo.js";
 import { comparePpo } from "./rl/compare-ppo.js";

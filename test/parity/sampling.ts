@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { readJson } from "../../src/models/files/index.js";
+import { readJson } from "../../src/core/files/json-file.js";
 import type { SamplingParams } from "../../src/engine/runtime/kernels/sampling.js";
 import { tokenProbabilities } from "./token-probabilities.js";
 import { maxRelativeError, type ParityOptions, type ParityReport } from "./parity-report.js";

@@ -110,6 +110,23 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
     await page.locator(".chip-name", { hasText: "search/trial-1" }).waitFor();
   });
 
+  it("lists runs of a sweep between single ones, for their curves in one chart", async () => {
+    const { page, runs } = getTest();
+    await writeSweep(join(runs, "search"));
+    await writeRun(join(runs, "single"), {}, tenUpdates(3));
+    await open("#/runs");
+    await page.reload();
+    await page.getByRole("link", { name: "single" }).waitFor();
+    const trial = page.locator(".run-row", { hasText: "search/trial-1" });
+    expect(await trial.count()).toBe(0);
+    await page.getByLabel("Runs of sweeps").check();
+    await trial.getByRole("checkbox").check();
+    await page.locator(".run-row", { hasText: "single" }).getByRole("checkbox").check();
+    await page.getByRole("link", { name: "Show curves" }).click();
+    await page.locator(".chip-name", { hasText: "search/trial-1" }).waitFor();
+    await page.locator(".chip-name", { hasText: "single" }).waitFor();
+  });
+
   it("shows the metrics of updates that follow a warm start while the page is open", async () => {
     const { page, runs } = getTest();
     await writeRun(join(runs, "warm"), {}, [{ step: 0, "sft/loss": 0.5 }]);
@@ -200,8 +217,8 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
     const { page, runs } = getTest();
     await writeWorkersRun(join(runs, "workers"));
     await writeRun(join(runs, "alone"), {}, tenUpdates(0));
-    await page.reload();
     await open("#/health?run=alone");
+    await page.reload();
     await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
     expect(await page.getByRole("link", { name: "Workers" }).count()).toBe(0);
     await open("#/health?run=workers");

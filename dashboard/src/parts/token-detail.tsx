@@ -71,12 +71,14 @@ export function TokenDetail({ detail, texts, active }: TokenDetailProps): JSX.El
 function listNumbers(turn: TurnDetail, i: number): readonly (readonly [string, string])[] {
   const logProb = turn.logProbs[i] ?? null;
   const reference = turn.refLogProbs?.[i] ?? null;
+  const teacher = turn.teacherLogProbs?.[i] ?? null;
   const numbers: readonly (readonly [string, string | null])[] = [
     ["Token", String(turn.tokens[i])],
     ["Training", MARKS[turn.marks[i]] ?? "unknown"],
     ["Probability", logProb === null ? null : showPercent(Math.exp(logProb))],
     ["Log-probability", logProb === null ? null : showNumber(logProb)],
     ["Distance to reference", logProb === null || reference === null ? null : showSigned(logProb - reference)],
+    ["Teacher's log-probability", teacher === null ? null : showNumber(teacher)],
     ["Entropy", pick(turn.entropies, i)],
     ["Advantage", pick(turn.advantages, i)],
     ["Value", pick(turn.values, i)],

@@ -1,7 +1,7 @@
 import type { EpisodeDetail, TurnDetail } from "../../../src/app/dashboard/api.js";
 
 /** What the tokens are colored by. */
-export type Measure = "logProb" | "entropy" | "advantage" | "ratio" | "reference" | "clipped" | "trained";
+export type Measure = "logProb" | "entropy" | "advantage" | "ratio" | "reference" | "teacher" | "clipped" | "trained";
 
 export const MEASURES: readonly (readonly [Measure, string])[] = [
   ["logProb", "Log-probability"],
@@ -9,6 +9,7 @@ export const MEASURES: readonly (readonly [Measure, string])[] = [
   ["advantage", "Advantage"],
   ["ratio", "Ratio new / old"],
   ["reference", "Distance to reference"],
+  ["teacher", "Distance to teacher"],
   ["clipped", "Clipped"],
   ["trained", "Trained, masked, forced"],
 ];
@@ -90,11 +91,13 @@ const MEASURE_VALUES: Record<
     const ratio = ratios?.[i] ?? null;
     return ratio === null ? null : Math.log(ratio);
   },
-  reference: ({ logProbs, refLogProbs }, i) => {
-    const [own, other] = [logProbs[i] ?? null, refLogProbs?.[i] ?? null];
-    return own === null || other === null ? null : own - other;
-  },
+  reference: ({ logProbs, refLogProbs }, i) => subtract(logProbs[i], refLogProbs?.[i]),
+  teacher: ({ logProbs, teacherLogProbs }, i) => subtract(logProbs[i], teacherLogProbs?.[i]),
 };
+
+function subtract(own: number | null | undefined, other: number | null | undefined): number | null {
+  return typeof own === "number" && typeof other === "number" ? own - other : null;
+}
 
 function shorten(value: number): string {
   return value === 0 ? "0" : Number(value.toPrecision(2)).toString().replace("-", "−");

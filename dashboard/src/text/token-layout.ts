@@ -42,7 +42,7 @@ interface LayoutOptions {
 
 /**
  * Breaks an episode into lines of at most `columns` characters; a line break in a token ends its
- * line.
+ * line, as does a hidden special token, which is between two messages of a prompt.
  */
 export function layoutTokens(detail: EpisodeDetail, texts: TokenTexts, options: LayoutOptions): TokenRow[] {
   const special = new Set(options.showSpecial ? [] : detail.vocabulary.special);
@@ -51,14 +51,15 @@ export function layoutTokens(detail: EpisodeDetail, texts: TokenTexts, options: 
     let start = 0;
     let width = 0;
     for (let i = 0; i < tokens.length; i++) {
-      const text = kind === "prompt" && special.has(tokens[i]) ? "" : texts(tokens[i]);
+      const isHidden = kind === "prompt" && special.has(tokens[i]);
+      const text = isHidden ? "" : texts(tokens[i]);
       if (width > 0 && width + text.length > options.columns) {
         rows.push({ kind, turn, start, end: i });
         start = i;
         width = 0;
       }
       width += text.length;
-      if (text.endsWith("↵")) {
+      if (text.endsWith("↵") || (isHidden && width > 0)) {
         rows.push({ kind, turn, start, end: i + 1 });
         start = i + 1;
         width = 0;

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { RunRow, SweepRow } from "../../../src/app/dashboard/api.js";
-import { formatDuration, showAge, showCompact, showNumber } from "../format.js";
+import { formatDuration, showAge, showCompact, showEnvName, showNumber } from "../format.js";
 import { IconButton } from "../parts/controls.js";
 import { Icon } from "../parts/icon.js";
 import { StateMark } from "../parts/state-mark.js";
@@ -27,8 +27,8 @@ export function RunLine({ row, isChecked, onCheck, onEdit }: RunLineProps): JSX.
         <a href={linkTo(row.kind === "unknown" ? "health" : "curves", { run: row.id })}>{name}</a>
         <Remarks row={row} />
       </span>
-      <span role="cell" class="col-env">
-        {showText(row.env)}
+      <span role="cell" class="col-env" title={showText(row.env)}>
+        {showText(showEnvName(row.env))}
       </span>
       <span role="cell" class="col-model" title={showText(row.model)}>
         {showText(row.model)}
@@ -107,8 +107,8 @@ export function SweepLine({ sweep }: { readonly sweep: SweepRow }): JSX.Element 
             : stripControls(sweep.problem)}
         </span>
       </span>
-      <span role="cell" class="col-env">
-        {showText(sweep.env)}
+      <span role="cell" class="col-env" title={showText(sweep.env)}>
+        {showText(showEnvName(sweep.env))}
       </span>
       <span role="cell" class="col-model">
         –

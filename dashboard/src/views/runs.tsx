@@ -35,8 +35,10 @@ export function RunsView(): JSX.Element {
   const [sorting, setSorting] = useState<Sorting>({ column: COLUMNS[COLUMNS.length - 1], descending: true });
   const [checked, setChecked] = useState<readonly string[]>([]);
   const [edited, setEdited] = useState<RunRow>();
-  const rows = useMemo(() => selectRows(runs, text, state, sorting), [runs, text, state, sorting]);
-  const total = runs.filter((row) => row.sweep === null).length;
+  const [showsTrials, setShowsTrials] = useState(false);
+  const listed = useMemo(() => runs.filter(({ sweep }) => showsTrials || sweep === null), [runs, showsTrials]);
+  const rows = useMemo(() => selectRows(listed, text, state, sorting), [listed, text, state, sorting]);
+  const total = listed.length;
   const shownSweeps = sweeps.filter(({ name, env }) => matches(text, [name, env ?? ""]) && state === "all");
   const toggle = (id: string): void =>
     setChecked(checked.includes(id) ? checked.filter((other) => other !== id) : [...checked, id]);
@@ -57,6 +59,12 @@ export function RunsView(): JSX.Element {
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
         />
+        {sweeps.length > 0 && (
+          <label class="checkbox">
+            <input type="checkbox" checked={showsTrials} onChange={() => setShowsTrials(!showsTrials)} />
+            Runs of sweeps
+          </label>
+        )}
         <Segments label="State" value={state} options={STATE_FILTERS} onChange={setState} />
       </header>
       {checked.length > 0 && <Selection ids={checked} onClear={() => setChecked([])} />}
@@ -167,11 +175,9 @@ function matches(text: string, fields: readonly string[]): boolean {
     .every((word) => all.includes(word));
 }
 
-/** Trials of sweeps are in their sweep's table. */
 function selectRows(runs: readonly RunRow[], text: string, state: StateFilter, sorting: Sorting): readonly RunRow[] {
   const { column, descending } = sorting;
   return runs
-    .filter((row) => row.sweep === null)
     .filter((row) => state === "all" || row.state === state)
     .filter(({ id, env, model, algorithm, tags, note, state: word }) =>
       matches(text, [id, env ?? "", model ?? "", algorithm ?? "", ...tags, note, word]),

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { errorMessage } from "../../core/errors.js";
-import { writeJson } from "../../models/files/index.js";
+import { writeJson } from "../../core/files/json-file.js";
 import type { NotesRequest } from "./api.js";
 import type { RunsFolder } from "./run-files.js";
 

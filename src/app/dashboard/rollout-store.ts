@@ -54,6 +54,7 @@ const turnSchema = z.object({
   advantage: number,
   logProbs: perToken,
   refLogProbs: perToken.nullable(),
+  teacherLogProbs: perToken.nullable().optional(),
   entropies: perToken.nullable(),
   values: perToken.nullable(),
   advantages: perToken.nullable(),

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { getTemporaryPath } from "../../models/files/index.js";
+import { getTemporaryPath } from "../../core/files/temporary-path.js";
 import type { WorkerInfo } from "./job-queue.js";
 
 /** Interval at which the directory is read. */

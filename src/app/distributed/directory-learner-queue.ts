@@ -3,7 +3,7 @@ import { mkdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LlamaGymError } from "../../core/errors.js";
-import { removeAbandonedFiles } from "../../models/files/index.js";
+import { removeAbandonedFiles } from "../../core/files/temporary-path.js";
 import {
   FileObserver,
   LOST,

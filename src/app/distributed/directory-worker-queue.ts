@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { removeAbandonedFiles } from "../../models/files/index.js";
+import { removeAbandonedFiles } from "../../core/files/temporary-path.js";
 import {
   FileObserver,
   LOST,

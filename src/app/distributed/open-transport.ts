@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { invalidArgument } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/index.js";
-import { readJsonIfExists, writeJson } from "../../models/files/index.js";
+import { readJsonIfExists, writeJson } from "../../core/files/json-file.js";
 import type { TrainConfig } from "../runs/run-settings.js";
 import { DEFAULT_TIMES, type LearnerQueue, type QueueTimes, type WorkerQueue } from "./job-queue.js";
 import { JobLog } from "./job-log.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { openTrainable } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import { readJson } from "../../models/files/index.js";
+import { readJson } from "../../core/files/json-file.js";
 import type { MetricRecord } from "../../rl/tracking/index.js";
 import { createGateway, GatewayTrainer, type GatewayTrainerOptions } from "./gateway-trainer.js";
 import type { AgentEpisode } from "./session-source.js";

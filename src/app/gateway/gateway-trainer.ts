@@ -36,7 +36,7 @@ import { gatewaySettings, type ownGatewaySettings } from "./gateway-settings.js"
 import { GatewayTask } from "./gateway-task.js";
 import { mountSessionRoutes, sessionUrl } from "./session-routes.js";
 import { FunctionSource, QueueSource, type AgentEpisode } from "./session-source.js";
-import { withFolderLock, type FolderLock } from "../../models/files/index.js";
+import { withFolderLock, type FolderLock } from "../../core/files/folder-lock.js";
 import { SessionStore } from "./session-store.js";
 import { UpdateGate } from "./update-gate.js";
 

@@ -1,7 +1,8 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { runStepsWithPauses } from "../../core/steps.js";
-import { sliceRendered, type ChatMessage, type ContentPart, type RenderedText } from "../../models/text/index.js";
+import type { ChatMessage, ContentPart, RenderedText } from "../../models/text/index.js";
 import type { Turn } from "../../rl/rollout/index.js";
+import { skipSampledEnd } from "../../rl/tools/index.js";
 import { describePrompt } from "../../rl/train/index.js";
 import type { ChatChoice, ChatRequest, ChatResult } from "../server/chat-engine.js";
 import type { ModelChatEngine } from "../server/model-chat-engine.js";
@@ -77,7 +78,7 @@ export class SessionTree {
     request: ChatRequest,
     { turn, history }: CompletionNode,
   ): Promise<readonly number[] | undefined> {
-    const { tokenizer, endTokenIds } = this.engine.model;
+    const { tokenizer } = this.engine.model;
     const added = (request.input as readonly ChatMessage[]).slice(history.length + 1);
     const input = [...history, { role: "assistant" }, ...added];
     let rest: RenderedText | undefined;
@@ -89,12 +90,8 @@ export class SessionTree {
     }
     if (rest === undefined) return undefined;
     const last = turn.tokens.at(-1)!;
-    if (endTokenIds.includes(last)) {
-      const end = tokenizer.decodeContinuation([last]);
-      if (!rest.text.startsWith(end)) return undefined;
-      rest = sliceRendered(rest, end.length);
-    }
-    return runStepsWithPauses(tokenizer.encodeContinuationSteps(rest, last));
+    const text = skipSampledEnd(this.engine.model, rest, last);
+    return text && runStepsWithPauses(tokenizer.encodeContinuationSteps(text, last));
   }
 }
 

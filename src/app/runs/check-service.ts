@@ -17,6 +17,7 @@ type ServiceRunConfig = Settings<typeof modelSettings & typeof tuningSettings & 
       | "maxCompletionLength"
       | "minP"
       | "selfPlay"
+      | "syncRefModel"
       | "temperature"
       | "topEntropyQuantile"
       | "topK"
@@ -84,6 +85,8 @@ function findRunProblem(config: ServiceRunConfig): string | undefined {
   const { actionMode, entropyCoef = 0, topEntropyQuantile = 1, temperature = 1, topK = 0, topP = 1, minP = 0 } = config;
   if (config.critic !== undefined && (config.algorithm === undefined || !findAlgorithm(config.algorithm).hasCritic))
     return "`critic` estimates values for an algorithm with a value head, which this run does not have. Remove it";
+  if (config.syncRefModel === true)
+    return "`syncRefModel` moves a copy of the adapter, whose parameters a service does not return. Set it to false";
   if (actionMode === "regex" || actionMode === "schema")
     return (
       `\`actionMode\` ${actionMode} constrains each token by the model's logits, which a service does not return. Use free, ` +

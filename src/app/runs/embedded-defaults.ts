@@ -79,8 +79,9 @@ export const getEmbeddedPpoDefaults = ({
  */
 export function getEmbeddedGroupDefaults(
   { algorithm, isListed }: { readonly algorithm: Exclude<AlgorithmName, "ppo">; readonly isListed: boolean },
-  { numGenerations = 8 }: AlgorithmSettings,
+  given: AlgorithmSettings,
 ): AlgorithmSettings {
+  const numGenerations = given.numGenerations ?? (algorithm === "online-dpo" ? 2 : 8);
   const shared = {
     numGenerations,
     batchSize: Math.ceil(EPISODES_PER_UPDATE / numGenerations) * numGenerations,
@@ -102,5 +103,6 @@ export function getEmbeddedGroupDefaults(
       baseline: numGenerations > 1 ? "group" : "none",
       klCoef: 0,
     } as const,
+    "online-dpo": { ...shared },
   }[algorithm];
 }

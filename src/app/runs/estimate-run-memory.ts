@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { freemem } from "node:os";
 import { join } from "node:path";
-import type { JsonObject } from "../../models/files/index.js";
+import type { JsonObject } from "../../core/json.js";
 import { EMBEDDED_MODEL, parseGradientCheckpointing, parseLoraOptions, parseQuantizeBits } from "../../models/index.js";
 import { parseModelConfig } from "../../models/architectures/index.js";
 import { estimateModelMemory, findModel, type MemoryUsage, type WeightBits } from "../../models/registry/index.js";

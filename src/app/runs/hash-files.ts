@@ -1,5 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
-import { hashFile as hashContent, toReadError } from "../../models/files/index.js";
+import { hashFile as hashContent } from "../../core/files/checksums.js";
+import { toReadError } from "../../core/files/file-errors.js";
 
 /**
  * Returns the hash of a file; `advice` follows the error message. @throws FILE_NOT_FOUND,

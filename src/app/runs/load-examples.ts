@@ -1,7 +1,7 @@
 import { stream } from "../../core/random/streams.js";
 import type { Settings } from "../../core/settings.js";
 import type { LanguageModel } from "../../generation/index.js";
-import type { FolderLock } from "../../models/files/index.js";
+import type { FolderLock } from "../../core/files/folder-lock.js";
 import type { InvalidLine, ReadExamplesOptions } from "../../rl/data/index.js";
 import type { exampleRunSettings } from "./example-run-settings.js";
 import { hashData } from "./hash-files.js";
@@ -54,6 +54,12 @@ type LoadConfig = Pick<Settings<typeof exampleRunSettings>, "evalData" | "evalSp
   readonly seed: number;
 };
 
+/** Returns whether prompts and completions that are texts are messages. */
+export function promptFormat({ prompts }: Pick<LoadConfig, "prompts">, model: LanguageModel): "chat" | "text" {
+  const hasTemplate = model.hasTokenizer && model.tokenizer.chatTemplates.size > 0;
+  return prompts === "auto" ? (hasTemplate ? "chat" : "text") : prompts;
+}
+
 /** Reads the examples of a run, and holds some out for evaluation. */
 export async function loadExamples<Example>(
   config: LoadConfig,
@@ -61,8 +67,7 @@ export async function loadExamples<Example>(
   read: (path: string, options: ReadExamplesOptions) => Promise<ReadFile<Example>>,
 ): Promise<LoadedExamples<Example>> {
   const { data, evalData, evalSplit, onInvalidLine, seed } = config;
-  const hasTemplate = model.hasTokenizer && model.tokenizer.chatTemplates.size > 0;
-  const prompts = config.prompts === "auto" ? (hasTemplate ? "chat" : "text") : config.prompts;
+  const prompts = promptFormat(config, model);
   const loaded = await read(data, { onInvalidLine, prompts });
   if (evalData !== undefined) {
     const kept = await read(evalData, { onInvalidLine, prompts });

@@ -12,6 +12,7 @@ import { invalidArgument } from "../../core/errors.js";
 import { EMBEDDED_MODEL, checkTuning, modelSettings, tuningSettings } from "../../models/index.js";
 import { algorithms } from "../../rl/algorithms/index.js";
 import {
+  checkToolSettings,
   checkTruncation,
   promptSettings,
   type PromptAlgorithm,
@@ -25,7 +26,7 @@ import { trackingSettings } from "./tracking-settings.js";
 /** Algorithms of runs on prompts. */
 export const PROMPT_ALGORITHMS = ["grpo", "rloo"] as const satisfies readonly PromptAlgorithm[];
 
-const rewardSettings = defineSettings(
+const moduleSettings = defineSettings(
   {
     rewardFuncs: list({
       valueName: "file",
@@ -36,6 +37,12 @@ const rewardSettings = defineSettings(
     rewardWeights: text({
       valueName: "numbers",
       description: "Comma-separated weights of the reward functions, in order. Default: 1 each.",
+    }),
+    tools: list({
+      valueName: "file",
+      changeable: "resume",
+      description:
+        "JavaScript module of tools that the model may call: its default export, or all tools that it exports. FILE.js#name selects one. May be repeated.",
     }),
   },
   { group: "Run", common: true },
@@ -51,7 +58,7 @@ export const promptRunSettings = defineSettings({
     common: true,
     description: "JSONL, JSON or CSV file of prompts: a prompt per row, and columns for the reward functions.",
   }),
-  ...rewardSettings,
+  ...moduleSettings,
   ...promptSettings,
   ...modelSettings,
   ...serviceSettings,
@@ -78,11 +85,12 @@ export interface PromptRunConfig
   readonly data: string;
   readonly rewardFuncs: readonly string[];
   /**
-   * Hashes of the contents of `data` and of the modules of `rewardFuncs`, by which a resumed run
-   * recognizes them.
+   * Hashes of the contents of `data` and of the modules of `rewardFuncs` and `tools`, by which a
+   * resumed run recognizes them.
    */
   readonly dataSha256?: string;
   readonly rewardFuncsSha256?: readonly string[];
+  readonly toolsSha256?: readonly string[];
 }
 
 export type PromptRunOptions = Partial<PromptRunConfig> & Pick<PromptRunConfig, "algorithm">;
@@ -95,6 +103,7 @@ export function resolvePromptRunConfig({
   algorithm,
   dataSha256,
   rewardFuncsSha256,
+  toolsSha256,
   ...given
 }: PromptRunOptions): PromptRunConfig {
   const owner = `A run of ${algorithm}`;
@@ -110,6 +119,7 @@ export function resolvePromptRunConfig({
   if (rewardFuncs === undefined || rewardFuncs.length === 0)
     throw invalidArgument(`${owner} needs \`rewardFuncs\`, modules of reward functions.`);
   checkTuning(config);
+  checkToolSettings(config, config.tools);
   parseRewardWeights(config.rewardWeights);
   const isEmbedded = config.model === EMBEDDED_MODEL;
   const algorithmConfig = algorithms[algorithm].resolve({
@@ -119,7 +129,7 @@ export function resolvePromptRunConfig({
     ...algorithmOptions,
   });
   checkTruncation(config, algorithmConfig);
-  const hashes = { dataSha256, rewardFuncsSha256 };
+  const hashes = { dataSha256, rewardFuncsSha256, toolsSha256 };
   return { algorithm, ...algorithmConfig, ...config, ...hashes, data, rewardFuncs };
 }
 

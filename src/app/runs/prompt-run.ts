@@ -8,7 +8,7 @@ import {
 } from "../../rl/train/index.js";
 import { checkService } from "./check-service.js";
 import { hashData, hashFile } from "./hash-files.js";
-import { loadRewardFunctions, parseRewardReference } from "./load-reward-functions.js";
+import { loadRewardFunctions, loadTools, parseExportReference } from "./load-exports.js";
 import {
   resumeProgram,
   startProgram,
@@ -54,7 +54,7 @@ export async function startPromptRun(
 }
 
 /**
- * Resumes a run on prompts, of which `data` and `rewardFuncs` may have moved. Reward functions that
+ * Resumes a run on prompts, of which `data`, `rewardFuncs` and `tools` may have moved. Modules that
  * have changed are reported by a warning: the run then differs from an uninterrupted one.
  * @throws as `resumeProgram`, and RUN_INCOMPATIBLE for data that has changed
  */
@@ -82,16 +82,29 @@ function createProgram(
 async function hashFiles({ config, saved, lock, onWarning }: PromptContext): Promise<PromptRunConfig> {
   const savedData = saved && { folder: lock.folder, sha256: saved.dataSha256 };
   const dataSha256 = await hashData(config.data, "--data", savedData);
-  const rewardFuncsSha256: string[] = [];
-  for (const [i, reference] of config.rewardFuncs.entries()) {
-    const { path } = parseRewardReference(reference);
-    const sha256 = await hashFile(path, saved && " If it was moved, give its new path with --reward-funcs FILE.");
-    const before = saved?.rewardFuncsSha256?.[i];
-    if (before !== undefined && before !== sha256)
-      onWarning(`${path} has changed since the run started, so the resumed run differs from an uninterrupted one.`);
-    rewardFuncsSha256.push(sha256);
+  return {
+    ...config,
+    dataSha256,
+    rewardFuncsSha256: await hashModules("--reward-funcs", config.rewardFuncs, saved?.rewardFuncsSha256),
+    toolsSha256: config.tools && (await hashModules("--tools", config.tools, saved?.toolsSha256)),
+  };
+
+  async function hashModules(
+    option: string,
+    references: readonly string[],
+    savedSha256: readonly string[] | undefined,
+  ): Promise<string[]> {
+    const hashes: string[] = [];
+    for (const [i, reference] of references.entries()) {
+      const { path } = parseExportReference(reference);
+      const sha256 = await hashFile(path, saved && ` If it was moved, give its new path with ${option} FILE.`);
+      const before = savedSha256?.[i];
+      if (before !== undefined && before !== sha256)
+        onWarning(`${path} has changed since the run started, so the resumed run differs from an uninterrupted one.`);
+      hashes.push(sha256);
+    }
+    return hashes;
   }
-  return { ...config, dataSha256, rewardFuncsSha256 };
 }
 
 async function openTraining(context: PromptContext): Promise<OpenedPromptRun> {
@@ -100,10 +113,11 @@ async function openTraining(context: PromptContext): Promise<OpenedPromptRun> {
   const config = await hashFiles(context);
   const { data, algorithm, rewardTimeoutSeconds: timeoutSeconds } = config;
   const functions = await loadRewardFunctions(config.rewardFuncs);
+  const tools = config.tools && (await loadTools(config.tools));
   const rewardWeights = parseRewardWeights(config.rewardWeights);
   const scorer = new RewardScorer(functions, { rewardWeights, timeoutSeconds, onWarning });
   const model: LanguageModel = await context.openModel(null);
-  const options = { algorithm, ...getPromptConfig(config), trainDataset: data, scorer, onWarning };
+  const options = { algorithm, ...getPromptConfig(config), trainDataset: data, tools, scorer, onWarning };
   const training = await PromptTraining.open(model, options);
   context.defer(async () => training.release());
   const resumedAt = saved !== undefined ? await training.resume(checkpointDir) : 0;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { filterSettings } from "../../core/settings.js";
-import { writeJson } from "../../models/files/index.js";
+import { writeJson } from "../../core/files/json-file.js";
 import type { TrainRequests } from "../../rl/train/index.js";
 import type { RunLog } from "./run-log.js";
 import { runSettings } from "./run-settings.js";

@@ -1,4 +1,5 @@
-import { ignoreMissingFile, writeFileAtomic } from "../../models/files/index.js";
+import { ignoreMissingFile } from "../../core/files/file-errors.js";
+import { writeFileAtomic } from "../../core/files/write-file-atomic.js";
 import {
   METRICS_FILE,
   readMetrics,

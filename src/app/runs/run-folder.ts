@@ -1,7 +1,7 @@
 import { access, constants, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
-import { FolderLock } from "../../models/files/index.js";
+import { FolderLock } from "../../core/files/folder-lock.js";
 import { readRunConfig } from "../../rl/train/index.js";
 import type { TrainOptions } from "./run-settings.js";
 

@@ -8,6 +8,7 @@ import {
   type SettingTable,
 } from "../../core/settings.js";
 import { checkTuning } from "../../models/index.js";
+import { checkCompletionTeacher, completionTeacherSettings } from "./teacher-completions.js";
 import { exampleRunSettings } from "./example-run-settings.js";
 
 /** The file of the examples. */
@@ -22,7 +23,11 @@ export const dataSettings = defineSettings({
   }),
 });
 
-export const allSftRunSettings = { ...exampleRunSettings, ...sftSettings } as const satisfies SettingTable;
+export const allSftRunSettings = {
+  ...exampleRunSettings,
+  ...sftSettings,
+  ...completionTeacherSettings,
+} as const satisfies SettingTable;
 
 /** The resolved settings of a run, as stored in config.json. */
 export interface SftRunConfig extends Settings<typeof allSftRunSettings> {
@@ -43,6 +48,7 @@ export function resolveSftRunConfig({ data, dataSha256, evalDataSha256, ...given
   const hashes = { dataSha256, evalDataSha256 };
   const config = { data, ...hashes, ...resolveSettings("A fine-tuning run", allSftRunSettings, given) };
   checkTuning(config);
+  checkCompletionTeacher(config);
   return config;
 }
 

@@ -2,9 +2,9 @@ import type { LanguageModel } from "../../generation/index.js";
 import type { SftEvaluation, SftMetrics } from "../../rl/algorithms/index.js";
 import { readExamples } from "../../rl/data/index.js";
 import { SftTrainer } from "../../rl/train/index.js";
-import { loadExamples } from "./load-examples.js";
+import { loadExamples, promptFormat } from "./load-examples.js";
 import { openExampleRun, type OpenedExampleRun } from "./open-example-run.js";
-import { resumeProgram, startProgram, OpenRun, type RunHooks, type RunProgram } from "./open-run.js";
+import { resumeProgram, startProgram, OpenRun, type RunContext, type RunHooks, type RunProgram } from "./open-run.js";
 import {
   allSftRunSettings,
   dataSettings,
@@ -13,9 +13,12 @@ import {
   type SftRunConfig,
   type SftRunOptions,
 } from "./sft-run-settings.js";
+import { removeTeacherCompletions, writeTeacherCompletions } from "./teacher-completions.js";
 
 /** The open trainer of supervised fine-tuning. */
 export type OpenedSftRun = OpenedExampleRun<SftRunConfig, SftTrainer, SftMetrics, SftEvaluation>;
+
+type SftContext = RunContext<SftRunOptions, SftRunConfig, RunHooks>;
 
 /** An open run of supervised fine-tuning. */
 export type SftRun = OpenRun<SftRunConfig, OpenedSftRun>;
@@ -25,7 +28,7 @@ const sftProgram: RunProgram<SftRunOptions, SftRunConfig, RunHooks, OpenedSftRun
   resultFolder: "model",
   settings: { ...dataSettings, ...allSftRunSettings },
   resolve: resolveSftRunConfig,
-  open: async (context) => openExampleRun(context, createTrainer),
+  open,
 };
 
 /**
@@ -49,7 +52,25 @@ export async function resumeSftRun(
   return new OpenRun(await resumeProgram(sftProgram, folder, changes, hooks));
 }
 
-async function createTrainer(config: SftRunConfig, model: LanguageModel) {
-  const { examples: train, evalExamples: evaluation, ...read } = await loadExamples(config, model, readExamples);
-  return { trainer: await SftTrainer.create(model, { ...getSftConfig(config), train, evaluation }), ...read };
+async function open(context: SftContext): Promise<OpenedSftRun> {
+  const { saved, lock, hooks } = context;
+  const loadData = async (config: SftRunConfig, model: LanguageModel) => {
+    if (config.teacher === undefined) return config.data;
+    const target = { folder: lock.folder, isResumed: saved !== undefined, prompts: promptFormat(config, model) };
+    return writeTeacherCompletions({ ...config, ...hooks }, { ...target, onWarning: context.onWarning });
+  };
+  try {
+    return await openExampleRun(context, async (config, model) => {
+      const data = await loadData(config, model);
+      const {
+        examples: train,
+        evalExamples: evaluation,
+        ...read
+      } = await loadExamples({ ...config, data }, model, readExamples);
+      return { trainer: await SftTrainer.create(model, { ...getSftConfig(config), train, evaluation }), ...read };
+    });
+  } catch (error) {
+    if (saved === undefined) await removeTeacherCompletions(lock.folder);
+    throw error;
+  }
 }

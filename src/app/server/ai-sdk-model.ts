@@ -1,3 +1,4 @@
+import type { FunctionTool, ToolCall } from "../../rl/tools/index.js";
 import type {
   LanguageModelV3,
   LanguageModelV3CallOptions,
@@ -12,7 +13,7 @@ import type {
 import { invalidArgument } from "../../core/errors.js";
 import { type JsonSchema, LanguageModel } from "../../generation/index.js";
 import type { ChatMessage } from "../../models/text/index.js";
-import type { ChatChoice, ChatEngine, ChatRequest, ChatResult, FunctionTool, ToolCall } from "./chat-engine.js";
+import type { ChatChoice, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
 import { nameToolResults, toTemplateCall, toolParameters } from "./wire-format.js";

@@ -4,15 +4,8 @@ import { settingField } from "./setting-field.js";
 import { asJsonObject } from "../../core/json.js";
 import { parseLosslessJson } from "../../core/lossless-json.js";
 import type { ChatMessage } from "../../models/text/index.js";
-import type {
-  ChatChoice,
-  ChatDelta,
-  ChatEngine,
-  ChatRequest,
-  ChatResult,
-  ToolCall,
-  ToolChoice,
-} from "./chat-engine.js";
+import type { ChatChoice, ChatDelta, ChatEngine, ChatRequest, ChatResult, ToolChoice } from "./chat-engine.js";
+import type { ToolCall } from "../../rl/tools/index.js";
 import type { RequestError } from "./request-error.js";
 import {
   checkToolNames,
@@ -50,7 +43,7 @@ const toolResult = z.object({
   content: textContent.nullish(),
   is_error: z.boolean().nullish(),
 });
-const thinking = z.object({ type: z.enum(["thinking", "redacted_thinking"]) });
+const thinking = z.object({ type: z.enum(["thinking", "redacted_thinking"]), thinking: z.string().nullish() });
 const block = z.discriminatedUnion("type", [text, toolUse, toolResult, thinking], {
   error: "only text, tool_use and tool_result are supported",
 });
@@ -115,7 +108,7 @@ function formatError({ status, message }: RequestError): object {
 export const anthropicMessages: WireFormat = {
   path: "/messages",
   parse(body) {
-    const { parsed, ignoredFields } = parseVendorBody(messagesBody, body);
+    const { parsed, ignoredFields } = parseVendorBody(messagesBody, body, "custom");
     const base = { id: createId("msg_"), type: "message", role: "assistant" };
     return {
       model: parsed.model,
@@ -151,7 +144,7 @@ const countBody = messagesBody.extend({ max_tokens: maxTokensField.optional() })
 export function parseCountTokens(
   body: unknown,
 ): Pick<WireRequest, "model" | "ignoredFields"> & { request: ChatRequest } {
-  const { parsed, ignoredFields } = parseVendorBody(countBody, body);
+  const { parsed, ignoredFields } = parseVendorBody(countBody, body, "custom");
   return {
     model: parsed.model,
     ignoredFields,
@@ -204,8 +197,10 @@ function toTemplateMessages(role: string, content: MessagesBody["messages"][numb
   const calls = content.flatMap((part) =>
     part.type === "tool_use" ? [toTemplateCall(part.id, part.name, part.input)] : [],
   );
-  if (calls.length > 0) return [{ role, content: joined, tool_calls: calls }];
-  return joined === "" && results.length > 0 ? results : [...results, { role, content: joined }];
+  const thought = content.flatMap((part) => (part.type === "thinking" ? [part.thinking ?? ""] : [])).join("\n");
+  const message = { role, content: joined, ...(thought !== "" && { reasoning_content: thought }) };
+  if (calls.length > 0) return [{ ...message, tool_calls: calls }];
+  return joined === "" && results.length > 0 ? results : [...results, message];
 }
 
 function formatContent({ text, toolCalls }: ChatChoice): object[] {

@@ -1,14 +1,7 @@
 import type { JsonObject } from "../../core/json.js";
+import type { FunctionTool, ToolCall } from "../../rl/tools/index.js";
 import type { CompletionCache, JsonSchema, PromptInput, TokenLogProb, ScoredTokens } from "../../generation/index.js";
 import type { SamplingParams } from "../../engine/runtime/index.js";
-
-/** A function that a completion may call. */
-export interface FunctionTool {
-  readonly name: string;
-  readonly description?: string;
-  /** JSON schema of the arguments, an object. */
-  readonly parameters: JsonSchema;
-}
 
 /** Whether a completion may, must or must not call a tool, or which one it calls. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly name: string };
@@ -72,14 +65,6 @@ export interface ChatRequest {
   readonly signal?: AbortSignal;
   /** Called with the number of the prompt's tokens before anything is sampled. */
   readonly onPrompt?: (tokenCount: number) => void;
-}
-
-/** A call of a tool. */
-export interface ToolCall {
-  readonly id: string;
-  readonly name: string;
-  /** Arguments as JSON text. */
-  readonly arguments: string;
 }
 
 /** A piece of a choice: text, or a whole tool call. */

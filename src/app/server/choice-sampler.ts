@@ -1,3 +1,4 @@
+import { type FunctionTool, type ToolCall, parseToolCalls, type ToolCallFormat } from "../../rl/tools/index.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { SamplingParams } from "../../engine/runtime/index.js";
@@ -12,10 +13,9 @@ import {
   type LanguageModel,
   type TokenLogProb,
 } from "../../generation/index.js";
-import type { ChatChoice, ChatDelta, ChatFinishReason, FunctionTool, ToolCall } from "./chat-engine.js";
+import type { ChatChoice, ChatDelta, ChatFinishReason } from "./chat-engine.js";
 import { unionSchema } from "../../envs/index.js";
 import { SchemaOrMarker } from "./schema-or-marker.js";
-import { parseToolCalls, type ToolCallFormat } from "./tool-calls.js";
 
 /**
  * Schemas of at most this many texts are compiled to them: their completions have few decisions,

@@ -112,7 +112,7 @@ describe("a server of models", () => {
       { code: "invalid_argument" },
     ],
     ["a tool choice without tools", { ...CHAT, tool_choice: "required" }, { code: "invalid_argument" }],
-    ["a tool that is not a function", { ...CHAT, tools: [{ type: "web_search" }] }, { param: "tools[0].type" }],
+    ["a tool without a function", { ...CHAT, tools: [{ type: "function" }] }, { param: "tools[0].function" }],
     ["too many choices", { ...CHAT, n: 1000 }, { param: "n" }],
   ])("rejects %s in OpenAI's shape", async (_, body, error) => {
     const response = await post("/chat/completions", body);

@@ -1,8 +1,9 @@
+import type { FunctionTool } from "../../rl/tools/index.js";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import { CompletionCache } from "../../generation/sampling/completion-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import type { ChatDelta, FunctionTool } from "./chat-engine.js";
+import type { ChatDelta } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
 

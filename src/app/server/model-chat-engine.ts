@@ -15,16 +15,16 @@ import {
 } from "../../generation/index.js";
 import type { SamplingParams } from "../../engine/runtime/index.js";
 import { type ChatMessage, type RenderedText, FALLBACK_CHAT_TEMPLATE } from "../../models/text/index.js";
-import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
+import type { ChatDelta, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
 import { toolCallSchema } from "../../envs/index.js";
 import { ChoiceSampler, type ChoicePlan } from "./choice-sampler.js";
 import {
-  describeTools,
   readToolCallFormat,
-  toToolDefinition,
+  toTemplateInput,
   unsupportedFormat,
+  type FunctionTool,
   type ToolCallFormat,
-} from "./tool-calls.js";
+} from "../../rl/tools/index.js";
 
 /** Maximum length of all cached prompts, in characters; one takes some 10 bytes. */
 const MAX_CACHED_PROMPTS_LENGTH = 2_000_000;
@@ -218,10 +218,7 @@ export class ModelChatEngine implements ChatEngine {
     const { chatTemplate } = this;
     const messages = request.input as readonly ChatMessage[];
     const { tools = [], variables } = request;
-    const format = this.toolCallFormat(request);
-    if (format !== undefined && format.tools !== "template")
-      return { messages: describeTools(messages, tools, format), chatTemplate, variables };
-    return { messages, chatTemplate, variables, tools: tools.length === 0 ? undefined : tools.map(toToolDefinition) };
+    return { ...toTemplateInput(messages, tools, this.toolCallFormat(request)), chatTemplate, variables };
   }
 }
 

@@ -6,7 +6,7 @@ import { anthropicMessages, parseCountTokens } from "./anthropic-messages.js";
 import { openAiChat } from "./openai-chat.js";
 import { openAiCompletions } from "./openai-completions.js";
 import { openAiResponses } from "./openai-responses.js";
-import { sendJson } from "./node-bindings.js";
+import { sendJson, setHeader } from "./node-bindings.js";
 import { readJsonBody } from "./read-json-body.js";
 import { toRequestError, type RequestError } from "./request-error.js";
 import { RequestLifetime } from "./request-lifetime.js";
@@ -81,7 +81,7 @@ const MAX_WARNED_FIELDS = 100;
 function noteIgnored(fields: readonly string[], { path }: WireFormat, context: Context): void {
   if (fields.length === 0) return;
   const names = fields.slice(0, MAX_IGNORED).map((name) => encodeURIComponent(name.slice(0, MAX_FIELD_LENGTH)));
-  context.header(IGNORED_HEADER, names.join(", "));
+  setHeader(context, IGNORED_HEADER, names.join(", "));
   for (const name of names) {
     const field = `${path} ${name}`;
     if (warnedFields.size >= MAX_WARNED_FIELDS || warnedFields.has(field)) continue;

@@ -11,9 +11,16 @@ export function nodeBindings(context: Context): Partial<HttpBindings> {
   return (context.env as Partial<HttpBindings> | undefined) ?? {};
 }
 
+/** Sets a header of the response, however it is sent. */
+export function setHeader(context: Context, name: string, value: string): void {
+  const { outgoing } = nodeBindings(context);
+  if (outgoing === undefined) context.header(name, value);
+  else outgoing.setHeader(name, value);
+}
+
 /**
- * Responds with status 200 and JSON. Written by Node itself: the body of a `Response` is a stream,
- * which costs a timer.
+ * Responds with status 200, JSON and the headers of `setHeader`. Written by Node itself: the body
+ * of a `Response` is a stream, which costs a timer.
  */
 export function sendJson(context: Context, value: unknown): Response {
   const { outgoing } = nodeBindings(context);

@@ -1,8 +1,9 @@
+import type { ToolCall } from "../../rl/tools/index.js";
 import * as z from "zod";
 import { decodeUtf8 } from "../../core/bytes.js";
 import type { JsonSchema } from "../../generation/index.js";
 import { RESERVED_VARIABLES, type ChatMessage } from "../../models/text/index.js";
-import type { ChatChoice, ChatEngine, ChatRequest, ChatResult, ToolCall, ToolChoice } from "./chat-engine.js";
+import type { ChatChoice, ChatEngine, ChatRequest, ChatResult, ToolChoice } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
 import { formatOpenAiError, openAiErrorEvent } from "./openai-error.js";
 import {
@@ -119,7 +120,7 @@ type ChatBody = z.infer<typeof chatBody>;
 export const openAiChat: WireFormat = {
   path: "/chat/completions",
   parse(body) {
-    const { parsed, ignoredFields } = parseVendorBody(chatBody, body);
+    const { parsed, ignoredFields } = parseVendorBody(chatBody, body, "function");
     const hasLogProbs = parsed.logprobs === true;
     const echoed = readEchoed(parsed);
     const base = { id: createId("chatcmpl-"), created: unixTime() };

@@ -1,4 +1,5 @@
-import type { ChatChoice, ChatDelta, ChatEngine, ChatResult, ToolCall } from "./chat-engine.js";
+import type { ToolCall } from "../../rl/tools/index.js";
+import type { ChatChoice, ChatDelta, ChatEngine, ChatResult } from "./chat-engine.js";
 import { countTokens, createId, unixTime, type ServerEvent, type StreamEncoder } from "./wire-format.js";
 
 /** Returns the item of a text. */

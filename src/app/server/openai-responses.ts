@@ -39,15 +39,24 @@ const functionCall = z.object({
   name: z.string(),
   arguments: z.string(),
 });
-const functionCallOutput = z.object({
-  type: z.literal("function_call_output"),
+const customCall = z.object({
+  type: z.literal("custom_tool_call"),
+  call_id: z.string(),
+  name: z.string(),
+  input: z.string(),
+});
+const shellCall = z.object({ type: z.literal("local_shell_call"), call_id: z.string(), action: jsonObject });
+const callOutput = z.object({
+  type: z.enum(["function_call_output", "custom_tool_call_output", "local_shell_call_output"]),
   call_id: z.string(),
   output: textContent,
 });
-const reasoning = z.object({ type: z.literal("reasoning") });
-const inputItem = z.union([functionCall, functionCallOutput, reasoning, message], {
-  error: "must be a message, function_call, function_call_output or reasoning",
+/** What only the vendor's models read, and what they have searched. */
+const otherItem = z.object({ type: z.enum(["reasoning", "web_search_call"]) });
+const inputItem = z.union([functionCall, customCall, shellCall, callOutput, otherItem, message], {
+  error: "must be a message, reasoning, or a call of a function or custom tool or its output",
 });
+type InputItem = z.infer<typeof inputItem>;
 
 const functionTool = z.object({
   type: z.literal("function", "only function tools are supported"),
@@ -103,7 +112,7 @@ type ResponseBody = z.infer<typeof responseBody>;
 export const openAiResponses: WireFormat = {
   path: "/responses",
   parse(body) {
-    const { parsed, ignoredFields } = parseVendorBody(responseBody, body);
+    const { parsed, ignoredFields } = parseVendorBody(responseBody, body, "function");
     const base = describeRequest(parsed);
     const describe = ({ defaultSampling }: ChatEngine) => ({
       ...base,
@@ -169,11 +178,11 @@ function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
   if (typeof input === "string") return [{ role: "user", content: input }];
   const messages: ChatMessage[] = [];
   input.forEach((item) => {
-    if (item.type === "reasoning") return;
-    if (item.type === "function_call_output") {
+    if (item.type === "reasoning" || item.type === "web_search_call") return;
+    const call = readCall(item);
+    if ("output" in item) {
       messages.push({ role: "tool", tool_call_id: item.call_id, content: item.output });
-    } else if (item.type === "function_call") {
-      const call = toTemplateCall(item.call_id, item.name, parseArguments(item.arguments));
+    } else if (call !== undefined) {
       const last = messages.at(-1);
       const isAssistant = last?.role === "assistant";
       const calls = isAssistant ? ((last.tool_calls ?? []) as readonly unknown[]) : [];
@@ -183,11 +192,25 @@ function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
         content,
         tool_calls: [...calls, call],
       });
-    } else {
+    } else if ("role" in item) {
       messages.push({ role: item.role === "developer" ? "system" : item.role, content: item.content });
     }
   });
   return messages;
+}
+
+/** Returns the call of an item; those of custom tools and of the shell are calls with an object. */
+function readCall(item: InputItem): object | undefined {
+  switch (item.type) {
+    case "function_call":
+      return toTemplateCall(item.call_id, item.name, parseArguments(item.arguments));
+    case "custom_tool_call":
+      return toTemplateCall(item.call_id, item.name, { input: item.input });
+    case "local_shell_call":
+      return toTemplateCall(item.call_id, "local_shell", item.action);
+    default:
+      return undefined;
+  }
 }
 
 /** Returns the fields of a response that repeat its request: all that Open Responses requires. */

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import { anthropicMessages } from "./anthropic-messages.js";
+import { openAiResponses } from "./openai-responses.js";
 import { startHttpServer, type RunningServer } from "./http-server.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
 import { serveModels } from "./serve-models.js";
@@ -81,6 +83,59 @@ describe("the requests of agents", () => {
     expect(await counted.json()).toEqual({ input_tokens: input });
   });
 
+  it("are answered without the tools that only the vendor runs, which the response names", async () => {
+    const messages = [{ role: "user", content: "hit or stay?" }];
+    const search = { type: "web_search_20250305", name: "web_search", max_uses: 8 };
+    const own = { type: "function", name: "shell", parameters: tool.input_schema, strict: false };
+    for (const [path, body, ignored] of [
+      ["/messages", { messages, max_tokens: 2, tools: [search, tool] }, "tools.web_search_20250305"],
+      ["/messages", { messages, max_tokens: 2, tools: [search] }, "tools.web_search_20250305"],
+      [
+        "/responses",
+        {
+          input: messages,
+          max_output_tokens: 2,
+          tools: [own, { type: "custom", name: "apply_patch" }, { type: "web_search" }],
+        },
+        "tools.custom, tools.web_search",
+      ],
+      ["/chat/completions", { messages, max_tokens: 2, tools: [{ type: "custom", custom: {} }] }, "tools.custom"],
+    ] as const) {
+      const response = await send(path, body);
+      expect([response.status, response.headers.get("x-llamagym-ignored-fields")]).toEqual([200, ignored]);
+    }
+  });
+
+  it("may have calls of Codex's tools and reasoning in their history", async () => {
+    const input = [
+      { type: "message", role: "user", content: [{ type: "input_text", text: "hit or stay?" }] },
+      { type: "reasoning", id: "r", summary: [], encrypted_content: "x" },
+      { type: "custom_tool_call", call_id: "1", name: "apply_patch", input: "*** Begin Patch" },
+      { type: "custom_tool_call_output", call_id: "1", output: "Done" },
+      { type: "local_shell_call", call_id: "2", status: "completed", action: { type: "exec", command: ["ls"] } },
+      { type: "local_shell_call_output", call_id: "2", output: "a.ts" },
+      { type: "web_search_call", status: "completed", action: { type: "search", query: "q" } },
+    ];
+    const { requests } = openAiResponses.parse({ input });
+    const call = (id: string, name: string, args: object) => ({
+      tool_calls: [{ id, type: "function", function: { name, arguments: args } }],
+    });
+    expect(requests[0].input).toMatchObject([
+      { role: "user", content: "hit or stay?" },
+      call("1", "apply_patch", { input: "*** Begin Patch" }),
+      { role: "tool", content: "Done", name: "apply_patch" },
+      call("2", "local_shell", { command: ["ls"] }),
+      { role: "tool", content: "a.ts", name: "local_shell" },
+    ]);
+  });
+
+  it("keep the thinking of earlier answers", () => {
+    const { requests } = anthropicMessages.parse(CLAUDE_CODE);
+    expect(requests[0].input).toContainEqual(
+      expect.objectContaining({ content: "I look.", reasoning_content: "Let me look." }),
+    );
+  });
+
   it("are warned about once for a field", async () => {
     for (let i = 0; i < 3; i++)
       await send("/chat/completions", { messages: CLAUDE_CODE.messages.slice(1, 2), web: true });
@@ -93,6 +148,7 @@ describe("the requests of agents", () => {
       error: { message: 'Unknown field "max_token". Did you mean max_tokens?' },
     });
     expect((await send("/messages", { ...body, seed: 3 })).status).toBe(400);
+    expect((await send("/chat/completions", { ...body, guided_json: {} })).status).toBe(400);
   });
 
   it("are refused without options of the library if they are too long", async () => {

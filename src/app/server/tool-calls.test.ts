@@ -1,9 +1,8 @@
+import { type FunctionTool, parseToolCalls, readToolCallFormat } from "../../rl/tools/index.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import type { FunctionTool } from "./chat-engine.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
-import { parseToolCalls, readToolCallFormat } from "./tool-calls.js";
 
 const TOOLS: readonly FunctionTool[] = ["bet", "bet_more"].map((name) => ({
   name,

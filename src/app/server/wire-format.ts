@@ -1,3 +1,4 @@
+import type { FunctionTool } from "../../rl/tools/index.js";
 import * as z from "zod";
 import { settingField } from "./setting-field.js";
 import { generationSettings, isSchema } from "../../generation/index.js";
@@ -6,7 +7,7 @@ import { asJsonObject, isJsonObject, type JsonObject } from "../../core/json.js"
 import { parseLosslessJson } from "../../core/lossless-json.js";
 import { findIssue } from "../../core/schema-issue.js";
 import type { ChatMessage } from "../../models/text/index.js";
-import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
+import type { ChatDelta, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
 import { RequestError } from "./request-error.js";
 
 /** An event of a stream (SSE). */
@@ -56,16 +57,19 @@ const EFFECTIVE_FIELDS = [
     " ",
   ),
   ..."logprobs top_logprobs echo suffix stop stop_sequences tools tool_choice response_format functions".split(" "),
+  ..."guided_json guided_regex guided_choice guided_grammar structured_outputs grammar stop_token_ids".split(" "),
 ];
 
 /**
- * Checks the body of a vendor's API, which gets new optional fields every week: unknown ones are
- * ignored, and named in `ignoredFields`. @throws RequestError with the first field that is wrong,
- * misspelled, or has an effect in another API only.
+ * Checks the body of a vendor's API, which gets new optional fields and tools every week: unknown
+ * fields are ignored, as are tools of other types than `toolType`, which the vendor runs; both are
+ * named in `ignoredFields`. @throws RequestError with the first field that is wrong, misspelled, or
+ * has an effect in another API only.
  */
 export function parseVendorBody<Schema extends z.ZodObject>(
   schema: Schema,
   body: unknown,
+  toolType?: "function" | "custom",
 ): { readonly parsed: z.infer<Schema>; readonly ignoredFields: readonly string[] } {
   const known = new Set(Object.keys(schema.shape));
   const fields = Object.entries(asJsonObject(body) ?? {});
@@ -75,7 +79,21 @@ export function parseVendorBody<Schema extends z.ZodObject>(
   const refused = unknown.find(isRefused);
   if (refused !== undefined) throw unknownField(refused, [...known]);
   const given = isJsonObject(body) ? Object.fromEntries(fields.filter(([name]) => known.has(name))) : body;
-  return { parsed: parseBody(schema, given), ignoredFields: unknown };
+  const { tools, ignoredTools } = splitTools(asJsonObject(given)?.tools, toolType);
+  const parsed = parseBody(schema, ignoredTools.length === 0 ? given : { ...asJsonObject(given), tools });
+  return { parsed, ignoredFields: [...unknown, ...ignoredTools] };
+}
+
+/** Separates the tools of a type from those of types that the vendor runs, which are named. */
+function splitTools(tools: unknown, toolType: string | undefined) {
+  const readType = (tool: unknown) => asJsonObject(tool)?.type;
+  const isOther = (type: unknown): type is string => typeof type === "string" && type !== toolType;
+  if (toolType === undefined || !Array.isArray(tools)) return { tools, ignoredTools: [] };
+  const others = new Set(tools.map(readType).filter(isOther));
+  return {
+    tools: tools.filter((tool) => !isOther(readType(tool))),
+    ignoredTools: Array.from(others, (type) => `tools.${type}`),
+  };
 }
 
 /** Checks a request's body. @throws RequestError with the first field that is wrong, or unknown. */

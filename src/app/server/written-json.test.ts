@@ -1,9 +1,9 @@
+import { parseToolCalls } from "../../rl/tools/index.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { startHttpServer, type RunningServer } from "./http-server.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
-import { parseToolCalls } from "./tool-calls.js";
 import { serveModels } from "./serve-models.js";
 
 /** Arguments with numbers and keys that JavaScript would change. */

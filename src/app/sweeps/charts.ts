@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { writeFileAtomic } from "../../models/files/index.js";
+import { writeFileAtomic } from "../../core/files/write-file-atomic.js";
 import {
   renderDotChart,
   renderLearningCurve,
@@ -9,6 +9,7 @@ import {
 } from "../tracking/index.js";
 import { listReferences, MEAN_REWARD } from "../runs/run-curve.js";
 import { findRunEnv } from "../runs/run-env.js";
+import { findExampleAlgorithm } from "./search-space.js";
 import type { TrialResult } from "./trial-result.js";
 import type { SweepConfig } from "./sweep-settings.js";
 import type { TrialSettings } from "./trial-settings.js";
@@ -40,20 +41,30 @@ export async function writeCharts(folder: string, config: SweepConfig, trials: r
   if (curves.length === 0) return;
   const { env, envOptions } = config;
   const svg = renderLearningCurve({
-    title: `${env ?? "prompts"}: the best trials, mean and range over seeds`,
+    title: `${env ?? runsOn(config)}: the best trials, mean and range over seeds`,
     xLabel: env === undefined ? "updates" : "turns",
-    yLabel: `mean ${env === undefined ? "reward" : "return"} while training`,
+    yLabel: env === undefined ? updateMetric(config) : "mean return while training",
     series: curves,
     references: listReferences(findRunEnv({ ...config.train, env, envOptions })),
   });
   await writeFileAtomic(join(folder, "curves.svg"), svg);
 }
 
-function renderTrialsChart({ env, metric, seeds }: SweepConfig, trials: readonly TrialResult[]): string {
+/** Names what runs on a file train on. */
+const runsOn = ({ train }: SweepConfig) => (findExampleAlgorithm(train) === undefined ? "prompts" : "examples");
+
+/** Returns the metric of the updates of runs on a file. */
+function updateMetric({ train }: SweepConfig): string {
+  const algorithm = findExampleAlgorithm(train);
+  return algorithm === undefined ? MEAN_REWARD : `${algorithm}/loss`;
+}
+
+function renderTrialsChart(config: SweepConfig, trials: readonly TrialResult[]): string {
+  const { env, metric, seeds } = config;
   const rungs = [...new Set(trials.map(({ rung }) => rung))];
   const errorNote = seeds.length > 1 ? `; mean ± standard error over ${seeds.length} seeds` : "";
   return renderDotChart({
-    title: `${env ?? "prompts"}: ${metric} of each trial`,
+    title: `${env ?? runsOn(config)}: ${metric} of each trial`,
     xLabel: `trials, the best first${errorNote}`,
     yLabel: metric,
     series: rungs.map((rung) => ({
@@ -77,9 +88,9 @@ function renderTrialsChart({ env, metric, seeds }: SweepConfig, trials: readonly
 async function readBestCurves(
   folder: string,
   trials: readonly TrialResult[],
-  { env }: SweepConfig,
+  config: SweepConfig,
 ): Promise<CurveSeries[]> {
-  const curve = env === undefined ? ([MEAN_REWARD, "step"] as const) : [];
+  const curve = config.env === undefined ? ([updateMetric(config), "step"] as const) : [];
   const curves: CurveSeries[] = [];
   for (const { trial, settings, runs } of trials.slice(0, MAX_CURVES)) {
     const seeds = await Promise.all(runs.map((run) => readMetricCurve(join(folder, run.folder), ...curve)));

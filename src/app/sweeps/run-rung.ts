@@ -1,4 +1,4 @@
-import { ignoreMissingFile } from "../../models/files/index.js";
+import { ignoreMissingFile } from "../../core/files/file-errors.js";
 import { METRICS_FILE, readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
 import { join } from "node:path";
 import { suggestNames } from "../../core/suggest.js";
@@ -6,7 +6,10 @@ import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { evaluate, readRunConfig, type TrainProgress, progressFraction } from "../../rl/train/index.js";
 import { resumeRun, startRun, type Run, type RunOptions } from "../runs/run.js";
 import { resumePromptRun, startPromptRun, type PromptRun } from "../runs/prompt-run.js";
-import { isPromptRun, type TrialOptions } from "./sweep-plan.js";
+import { resumePreferenceRun, startPreferenceRun, type PreferenceRun } from "../runs/preference-run.js";
+import { resumeSftRun, startSftRun, type SftRun } from "../runs/sft-run.js";
+import type { ExampleTrialOptions } from "./search-space.js";
+import { isExampleRun, isPromptRun, type TrialOptions } from "./sweep-plan.js";
 import type { RungResult } from "./trial-result.js";
 import { EVAL_MEAN_RETURN, type SweepConfig } from "./sweep-settings.js";
 
@@ -57,7 +60,8 @@ export async function runRung(
   const isStopped = () => signal?.aborted === true;
   const run = await openRungRun(rungRun, runOptions);
   try {
-    if (computeProgress(run, await readLastRecord(folder)) < share)
+    if (isOnExamples(run)) await trainExamplesUntil(run, share, signal);
+    else if (computeProgress(run, await readLastRecord(folder)) < share)
       await trainUntil(run, share, config, { signal, onProgress });
     if (isStopped()) return undefined;
     await run.saveModel();
@@ -66,6 +70,15 @@ export async function runRung(
       config.metric === EVAL_MEAN_RETURN
         ? await evaluateGreedily(run as Run, config, { signal, onEvaluation })
         : computeRecentMean(records, config);
+    if (
+      isOnExamples(run) &&
+      Number.isNaN(value) &&
+      records.length > 0 &&
+      !records.some((record) => config.metric in record)
+    )
+      throw new MissingMetricError(
+        createUnknownMetricError(config.metric, Object.assign({}, ...records) as MetricRecord),
+      );
     // An aborted evaluation is incomplete.
     if (isStopped()) return undefined;
     if (!Number.isFinite(value))
@@ -78,9 +91,13 @@ export async function runRung(
   }
 }
 
-async function openRungRun({ options, folder }: RungRun, runOptions: RunOptions): Promise<Run | PromptRun> {
+type AnyRun = Run | PromptRun | ExampleRun;
+type ExampleRun = SftRun | PreferenceRun;
+
+async function openRungRun({ options, folder }: RungRun, runOptions: RunOptions): Promise<AnyRun> {
   try {
     const hasStarted = (await readRunConfig(folder)) !== undefined;
+    if (isExampleRun(options)) return await openExamples(options, folder, hasStarted, runOptions);
     if (isPromptRun(options))
       return hasStarted
         ? await resumePromptRun(options.algorithm, folder, {}, runOptions)
@@ -89,6 +106,37 @@ async function openRungRun({ options, folder }: RungRun, runOptions: RunOptions)
   } catch (error) {
     throw new RunOpenError(error);
   }
+}
+
+async function openExamples(
+  { algorithm, ...options }: ExampleTrialOptions,
+  folder: string,
+  hasStarted: boolean,
+  runOptions: RunOptions,
+): Promise<ExampleRun> {
+  if (algorithm === "sft")
+    return hasStarted ? resumeSftRun(folder, {}, runOptions) : startSftRun(options, folder, runOptions);
+  return hasStarted
+    ? resumePreferenceRun(algorithm, folder, {}, runOptions)
+    : startPreferenceRun({ ...options, algorithm }, folder, runOptions);
+}
+
+async function trainExamplesUntil(run: ExampleRun, share: number, signal: AbortSignal | undefined): Promise<void> {
+  const last = Math.ceil(share * (run.opened.trainer.totalSteps ?? 0));
+  let updates = run.opened.resumedAt;
+  if (updates >= last) return;
+  const rungEnd = new AbortController();
+  await run.train({
+    signal: signal === undefined ? rungEnd.signal : AbortSignal.any([signal, rungEnd.signal]),
+    onStep: () => {
+      updates++;
+      if (share < 1 && updates >= last) rungEnd.abort();
+    },
+  });
+}
+
+function isOnExamples(run: AnyRun): run is ExampleRun {
+  return "invalidLines" in run.opened;
 }
 
 async function trainUntil(

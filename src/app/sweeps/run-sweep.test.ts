@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../test/support/random-model.js";
-import { readJson } from "../../models/files/index.js";
+import { readJson } from "../../core/files/json-file.js";
 import { readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
 import { evaluate } from "../../rl/train/evaluate.js";
 import { resumeRun, startRun } from "../runs/run.js";

@@ -1,16 +1,17 @@
 import { join } from "node:path";
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
-import { writeJson, type FolderLock } from "../../models/files/index.js";
+import { writeJson } from "../../core/files/json-file.js";
+import type { FolderLock } from "../../core/files/folder-lock.js";
 import { EnvSupply } from "../runs/env-supply.js";
 import { readTextEnv } from "../runs/make-text-agent.js";
 import { hashFile } from "../runs/hash-files.js";
-import { loadRewardFunctions } from "../runs/load-reward-functions.js";
+import { loadRewardFunctions, loadTools } from "../runs/load-exports.js";
 import { RunEnv } from "../runs/run-env.js";
 import { checkWritable, openLocked } from "../runs/run-folder.js";
 import type { TrainConfig } from "../runs/run-settings.js";
 import type { RunOptions } from "../runs/run.js";
 import type { TrainProgress } from "../../rl/train/index.js";
-import { isPromptRun, planSweep, type SweepPlan, type Trial } from "./sweep-plan.js";
+import { isExampleRun, isPromptRun, planSweep, type SweepPlan, type Trial } from "./sweep-plan.js";
 import { writeCharts } from "./charts.js";
 import { selectPromoted, rankTrials, type RungResult, type TrialResult } from "./trial-result.js";
 import { loadSweepAlgorithms, resolveSweepConfig, type SweepConfig, type SweepOptions } from "./sweep-settings.js";
@@ -114,9 +115,14 @@ async function runLocked(
  */
 async function checkSource({ trials }: SweepPlan): Promise<void> {
   const { options, config } = trials.find((trial) => trial.config !== undefined)!;
+  if (isExampleRun(options)) {
+    await hashFile(options.data);
+    return;
+  }
   if (isPromptRun(options)) {
     await hashFile(options.data!);
     await loadRewardFunctions(options.rewardFuncs!);
+    await loadTools(options.tools ?? []);
     return;
   }
   const envs = new EnvSupply(new RunEnv(config as TrainConfig));

@@ -14,6 +14,12 @@ import {
 } from "../../core/settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
 import { PROMPT_ALGORITHMS, promptRunSettingsOf } from "../runs/prompt-run-settings.js";
+import {
+  preferenceDataSettings,
+  preferenceRunSettingsOf,
+  type PreferenceRunOptions,
+} from "../runs/preference-run-settings.js";
+import { allSftRunSettings, dataSettings, type SftRunOptions } from "../runs/sft-run-settings.js";
 import { trainSettings, trainSettingsOf } from "../runs/run-settings.js";
 import type { PromptAlgorithm } from "../../rl/train/index.js";
 
@@ -47,9 +53,12 @@ const rangeSettings = defineSettings({
 const FIXED_SETTINGS: Readonly<Record<string, string>> = {
   seed: "every trial is trained with each of the sweep's seeds",
   evalEpisodes: "it changes nothing of the training",
-  data: "all trials are trained on the same prompts",
+  data: "all trials are trained on the same file",
+  evalData: "all trials are compared on the same examples",
+  evalSplit: "all trials are compared on the same examples",
   rewardFuncs: "rewards of other functions cannot be compared",
   rewardWeights: "rewards with other weights cannot be compared",
+  tools: "rewards with other tools cannot be compared",
 };
 
 /** 1e-4..1e-2, 1e-4..1e-2:log, 1e-4..1e-2:log:5 */
@@ -73,16 +82,36 @@ export function resolveSearchSpace(
   return Object.fromEntries(entries);
 }
 
-/** Whether the settings that trials share belong to runs on prompts, not in an environment. */
+/** Whether the settings that trials share belong to runs on a file, not in an environment. */
 export function isOnPrompts(train: object): boolean {
   return "data" in train || "rewardFuncs" in train;
 }
 
-const promptAlgorithm = choice({
+/** Algorithms of runs on a file of examples. */
+const EXAMPLE_ALGORITHMS = ["sft", "dpo", "kto"] as const;
+export type ExampleAlgorithm = (typeof EXAMPLE_ALGORITHMS)[number];
+
+/** Options of a run on a file of examples. */
+export type ExampleTrialOptions = (SftRunOptions | PreferenceRunOptions) & { readonly algorithm: ExampleAlgorithm };
+
+/** Returns the algorithm of runs on a file of examples; undefined for other runs. */
+export function findExampleAlgorithm({ algorithm }: { readonly algorithm?: unknown }): ExampleAlgorithm | undefined {
+  return EXAMPLE_ALGORITHMS.find((name) => name === algorithm);
+}
+
+const dataAlgorithm = choice({
   default: "grpo",
-  choices: PROMPT_ALGORITHMS,
-  description: "Algorithm of runs on prompts.",
+  choices: [...PROMPT_ALGORITHMS, ...EXAMPLE_ALGORITHMS],
+  description: "Algorithm of runs on prompts, or on examples (sft, dpo, kto).",
 });
+
+function dataRunSettings(name: string): SettingTable {
+  checkSetting("`algorithm`", name, dataAlgorithm);
+  const algorithm = findExampleAlgorithm({ algorithm: name });
+  if (algorithm === undefined) return promptRunSettingsOf(name as PromptAlgorithm);
+  if (algorithm === "sft") return { ...dataSettings, ...allSftRunSettings };
+  return { ...preferenceDataSettings(algorithm), ...preferenceRunSettingsOf(algorithm) };
+}
 
 /**
  * Returns the settings that trials have: those of a loaded algorithm and of runs, or those of all
@@ -95,11 +124,10 @@ export function getTrialSettings(train: object, search: object): SettingTable {
   const names = typeof searched === "string" ? searched.split(",") : Array.isArray(searched) ? searched : [];
   const algorithms = names.length > 0 ? names.map((name) => String(name).trim()) : [algorithm];
   if (!isOnPrompts(train)) return Object.assign({}, ...algorithms.map((name) => trainSettingsOf(name))) as SettingTable;
-  const tables = algorithms.map((name = promptAlgorithm.default) => {
-    checkSetting("`algorithm`", name, promptAlgorithm);
-    return promptRunSettingsOf(name as PromptAlgorithm);
-  });
-  return Object.assign({ algorithm: promptAlgorithm }, ...tables) as SettingTable;
+  if (names.some((name) => findExampleAlgorithm({ algorithm: name }) !== undefined))
+    throw invalidArgument("sft, dpo and kto train on other data and cannot be searched. Set one of them as algorithm.");
+  const tables = algorithms.map((name = dataAlgorithm.default) => dataRunSettings(name));
+  return Object.assign({ algorithm: dataAlgorithm }, ...tables) as SettingTable;
 }
 
 /** Converts an object's keys to camel case: batch-size and batch_size become batchSize. */

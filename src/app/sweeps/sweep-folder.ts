@@ -4,13 +4,9 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { LlamaGymError } from "../../core/errors.js";
 import { describeIssue } from "../../core/schema-issue.js";
-import {
-  checkSavable,
-  readJsonIfExists,
-  writeJson,
-  type FolderLock,
-  type JsonObject,
-} from "../../models/files/index.js";
+import { checkSavable, readJsonIfExists, writeJson } from "../../core/files/json-file.js";
+import type { FolderLock } from "../../core/files/folder-lock.js";
+import type { JsonObject } from "../../core/json.js";
 import { checkFormatVersion, readRunConfig } from "../../rl/train/index.js";
 import type { SweepPlan } from "./sweep-plan.js";
 import { rankTrials, summarizeTrial, type RungResult, type TrialResult, type TrialRun } from "./trial-result.js";

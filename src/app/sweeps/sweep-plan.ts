@@ -3,15 +3,29 @@ import { resolvePromptRunConfig, type PromptRunConfig, type PromptRunOptions } f
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import { planHalvingRungs, singleRung, type Rung } from "./halving-rungs.js";
 import type { SweepConfig } from "./sweep-settings.js";
-import { getTrialSettings, isOnPrompts } from "./search-space.js";
+import { resolvePreferenceRunConfig, type PreferenceRunConfig } from "../runs/preference-run-settings.js";
+import { resolveSftRunConfig, type SftRunConfig } from "../runs/sft-run-settings.js";
+import { findExampleAlgorithm, getTrialSettings, isOnPrompts, type ExampleTrialOptions } from "./search-space.js";
 import { enumerateGrid, sampleTrials, type TrialSettings } from "./trial-settings.js";
 
-/** Options of a run in an environment, or on prompts. */
-export type TrialOptions = TrainOptions | PromptRunOptions;
+/** Options of a run in an environment, on prompts, or on examples. */
+export type TrialOptions = TrainOptions | PromptRunOptions | ExampleTrialOptions;
+
+/** Whether the options belong to a run on a file of examples. */
+export function isExampleRun(options: TrialOptions): options is ExampleTrialOptions {
+  return isOnPrompts(options) && findExampleAlgorithm(options) !== undefined;
+}
 
 /** Whether the options belong to a run on prompts. */
 export function isPromptRun(options: TrialOptions): options is PromptRunOptions {
-  return isOnPrompts(options);
+  return isOnPrompts(options) && !isExampleRun(options);
+}
+
+function resolveTrial(options: TrialOptions): Trial["config"] {
+  if (isPromptRun(options)) return resolvePromptRunConfig(options);
+  if (!isExampleRun(options)) return resolveTrainConfig(options);
+  const { algorithm, ...given } = options;
+  return algorithm === "sft" ? resolveSftRunConfig(given) : resolvePreferenceRunConfig({ ...given, algorithm });
 }
 
 /** A combination of settings to try. */
@@ -22,7 +36,7 @@ export interface Trial {
   /** Options of its runs, without seeds. */
   readonly options: TrialOptions;
   /** The resolved options; undefined for conflicting settings. */
-  readonly config: TrainConfig | PromptRunConfig | undefined;
+  readonly config: TrainConfig | PromptRunConfig | SftRunConfig | PreferenceRunConfig | undefined;
   /** Describes the conflict. */
   readonly failure: string | undefined;
 }
@@ -56,8 +70,7 @@ function makeTrial({ env, envOptions, train }: SweepConfig, number: number, sett
   const shared = isOnPrompts(train) ? { algorithm: "grpo" } : { env, envOptions };
   const options = { ...shared, ...train, ...settings } as unknown as TrialOptions;
   try {
-    const config = isPromptRun(options) ? resolvePromptRunConfig(options) : resolveTrainConfig(options);
-    return { number, settings, options, config, failure: undefined };
+    return { number, settings, options, config: resolveTrial(options), failure: undefined };
   } catch (error) {
     if (!(error instanceof LlamaGymError)) throw error;
     return { number, settings, options, config: undefined, failure: error.message };

@@ -15,12 +15,15 @@ import type { PromptRunOptions } from "../runs/prompt-run-settings.js";
 import { MEAN_REWARD } from "../runs/run-curve.js";
 import { runSettings, trainSettings, type TrainOptions } from "../runs/run-settings.js";
 import {
+  findExampleAlgorithm,
   getTrialSettings,
   isOnPrompts,
   normalizeKeys,
   isEnumerable,
   resolveSearchSpace,
   type Dimension,
+  type ExampleAlgorithm,
+  type ExampleTrialOptions,
   type SearchSpace,
 } from "./search-space.js";
 import { MAX_TRIALS } from "./trial-settings.js";
@@ -76,7 +79,10 @@ export interface SweepOptions extends Partial<Settings<typeof sweepSettings>> {
   readonly env?: string;
   readonly envOptions?: Readonly<Record<string, unknown>>;
   /** Settings shared by all trials. */
-  readonly train?: TrialOwnOptions<TrainOptions> | TrialOwnOptions<PromptRunOptions>;
+  readonly train?:
+    | TrialOwnOptions<TrainOptions>
+    | TrialOwnOptions<PromptRunOptions>
+    | TrialOwnOptions<ExampleTrialOptions>;
   /** Values to try by setting: lists, ranges, or their short forms. */
   readonly search: Readonly<Record<string, Dimension | string>>;
   /** Seeds of each trial; a number n means 1 to n. Default 1. */
@@ -155,7 +161,7 @@ export function resolveSweepConfig(options: SweepOptions): SweepConfig {
   const table = getTrialSettings(train, search);
   const fixed = resolveFixed(train, table);
   const searched = resolveSearchSpace(search, table);
-  const settings = resolveScalars(given, searched, isOnPrompts(train));
+  const settings = resolveScalars(given, searched, train);
   const duplicate = Object.keys(searched).find((name) => Object.hasOwn(fixed, name));
   if (duplicate !== undefined) throw invalidArgument(`${duplicate} is both searched and fixed in train. Remove one.`);
   if (settings.method === "halving") checkLengthNotSearched(searched);
@@ -184,12 +190,18 @@ export async function loadSweepAlgorithms(options: SweepOptions): Promise<SweepO
 function resolveScalars(
   given: Partial<Settings<typeof sweepSettings>>,
   search: SearchSpace,
-  onPrompts: boolean,
+  train: object,
 ): Omit<SweepConfig, "env" | "envOptions" | "train" | "search" | "seeds"> {
-  const metric = given.metric ?? (onPrompts ? MEAN_REWARD : sweepSettings.metric.default);
-  const settings = resolveSettings("A sweep", sweepSettings, { ...given, metric });
+  const onPrompts = isOnPrompts(train);
+  const example = onPrompts ? findExampleAlgorithm(train) : undefined;
+  const comparison = example === undefined ? {} : exampleComparison(example, train);
+  const metric = given.metric ?? comparison.metric ?? (onPrompts ? MEAN_REWARD : sweepSettings.metric.default);
+  const goal = given.goal ?? (metric === comparison.metric ? comparison.goal : undefined);
+  const settings = resolveSettings("A sweep", sweepSettings, { ...given, metric, ...(goal && { goal }) });
   if (onPrompts && metric === EVAL_MEAN_RETURN)
-    throw invalidArgument(`Runs on prompts have no \`${EVAL_MEAN_RETURN}\`. Compare them by \`${MEAN_REWARD}\`.`);
+    throw invalidArgument(
+      `Runs on a file have no \`${EVAL_MEAN_RETURN}\`. Compare them by \`${comparison.metric ?? MEAN_REWARD}\`.`,
+    );
   const isGrid = settings.trials === undefined && Object.values(search).every(isEnumerable);
   const resolved = { ...settings, method: settings.method ?? (isGrid ? "grid" : "random") };
   const unused = CONDITIONAL_SETTINGS.filter(({ appliesTo }) => !appliesTo(resolved));
@@ -200,6 +212,15 @@ function resolveScalars(
   }
   const cleared = Object.fromEntries(unused.flatMap(({ names }) => names.map((name) => [name, undefined])));
   return { ...resolved, trials: resolved.trials ?? DEFAULT_TRIALS, ...cleared };
+}
+
+/** Returns what ranks runs on examples: the loss, on evaluation examples if there are some. */
+function exampleComparison(
+  algorithm: ExampleAlgorithm,
+  { evalData, evalSplit }: { readonly evalData?: unknown; readonly evalSplit?: unknown },
+): { readonly metric?: string; readonly goal?: "minimize" } {
+  const isEvaluated = evalData !== undefined || Number(evalSplit ?? 0) > 0;
+  return { metric: `${algorithm}/${isEvaluated ? "eval_loss" : "loss"}`, goal: "minimize" };
 }
 
 function normalizeOptions(options: SweepOptions): SweepOptions {
@@ -214,7 +235,7 @@ function normalizeOptions(options: SweepOptions): SweepOptions {
   }
   const { env, envOptions = {}, train = {}, search = {} } = normalized;
   if (env !== undefined && isOnPrompts(train as object))
-    throw invalidArgument("A sweep has `env`, or `data` and `rewardFuncs` of runs on prompts. Remove one of them.");
+    throw invalidArgument("A sweep has `env`, or `data` of runs on a file. Remove one of them.");
   if (!isOnPrompts(train as object) && (typeof env !== "string" || env === ""))
     throw invalidArgument("A sweep needs `env`, the id of an environment.");
   for (const [name, value] of Object.entries({ envOptions, train, search }))

@@ -4,18 +4,12 @@ import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { isAllFinite } from "../../core/numbers.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
 import { type CausalLM, saveModel } from "../../models/index.js";
-import {
-  addAllChecksums,
-  FolderLock,
-  readJson,
-  readJsonIfExists,
-  removeFolder,
-  replaceFolder,
-  SafetensorsFile,
-  verifyAllChecksums,
-  writeJson,
-  writeSafetensors,
-} from "../../models/files/index.js";
+import { SafetensorsFile, writeSafetensors } from "../../models/files/index.js";
+import { addAllChecksums, verifyAllChecksums } from "../../core/files/checksums.js";
+import { FolderLock } from "../../core/files/folder-lock.js";
+import { readJson, readJsonIfExists, writeJson } from "../../core/files/json-file.js";
+import { removeFolder } from "../../core/files/remove-folder.js";
+import { replaceFolder } from "../../core/files/write-file-atomic.js";
 import { RequestError } from "../server/request-error.js";
 
 /** What a checkpoint is for: to continue training, to sample, or to use elsewhere. */

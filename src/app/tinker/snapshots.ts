@@ -1,7 +1,7 @@
 import { fs } from "#platform";
 import type { TokenSampler } from "../../generation/index.js";
 import { type CausalLM, loadTrainedValues, saveModel } from "../../models/index.js";
-import { removeFolder } from "../../models/files/index.js";
+import { removeFolder } from "../../core/files/remove-folder.js";
 import type { ModelForm } from "./model-form.js";
 
 /** Values that can be sampled from and scored with. */

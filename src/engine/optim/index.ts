@@ -1,5 +1,6 @@
 export * from "./optimizer.js";
 export {
+  isStepSchedule,
   warmupScheduleFactor,
   type ScheduleOptions,
   type ScheduleShape,

@@ -194,4 +194,19 @@ describe("warmupScheduleFactor equals Transformers 5.24", () => {
     const warmup = options.kind === "warmup_stable_decay" ? [0.1, 0.4, 0.7] : [0, 0.3333333, 0.6666667];
     expectClose(factors, [...warmup, ...decay]);
   });
+
+  it.each<[ScheduleOptions, number[]]>([
+    [
+      { kind: "inverse_sqrt", warmupSteps: 3 },
+      [0, 0.3333333, 0.6666667, 1, 0.8660254, 0.7745967, 0.7071068, 0.6546537, 0.6123724, 0.5773503],
+    ],
+    [{ kind: "inverse_sqrt" }, [1, 0.99995, 0.9999, 0.99985, 0.9998001, 0.9997501, 0.9997001, 0.9996502]],
+    [
+      { kind: "cosine_warmup_with_min_lr", warmupSteps: 3, totalSteps: 10, lrMinRate: 0.1 },
+      [0.3333333, 0.6666667, 1, 0.955436, 0.8305704, 0.6501344, 0.4498656, 0.2694296, 0.144564, 0.1],
+    ],
+  ])("%o", (options, expected) => {
+    const factors = expected.map((_, step) => warmupScheduleFactor(options, step));
+    expectClose(factors, expected);
+  });
 });

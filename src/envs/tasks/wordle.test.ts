@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { WORDLE_WORDS } from "./wordle-words.js";
-import { scoreGuess, WordleEnv } from "./wordle.js";
+import { scoreGuess, WORDLE_WORDS, WordleEnv } from "./wordle.js";
 
 const letters = (word: string) => Int32Array.from(word, (letter) => letter.charCodeAt(0) - 97);
 

@@ -9,6 +9,7 @@ import {
   type IoBinding,
   type BufferView,
 } from "../../engine/runtime/index.js";
+import type { DerivedInputs } from "./derived-inputs.js";
 import { paddedPrefixLength, rowFeeds, type DecodeInputs } from "./decode-feeds.js";
 import { cacheShape, type NewKeyValues } from "./kv-cache.js";
 
@@ -64,6 +65,7 @@ export class DecodeSession {
      */
     readonly frozenStates: FrozenStates | undefined,
     private readonly startsFromStates: boolean,
+    private readonly derived: DerivedInputs | undefined,
   ) {
     this.shape = cacheShape(model.config);
     this.firstLayer = startsFromStates ? frozenStates!.layers : 0;
@@ -79,12 +81,17 @@ export class DecodeSession {
     frozenStates?: FrozenStates,
     { startsFromStates = false } = {},
   ): Promise<DecodeSession> {
-    const scope = model.scope("unmerged", { forDecoding: true });
+    const scope = model.scope("unmerged", { forDecoding: true, withDerivedInputs: true });
     const computeValues = (hidden: Node) => model.computeValues(scope, hidden);
     const frozenLayers = frozenStates?.layers ?? 0;
     const options = { computeValues, frozenLayers, fromFrozenStates: startsFromStates };
     const graph = compile(decodeGraph(model.config, scope, options));
-    return new DecodeSession(model, await model.createSession(graph), frozenStates, startsFromStates);
+    const { derivedValues } = scope;
+    const derived =
+      derivedValues.size === 0
+        ? undefined
+        : await (await import("./derived-inputs.js")).DerivedInputs.create(model, derivedValues);
+    return new DecodeSession(model, await model.createSession(graph), frozenStates, startsFromStates, derived);
   }
 
   /**
@@ -112,7 +119,8 @@ export class DecodeSession {
       { ...feeds, ...(kept && { [FROZEN_STATES]: kept.states }) },
       { bindings: [this.bindParameters(inputs), inputBinding, binding] },
     );
-    return { requests: [...(kept?.requests ?? []), request], outputs: result };
+    const derived = this.derived?.update(inputs.model, inputs.adapter) ?? [];
+    return { requests: [...derived, ...(kept?.requests ?? []), request], outputs: result };
   }
 
   async release(): Promise<void> {
@@ -123,6 +131,7 @@ export class DecodeSession {
       if (binding !== undefined) runtime.unbind(binding);
     }
     for (const model of this.parameters.keys()) this.forget(model);
+    await this.derived?.release();
     await (await this.pendingFromStates.peek())?.release();
     await this.session.release();
   }
@@ -131,14 +140,24 @@ export class DecodeSession {
   forget(model: CausalLM): void {
     for (const binding of this.parameters.get(model)?.values() ?? []) model.runtime.unbind(binding);
     this.parameters.delete(model);
+    this.derived?.forget(model);
     this.openedFromStates?.forget(model);
+  }
+
+  /** Discards what a failed request may not have computed. */
+  discardDerived(): void {
+    this.derived?.invalidate();
+    this.openedFromStates?.discardDerived();
   }
 
   private bindParameters({ model, adapter }: DecodeInputs): IoBinding {
     let bindings = this.parameters.get(model);
     if (bindings === undefined) this.parameters.set(model, (bindings = new Map()));
-    const binding =
-      bindings.get(adapter) ?? model.runtime.bind({ feeds: model.getParameterViews(this.session.graph, { adapter }) });
+    const feeds = () => ({
+      ...model.getParameterViews(this.session.graph, { adapter }),
+      ...this.derived?.views(model, adapter),
+    });
+    const binding = bindings.get(adapter) ?? model.runtime.bind({ feeds: feeds() });
     bindings.set(adapter, binding);
     return binding;
   }

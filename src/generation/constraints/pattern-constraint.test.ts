@@ -75,17 +75,17 @@ describe("PatternConstraint", () => {
     Array.from(cursorAfter(constraint, tokens).allowedTokens, (token) => tokenizer.decode([token])).sort();
 
   it("allows exactly the tokens after which the text can be completed to a match", () => {
-    const regex = "(the|a) (quick|quiet)? ?[d-f]{2}";
+    const regex = "[at][hi ]{2} ?[d-f]{2}";
     const constraint = createPatternConstraint(vocabulary, { regex });
     // A text can be completed to a match if a match starts with it.
-    const adjectives = ["", "quick", "quiet"];
-    const letters = ["d", "e", "f"];
-    const matches = ["the", "a"].flatMap((article) =>
-      adjectives.flatMap((adjective) =>
-        ["", " "].flatMap((gap) => letters.flatMap((a) => letters.map((b) => `${article} ${adjective}${gap}${a}${b}`))),
-      ),
-    );
-    for (const text of ["", "t", "the", "the ", "a qui", "a quick", "a quick d"]) {
+    const combine = (...parts: readonly (readonly string[])[]): readonly string[] =>
+      parts.reduce((texts, part) => texts.flatMap((text) => part.map((next) => text + next)));
+    const [middle, letters] = [
+      ["h", "i", " "],
+      ["d", "e", "f"],
+    ];
+    const matches = combine(["a", "t"], middle, middle, ["", " "], letters, letters);
+    for (const text of ["", "t", "th", "thi", "a  ", "a i ", "thi d"]) {
       const tokens = encode(text);
       const expected = vocabulary.tokenBytes.trie.tokens.filter((token) => {
         const longer = tokenizer.decode([...tokens, token]);
@@ -93,6 +93,57 @@ describe("PatternConstraint", () => {
       });
       expect([...cursorAfter(constraint, tokens).allowedTokens]).toEqual([...expected].sort((a, b) => a - b));
     }
+  });
+
+  const call = {
+    type: "object",
+    properties: { name: { enum: ["lookup", "look", "refund"] }, order: { type: "integer", minimum: 1, maximum: 9999 } },
+    required: ["name", "order"],
+  };
+
+  it.each<[TextPattern, string[]]>([
+    [{ jsonSchema: call }, ['{"name": "', '", "order": ']],
+    [{ regex: "Action: (hit|stay) now, please[.!]" }, ["Action: ", "hit now, please"]],
+    [{ regex: "é日本語🎲 ends(é日本語🎲|z)" }, ["é日本語🎲 ends"]],
+  ])("has the tokenizer's tokens alone where %j forces text", (pattern, forced) => {
+    const constraint = createPatternConstraint(vocabulary, pattern);
+    const random = new RandomStream(4);
+    for (let i = 0; i < 50; i++) {
+      const tokens = sampleRandomTokens(constraint, random);
+      const choices = tokens.map((_, at) => cursorAfter(constraint, tokens.slice(0, at)).allowedTokens.length);
+      const text = tokenizer.decode(tokens);
+      // The tokens inside of a forced text are the only ones allowed.
+      for (const part of forced) {
+        const at = text.indexOf(part);
+        if (at < 0) continue;
+        const ends = tokens.map((_, j) => tokenizer.decode(tokens.slice(0, j + 1)).length);
+        const inside = tokens.flatMap((_, j) =>
+          (ends[j - 1] ?? 0) > at && ends[j] < at + part.length && !tokenizer.decode(tokens.slice(0, j)).includes("�")
+            ? [choices[j]]
+            : [],
+        );
+        expect([text, inside]).toEqual([text, inside.map(() => 1)]);
+      }
+    }
+  });
+
+  it.each<[TextPattern, string[]]>([
+    [{ jsonSchema: call }, ['{"name": "look", "order": 7}', '{"name": "lookup", "order": 1204}']],
+    [{ regex: "north|northeast|no{1,3}" }, ["north", "northeast", "noo"]],
+    [{ regex: "(quick|quiet)(er)?" }, ["quick", "quieter"]],
+    [{ regex: "é日本語🎲(é日本語🎲|z)?" }, ["é日本語🎲é日本語🎲", "é日本語🎲z"]],
+  ])("tokenizes texts of %j as tokens that it allows", (pattern, texts) => {
+    const constraint = createPatternConstraint(vocabulary, pattern);
+    for (const text of texts) {
+      const tokens = constraint.encode(text)!;
+      tokens.forEach((token, at) =>
+        expect(cursorAfter(constraint, tokens.slice(0, at)).allowedTokens).toContain(token),
+      );
+      expect(cursorAfter(constraint, tokens).isComplete).toBe(true);
+      expect(tokenizer.decode(tokens, { skipSpecialTokens: true })).toBe(text);
+    }
+    expect(constraint.encode(`${texts[0]}?`)).toBeUndefined();
+    expect(constraint.encode(texts[0].slice(0, -1))).toBeUndefined();
   });
 
   it("allows the end token after a match that could continue", () => {
@@ -212,7 +263,7 @@ describe("PatternConstraint", () => {
       return allowed.reduce((sum, token) => sum + probabilities[token] * total([...tokens, token]), 0);
     };
     expect(total([])).toBeCloseTo(1, 5);
-    expect(completions.length).toBeGreaterThan(3);
+    expect(completions.length).toBeGreaterThanOrEqual(3);
     expect(completions.filter((tokens) => !cursorAfter(constraint, tokens).isComplete)).toEqual([]);
   });
 

@@ -28,9 +28,10 @@ const MAX_CACHED_LISTS = 256;
 /**
  * Constrains a completion to the texts of a pattern. The allowed tokens are those after which the
  * text can still match within `maxNewTokens`; the end token is one of them where the text so far
- * matches and could continue. A match that cannot continue ends the completion. All tokenizations
- * of a text are allowed. The probability of a completion is the product, over its tokens, of
- * p(token) / sum of p over the allowed tokens.
+ * matches and could continue. A match that cannot continue ends the completion. Where the pattern
+ * forces text, its tokens are the tokenizer's; elsewhere all tokenizations of a text are allowed.
+ * The probability of a completion is the product, over its tokens, of p(token) / sum of p over the
+ * allowed tokens.
  */
 export class PatternConstraint implements CompiledConstraint {
   readonly maxLength: number;
@@ -76,9 +77,11 @@ export class PatternConstraint implements CompiledConstraint {
   /** Returns the tokens allowed in a state, after `length` tokens. */
   private allowedTokens(state: number | undefined, length: number): Int32Array {
     if (state === undefined) return NO_TOKENS;
-    const { tokens, costs, maxCost } = this.automaton.allowedNext(state);
+    const next = this.automaton.allowedNext(state);
     const remaining = this.maxLength - length - 1;
-    if (maxCost <= remaining) return tokens;
+    if (next.maxCost <= remaining) return next.tokens;
+    // Near the limit, other splits may need fewer tokens than the usual one.
+    const { tokens, costs } = next.isUsual ? this.automaton.allNextTokens(state) : next;
     return this.affordableTokens.getOrCreate(`${state};${remaining}`, () =>
       tokens.filter((_, i) => costs[i] <= remaining),
     );

@@ -7,6 +7,8 @@ export interface VocabularyToken {
   readonly bytes: Uint8Array;
 }
 
+const NO_TOKENS = new Int32Array(0);
+
 /** The root, which is not among the nodes. */
 export const ROOT = -1;
 
@@ -66,6 +68,14 @@ export class TokenTrie {
     for (let child = node + 1; child < this.ends[node]; child = this.ends[child])
       if (this.bytes[child] === byte) return child;
     return undefined;
+  }
+
+  /** Returns the tokens that begin with a byte. */
+  tokensFrom(byte: number): Int32Array {
+    const node = this.rootChildren[byte];
+    return node === undefined
+      ? NO_TOKENS
+      : this.tokens.subarray(this.tokenOffsets[node], this.tokenOffsets[this.ends[node]]);
   }
 
   endsToken(node: number): boolean {

@@ -77,6 +77,11 @@ export class Vocabulary {
     });
   }
 
+  /** Returns the first token of a text that starts a completion, or is inside of one. */
+  firstToken(text: string, start: TextStart): number {
+    return this.encode(text, start === "start" ? undefined : this.tokens[0].id)[0];
+  }
+
   /**
    * Returns the bytes that tokens have at the start of a completion; some tokenizers drop a space
    * at the start of a text.

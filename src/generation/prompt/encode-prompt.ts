@@ -58,7 +58,7 @@ export function* encodePrompt(
       continueFinalMessage,
       addGenerationPrompt,
     };
-    const messages = tokenizer().prepareToolCalls(input, templateOptions);
+    const messages = tokenizer().prepareMessages(input, templateOptions);
     const rendered = yield* tokenizer().renderChatSteps(messages, templateOptions);
     checkLength(rendered.text);
     yield;

@@ -166,6 +166,7 @@ export class Sampler {
     this.invalidate();
     // The states of the failed step are registered, but may not have been computed.
     this.session.frozenStates?.clear();
+    this.session.discardDerived();
   }
 
   /** Invalidates everything computed with outdated parameters. */

@@ -3,7 +3,7 @@ import type { DecoderConfig } from "../../engine/nn/index.js";
 import { HEAD_MODULE, HEAD_WEIGHT, parameterShapes } from "../architectures/index.js";
 import type { LoraConfig } from "../files/index.js";
 import { isOfModule } from "../files/peft/index.js";
-import { formatJson } from "../files/json-file.js";
+import { formatJson } from "../../core/files/json-file.js";
 import { loraAName, loraBiasName, loraBName, loraMagnitudeName, type LoraModule } from "./lora-module.js";
 import { selectLoraModules } from "./select-lora-modules.js";
 

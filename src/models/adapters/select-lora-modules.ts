@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { DecoderConfig } from "../../engine/nn/index.js";
 import { targetModules, type TargetModule } from "../architectures/index.js";
-import { formatJson } from "../files/json-file.js";
+import { formatJson } from "../../core/files/json-file.js";
 import type { LoraConfig } from "../files/index.js";
 import type { LoraModule } from "./lora-module.js";
 

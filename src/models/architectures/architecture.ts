@@ -1,6 +1,6 @@
 import type { DecoderConfig } from "../../engine/nn/index.js";
 import type { GgufArchitecture } from "../files/gguf/gguf-config.js";
-import type { JsonFields } from "../files/json-fields.js";
+import type { JsonFields } from "../../core/files/json-fields.js";
 
 export interface Architecture {
   /** Values of config.json's model_type. */

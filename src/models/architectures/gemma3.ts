@@ -4,7 +4,7 @@ import { decoderTensors, attentionTensors, mlpTensors, headNormTensors } from ".
 import type { LayerNames, RopeConfig } from "../../engine/nn/index.js";
 import { readActivation } from "./read-activation.js";
 import { defineArchitecture } from "./architecture.js";
-import { JsonFields } from "../files/json-fields.js";
+import { JsonFields } from "../../core/files/json-fields.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 import { headNormNames, llamaLayerNames, llamaNetwork, readAttentionBiases } from "./llama-network.js";
 import { readRopeObject, type RopeContext } from "./rope-config.js";

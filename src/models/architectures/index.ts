@@ -5,7 +5,7 @@ import type { DecoderConfig } from "../../engine/nn/index.js";
 import type { Architecture } from "./architecture.js";
 import { gemma3 } from "./gemma3.js";
 import { gpt2 } from "./gpt2.js";
-import { JsonFields } from "../files/json-fields.js";
+import { JsonFields } from "../../core/files/json-fields.js";
 import { llama } from "./llama.js";
 import { mistral } from "./mistral.js";
 import { phi } from "./phi.js";

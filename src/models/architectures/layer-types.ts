@@ -1,4 +1,4 @@
-import type { JsonFields } from "../files/json-fields.js";
+import type { JsonFields } from "../../core/files/json-fields.js";
 
 export type LayerType = "full_attention" | "sliding_attention";
 

@@ -1,6 +1,6 @@
 import type { DecoderConfig, LayerConfig, LayerNames, LinearBiases, RopeConfig } from "../../engine/nn/index.js";
 import { readActivation } from "./read-activation.js";
-import type { JsonFields } from "../files/json-fields.js";
+import type { JsonFields } from "../../core/files/json-fields.js";
 import { readDimensions, readPaddingToken, type DimensionDefaults } from "./model-dimensions.js";
 import { readRope, type RopeContext } from "./rope-config.js";
 

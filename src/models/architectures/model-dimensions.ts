@@ -1,4 +1,4 @@
-import type { JsonFields } from "../files/json-fields.js";
+import type { JsonFields } from "../../core/files/json-fields.js";
 
 /** More layers than any model has; see MAX_SIZE in JsonFields. */
 const MAX_LAYERS = 4096;

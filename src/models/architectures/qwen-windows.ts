@@ -1,4 +1,4 @@
-import type { JsonFields } from "../files/json-fields.js";
+import type { JsonFields } from "../../core/files/json-fields.js";
 import type { DimensionDefaults } from "./model-dimensions.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 

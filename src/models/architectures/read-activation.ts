@@ -1,5 +1,5 @@
 import type { DecoderConfig } from "../../engine/nn/index.js";
-import type { JsonFields } from "../files/json-fields.js";
+import type { JsonFields } from "../../core/files/json-fields.js";
 
 type Activation = DecoderConfig["activation"];
 

@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { RopeConfig, RopeScaling } from "../../engine/nn/index.js";
-import type { JsonFields } from "../files/json-fields.js";
+import type { JsonFields } from "../../core/files/json-fields.js";
 
 /** Architecture-specific context of the rotary embedding. */
 export interface RopeContext {

@@ -2,7 +2,7 @@ import { mapLayers } from "../files/gguf/gguf-config.js";
 import { decoderTensors, llamaLayerTensors, createLlamaConfig } from "./llama-gguf.js";
 import { readRope } from "./rope-config.js";
 import { defineArchitecture } from "./architecture.js";
-import type { JsonFields } from "../files/json-fields.js";
+import type { JsonFields } from "../../core/files/json-fields.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 import { llamaNetwork, readAttentionBiases } from "./llama-network.js";
 

@@ -1,7 +1,7 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
 import type { OpenFile } from "../../core/platform/ports.js";
-import { corruptFileError, toReadError } from "./file-errors.js";
+import { corruptFileError, toReadError } from "../../core/files/file-errors.js";
 
 /** Bytes per stream buffer, of which there are two; fits the L2 cache. */
 const CHUNK_BYTES = 512 * 1024;

@@ -87,6 +87,49 @@ describe("the assistant's tokens", () => {
     expect(spoken("llama2", template, chat.slice(0, 2))).toEqual([" Action: 1</s>"]);
   });
 
+  describe("in a template that writes results into the turn with their calls, as Gemma 4's", () => {
+    const template =
+      "{% for m in messages if m.role != 'tool' %}{% if loop.previtem is not defined or loop.previtem.role != m.role %}{{ '<|im_start|>' + m.role + '\n' }}{% endif %}" +
+      "{% for c in m.tool_calls %}{{ '<call>' + c.function.name + '</call>' }}" +
+      "{% for t in messages if t.role == 'tool' %}{{ '[result ' + c.function.name + ': ' + t.content + ']' }}{% endfor %}{% endfor %}{{ m.content }}" +
+      "{% if not m.tool_calls %}{{ '<|im_end|>\n' }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+    const call = { role: "assistant", content: "", tool_calls: [{ function: { name: "look", arguments: {} } }] };
+    const through = (result: string, content: string): ChatMessage[] => [
+      { role: "user", content: "u" },
+      { ...call, content },
+      { role: "tool", content: result },
+      { role: "assistant", content: "It is 20." },
+    ];
+
+    it("are the calls without the results", () => {
+      expect(spoken("gpt2", template, through("20", ""))).toEqual(["<call>look</call>", "It is 20.<|im_end|>"]);
+    });
+
+    it("are the calls without a result that is empty", () => {
+      expect(spoken("gpt2", template, through("", ""))[0]).toBe("<call>look</call>");
+    });
+
+    it("are calls and text where the result comes between them", () => {
+      const [calls, ...rest] = spoken("gpt2", template, through("20", "Let me see."));
+      expect([calls, rest.join("")]).toEqual(["<call>look</call>", "Let me see.It is 20.<|im_end|>"]);
+    });
+  });
+
+  describe("in a template that writes an empty reasoning block where the prompt begins one, as Nemotron's", () => {
+    const template =
+      "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}{% if m.role == 'assistant' and '</think>' not in m.content %}{{ '<think></think>' }}{% endif %}" +
+      "{{ m.content + '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n<think>\n' }}{% endif %}";
+
+    it("begin where the message continues otherwise than the prompt", () => {
+      expect(spoken("gpt2", template, chat)[0]).toBe("</think>Action: 1<|im_end|>");
+    });
+
+    it("have all of a message's own reasoning", () => {
+      const thinking = [chat[0], { role: "assistant", content: "<think></think>hit" }];
+      expect(spoken("gpt2", template, thinking)).toEqual(["<think></think>hit<|im_end|>"]);
+    });
+  });
+
   it("are found in messages with parts and with tool calls", () => {
     const template =
       "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}{% if m.content is string %}{{ m.content }}{% else %}{{ m.content | map(attribute='text') | join }}{% endif %}" +

@@ -9,8 +9,11 @@ import {
   alignHeader,
   findEndToken,
   findGap,
+  firstBetween,
   followMessage,
   longestCommonPrefix,
+  splitRange,
+  tryCall,
   tryRender,
 } from "./follow-message.js";
 import type { RenderedText } from "./rendered-text.js";
@@ -67,9 +70,11 @@ export function findAssistantRanges(
     );
     return { rendered, ranges, messages: owners, missing };
   }
+  const others = locateOthers(renderer, messages, text, options);
   const found = assistants.flatMap((index) => {
-    const range = findMessage({ renderer, messages, index, text, options, specialTokens });
-    return range ? [{ range, index }] : [];
+    const search = { renderer, messages, index, text, options, specialTokens, others };
+    const range = findMessage(search);
+    return range ? splitRange(search, range).map((part) => ({ range: part, index })) : [];
   });
   const located = found.map(({ index }) => index);
   const ranges = found.map(({ range }) => range);
@@ -79,6 +84,17 @@ export function findAssistantRanges(
       (!located.includes(index) || lacksCalls(messages[index], index, text, ranges, located)),
   );
   return { rendered, ranges, messages: located, missing };
+}
+
+/** Returns the positions of the characters of messages that are not the assistant's. */
+function locateOthers(
+  renderer: ChatRenderer,
+  messages: readonly ChatMessage[],
+  text: string,
+  options: RenderOptions,
+): readonly number[] {
+  const located = tryCall(() => renderer.locate(messages, (_, index) => messages[index].role !== "assistant", options));
+  return located?.text === text ? located.positions : [];
 }
 
 /**
@@ -106,6 +122,18 @@ function lacksCalls(
 const removeTokens = (text: string, tokens: readonly string[]) =>
   tokens.reduce((rest, token) => (token === "" ? rest : rest.replaceAll(token, "")), text);
 
+/**
+ * Whether a message with tool calls ends before a position: a template may leave out the results of
+ * calls with the calls.
+ */
+function endsBefore({ renderer, messages, index, text, options }: Search, end: number): boolean {
+  const { tool_calls: calls } = messages[index];
+  if (!Array.isArray(calls) || calls.length === 0) return false;
+  const through = messages.slice(0, index + 1);
+  const short = tryRender(() => renderer.render(through, { ...options, addGenerationPrompt: false }))?.trimEnd();
+  return short !== undefined && short.length < end && text.startsWith(short);
+}
+
 /** Whether a message has more than a role and empty fields. */
 function hasText(message: ChatMessage): boolean {
   return Object.entries(message).some(
@@ -124,7 +152,7 @@ function attribute(
   ranges: readonly TextRange[],
   options: RenderOptions,
 ): { readonly owners: (number | undefined)[]; readonly unprinted: readonly number[] } {
-  const located = assistants.map((index) => ({ index, ...renderer.locateMessage(messages, index, options) }));
+  const located = assistants.map((index) => ({ index, ...renderer.locate(messages, (_, i) => i === index, options) }));
   const owners = ranges.map(
     ([start, end]) => located.find(({ positions }) => positions.some((at) => at >= start && at < end))?.index,
   );
@@ -135,7 +163,10 @@ function findMessage(search: Search): TextRange | undefined {
   const { renderer, messages, index, text, options, specialTokens } = search;
   const content = findContent(renderer, messages, index, text, options);
   const isShown =
-    content.span && (!hasText(messages[index]) || text.slice(content.span.start, content.span.end).trim() !== "");
+    content.span &&
+    !endsBefore(search, content.span.end) &&
+    firstBetween(search.others, content.span.start, content.span.end) === undefined &&
+    (!hasText(messages[index]) || text.slice(content.span.start, content.span.end).trim() !== "");
   if (!content.span || !isShown) return followMessage(search, content.truncated);
   const { start: contentStart, end, closing } = content.span;
   const start = findHeaderEnd(search, contentStart);

@@ -20,7 +20,8 @@ export interface ChatMessage {
 /** A callable function as a JSON schema, in the form that chat templates read. */
 export type ToolDefinition = Readonly<Record<string, unknown>>;
 
-const reasoningFields = ["reasoning_content", "thinking", "reasoning"];
+/** Names of a message's reasoning. */
+export const REASONING_FIELDS: readonly string[] = ["reasoning_content", "thinking", "reasoning"];
 
 /**
  * Prepares messages as Transformers does: without null members, with reasoning text under each of
@@ -41,7 +42,7 @@ export function toTemplateMessages(messages: readonly ChatMessage[]): Record<str
     const fields = Object.fromEntries(
       jsonEntries(message).filter(([, value]) => value !== null && value !== undefined),
     );
-    const reasoning = reasoningFields.map((field) => fields[field]).find((value) => value !== undefined);
+    const reasoning = REASONING_FIELDS.map((field) => fields[field]).find((value) => value !== undefined);
     return reasoning === undefined ? fields : { thinking: reasoning, ...fields, reasoning_content: reasoning };
   });
 }

@@ -2,10 +2,10 @@ import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { jsonEntries } from "../../core/lossless-json.js";
 import { type Steps, runSteps } from "../../core/steps.js";
 import { chooseTemplate } from "./chat-templates.js";
-import { ContentMarker, collectTexts, markMessage, readMarked, requireNoncharacters } from "./content-marker.js";
+import { ContentMarker, collectTexts, markMessages, readMarked, requireNoncharacters } from "./content-marker.js";
 import { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 import { type ChatMessage, type ContentPart, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
-import { type ArgumentsForm, prepareToolCalls, probeArgumentsForm } from "./tool-arguments.js";
+import { type MessageForms, prepareMessages, probeMessageForms } from "./prepare-messages.js";
 import { type RenderedText, sliceRendered, truncateRendered } from "./rendered-text.js";
 
 /** Chat template options. */
@@ -41,7 +41,7 @@ export const RESERVED_VARIABLES = ["chat_template", "add_generation_prompt", "co
 interface ParsedTemplate {
   readonly template: ChatTemplate;
   readonly marker: ContentMarker;
-  argumentsForm?: ArgumentsForm;
+  forms?: MessageForms;
 }
 
 /** Renders conversations with a tokenizer's chat templates, parsing each template once. */
@@ -95,34 +95,29 @@ export class ChatRenderer {
   }
 
   /**
-   * Renders a conversation and returns the positions of the characters that come from a message.
-   * @throws as `render`.
+   * Renders a conversation and returns the positions of the characters that come from fields of its
+   * messages. @throws as `render`.
    */
-  locateMessage(
+  locate(
     messages: readonly ChatMessage[],
-    index: number,
+    isMarked: (field: string, index: number) => boolean,
     options: RenderOptions,
   ): { readonly text: string; readonly positions: readonly number[] } {
     const { template } = this.parse(options);
     const { variables, now } = this.buildInput(messages, options);
     const plain = variables.messages as Record<string, unknown>[];
-    const { message, marks } = markMessage(plain[index], [...collectTexts(variables), template.source]);
-    const rendered = template.render({
-      variables: { ...variables, messages: plain.with(index, { ...message }) },
-      now,
-      marks,
-    });
+    const marked = markMessages(plain, isMarked, [...collectTexts(variables), template.source]);
+    const { marks } = marked;
+    const rendered = template.render({ variables: { ...variables, messages: marked.messages }, now, marks });
     return { text: marks.unmark(rendered), positions: Array.from(marks.findMarks(rendered)) };
   }
 
-  /** Returns messages whose tool calls have arguments in the form that the template prints. */
-  prepareToolCalls(messages: readonly ChatMessage[], options: ChatOptions): readonly ChatMessage[] {
-    return prepareToolCalls(messages, () => {
-      const parsed = this.parse(options);
-      return (parsed.argumentsForm ??= probeArgumentsForm((probe) =>
-        parsed.template.render(this.buildInput(probe, options)),
-      ));
-    });
+  /** Returns messages with content and tool calls in the forms that the template prints. */
+  prepareMessages(messages: readonly ChatMessage[], options: ChatOptions): readonly ChatMessage[] {
+    if (messages.length === 0) return messages;
+    const parsed = this.parse(options);
+    parsed.forms ??= probeMessageForms((probe) => parsed.template.render(this.buildInput(probe, options)));
+    return prepareMessages(messages, parsed.forms);
   }
 
   /** Whether the template marks what the assistant generates. */

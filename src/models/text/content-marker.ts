@@ -56,25 +56,33 @@ export class ContentMarker {
 }
 
 /**
- * Marks all characters of a message but its role and whitespace, to find them in the rendered text.
+ * Marks all characters of some messages' fields but their roles and whitespace, to find them in the
+ * rendered text.
  */
-export function markMessage(
-  { role, ...fields }: Readonly<Record<string, unknown>>,
+export function markMessages(
+  messages: readonly Readonly<Record<string, unknown>>[],
+  isMarked: (field: string, index: number) => boolean,
   others: readonly string[],
-): { readonly message: object; readonly marks: ContentMarks } {
-  const texts = collectTexts(fields);
-  const available = unusedCharacters([...texts, ...others]);
+): { readonly messages: readonly Record<string, unknown>[]; readonly marks: ContentMarks } {
+  const isContent = (field: string, index: number) => field !== "role" && isMarked(field, index);
+  const texts = messages.flatMap((message, index) =>
+    Object.entries(message).flatMap(([field, value]) => (isContent(field, index) ? collectTexts(value) : [])),
+  );
+  const available = unusedCharacters(others);
   const marks = new Map<string, string>();
   for (const character of new Set(texts.join("").replace(/\s/g, ""))) {
     const { value, done } = available[character.length === 1 ? "one" : "two"].next();
     if (done !== true) marks.set(character, value);
   }
   const contentMarks = new ContentMarks(marks);
-  const marked = Object.entries(fields).map(([name, value]) => [
-    name,
-    mapTexts(value, (text) => contentMarks.mark(text)),
-  ]);
-  return { message: { role, ...Object.fromEntries(marked) }, marks: contentMarks };
+  const mark = ([field, value]: [string, unknown], index: number) =>
+    isContent(field, index) ? mapTexts(value, (text) => contentMarks.mark(text)) : value;
+  return {
+    messages: messages.map((message, index) =>
+      Object.fromEntries(Object.entries(message).map((entry) => [entry[0], mark(entry, index)])),
+    ),
+    marks: contentMarks,
+  };
 }
 
 /** Reads a rendered text with marks, in steps. */

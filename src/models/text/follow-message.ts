@@ -1,10 +1,12 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { ChatMessage } from "./chat-messages.js";
+import { type ChatMessage, REASONING_FIELDS } from "./chat-messages.js";
 import type { ChatRenderer, RenderOptions } from "./chat-renderer.js";
 import type { RenderedText } from "./rendered-text.js";
 
 /** A range [start, end) of UTF-16 positions in a text. */
 export type TextRange = readonly [start: number, end: number];
+
+const TEXT_FIELDS = ["content", ...REASONING_FIELDS];
 
 /** A message that is searched in the rendered text. */
 export interface Search {
@@ -14,6 +16,8 @@ export interface Search {
   readonly text: string;
   readonly options: RenderOptions;
   readonly specialTokens: readonly string[];
+  /** Ascending positions of the characters of messages that are not the assistant's. */
+  readonly others: readonly number[];
 }
 
 /** A text before and after a message's content. */
@@ -67,9 +71,67 @@ export function followMessage(search: Search, plain: SplitText | null): TextRang
   return [start, findEnd(contentEnd, longestCommonPrefix(rest, short.text.slice(endOfLast(short))), "last")];
 }
 
+/**
+ * Returns the parts of a message whose range has texts of other messages, such as the results of
+ * tools that Gemma 4 writes into the turn with their calls, or lacks the message's text.
+ */
+export function splitRange(search: Search, range: TextRange): readonly TextRange[] {
+  const { renderer, messages, index, text, options, others } = search;
+  // The names of calls may be repeated with their results.
+  const isText = (field: string, i: number) => i === index && TEXT_FIELDS.includes(field);
+  const located = tryCall(() => renderer.locate(messages, isText, options));
+  const own = located?.text === text ? located.positions : [];
+  const end = range[1];
+  // A header may begin with a reasoning block, as the message does.
+  const isBefore = own.length > 0 && firstBetween(others, own[0], range[0]) === undefined;
+  const start = isBefore ? Math.min(own[0], range[0]) : range[0];
+  const other = firstBetween(others, start, end);
+  if (other === undefined && (own.length === 0 || firstBetween(own, start, end) !== undefined)) return [[start, end]];
+  const parts: TextRange[] = [[start, Math.min(end, findPartEnd(search, start, other ?? end))]];
+  for (const position of own) {
+    const [partStart, partEnd] = parts.at(-1)!;
+    const next = position + String.fromCodePoint(text.codePointAt(position)!).length;
+    if (position < partEnd) continue;
+    const isSplit = parts.length === 1 || firstBetween(others, partStart, position) !== undefined;
+    if (isSplit) parts.push([position, next]);
+    else parts[parts.length - 1] = [partStart, next];
+  }
+  return parts.map((part, i) => (i > 0 && i === parts.length - 1 ? closePart(search, part, end) : part));
+}
+
+/** Extends the last part of a message through its end token; its range ends at `end`. */
+function closePart({ text, specialTokens, others }: Search, [start, partEnd]: TextRange, end: number): TextRange {
+  if (partEnd <= end && firstBetween(others, partEnd, end) === undefined) return [start, end];
+  const token = specialTokens.find((special) => special !== "" && text.startsWith(special, partEnd));
+  return [start, partEnd + (token?.length ?? 0)];
+}
+
+/** Returns where the part of a message before another message's text ends. */
+function findPartEnd(search: Search, start: number, limit: number): number {
+  const { renderer, messages, index, text, options, specialTokens } = search;
+  const short = tryRender(() =>
+    renderer.render(messages.slice(0, index + 1), { ...options, addGenerationPrompt: false }),
+  );
+  const common = short === null ? 0 : longestCommonPrefix(text, short).length;
+  if (common > start && common <= limit) {
+    // Other tokens may begin with the same characters.
+    const around = (token: string) => text.slice(common - token.length + 1, common + token.length - 1);
+    const cut = specialTokens.find((token) => token !== "" && around(token).includes(token));
+    return cut === undefined ? common : text.lastIndexOf(cut, common - 1);
+  }
+  const last = endOfLast(locate(search, index), limit);
+  return last + (findEndToken(text.slice(last, limit), specialTokens)?.end ?? 0);
+}
+
+/** Returns the first of ascending positions in a range. */
+export function firstBetween(positions: readonly number[], start: number, end: number): number | undefined {
+  const first = positions.find((position) => position >= start);
+  return first !== undefined && first < end ? first : undefined;
+}
+
 /** Returns the text with the positions of a message's characters; null if it has none. */
 function locate({ renderer, messages, options }: Search, index: number): LocatedText | null {
-  const located = tryCall(() => renderer.locateMessage(messages, index, options));
+  const located = tryCall(() => renderer.locate(messages, (_, i) => i === index, options));
   return located && located.positions.length > 0 ? located : null;
 }
 
@@ -114,8 +176,21 @@ export function findGap(search: Search, position: number): TextRange {
  * prompt without it.
  */
 export function alignHeader(text: string, gap: TextRange, prompt: string, history: string | null): number | undefined {
-  const header = history !== null && prompt.startsWith(history) ? prompt.length - history.length : prompt.length;
-  return alignEnd(text, gap, prompt, header);
+  const header = history !== null && prompt.startsWith(history) ? prompt.slice(history.length) : prompt;
+  return alignEnd(text, gap, prompt, header.length) ?? alignStart(text, gap, header);
+}
+
+/**
+ * Returns where the beginning of a header ends that a message continues otherwise, as
+ * `<think></think>` for the `<think>\n` of a prompt.
+ */
+function alignStart(text: string, [first, last]: TextRange, header: string): number | undefined {
+  const gap = text.slice(first, last);
+  for (let length = header.length; length > header.length / 2; length--) {
+    const at = gap.lastIndexOf(header.slice(0, length));
+    if (at >= 0) return first + at + length;
+  }
+  return undefined;
 }
 
 /**
@@ -165,7 +240,7 @@ export function tryRender(render: () => RenderedText): string | null {
 }
 
 /** Some templates reject a part of a conversation that they accept as a whole. */
-function tryCall<Result>(call: () => Result): Result | null {
+export function tryCall<Result>(call: () => Result): Result | null {
   try {
     return call();
   } catch (error) {

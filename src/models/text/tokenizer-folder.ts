@@ -1,9 +1,9 @@
 import { fs } from "#platform";
 
 import { LlamaGymError } from "../../core/errors.js";
-import { writeFileAtomic } from "../files/write-file-atomic.js";
-import { ignoreMissingFile, toReadError } from "../files/file-errors.js";
-import { readJson } from "../files/json-file.js";
+import { writeFileAtomic } from "../../core/files/write-file-atomic.js";
+import { ignoreMissingFile, toReadError } from "../../core/files/file-errors.js";
+import { readJson } from "../../core/files/json-file.js";
 import { isObject } from "./tokenization/tokenizer-json.js";
 import type { TokenizerFiles } from "./tokenizer-files.js";
 

@@ -356,12 +356,12 @@ export class Tokenizer {
   }
 
   /**
-   * Returns messages whose tool calls have their arguments in the form that the chat template
-   * prints, mostly an object: OpenAI's API and many files have them as JSON text, which
-   * `applyChatTemplate` leaves as it is, as in Transformers.
+   * Returns messages in the forms that the chat template prints: arguments of tool calls, which
+   * OpenAI's API and many files have as JSON text, mostly as an object, and content as text or as a
+   * list of parts. `applyChatTemplate` leaves messages as they are, as in Transformers.
    */
-  prepareToolCalls(messages: readonly ChatMessage[], options: ChatOptions = {}): readonly ChatMessage[] {
-    return this.chatRenderer.prepareToolCalls(messages, options);
+  prepareMessages(messages: readonly ChatMessage[], options: ChatOptions = {}): readonly ChatMessage[] {
+    return this.chatRenderer.prepareMessages(messages, options);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { fs, system } from "#platform";
-import { getSystemErrorCode } from "../files/file-errors.js";
-import { getOwnerName, isLeftover } from "../files/temporary-path.js";
+import { getSystemErrorCode } from "../../core/files/file-errors.js";
+import { getOwnerName, isLeftover } from "../../core/files/temporary-path.js";
 import type { WeightLocation } from "../../engine/graph/index.js";
 import { WEIGHTS_FILE, type MappedWeights, type WriteWeights } from "./weight-cache.js";
 

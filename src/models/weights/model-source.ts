@@ -1,14 +1,9 @@
 import { fs } from "#platform";
 import { ggufArchitectures } from "../architectures/index.js";
 import { LlamaGymError } from "../../core/errors.js";
-import {
-  openGguf,
-  openWeightFolder,
-  readJson,
-  readJsonIfExists,
-  type JsonObject,
-  type WeightFile,
-} from "../files/index.js";
+import { openGguf, openWeightFolder, type WeightFile } from "../files/index.js";
+import { readJson, readJsonIfExists } from "../../core/files/json-file.js";
+import type { JsonObject } from "../../core/json.js";
 
 /**
  * A model's configuration and its tensors under Hugging Face names, from a folder or a GGUF file.

@@ -5,14 +5,14 @@ import { LlamaGymError } from "../../core/errors.js";
 import { formatBytes } from "../../core/format.js";
 import { printWarning } from "../../core/terminal-text.js";
 import type { WeightLocation } from "../../engine/graph/index.js";
-import { getCacheFolder } from "../files/cache-folder.js";
-import { toWriteError } from "../files/file-errors.js";
-import { verifyChecksums, writeChecksums } from "../files/checksums.js";
-import { getTemporaryPath, getOwnerName, isLeftover, removeAbandonedFiles } from "../files/temporary-path.js";
-import { rememberHash } from "../files/verified-files.js";
+import { getCacheFolder } from "../../core/files/cache-folder.js";
+import { toWriteError } from "../../core/files/file-errors.js";
+import { verifyChecksums, writeChecksums } from "../../core/files/checksums.js";
+import { getTemporaryPath, getOwnerName, isLeftover, removeAbandonedFiles } from "../../core/files/temporary-path.js";
+import { rememberHash } from "../../core/files/verified-files.js";
 import type { WeightFile } from "../files/weight-file.js";
-import { withLock } from "../files/with-lock.js";
-import { writeFileAtomic } from "../files/write-file-atomic.js";
+import { withLock } from "../../core/files/with-lock.js";
+import { writeFileAtomic } from "../../core/files/write-file-atomic.js";
 import type { WeightBits } from "./estimate-model-memory.js";
 
 /** Incremented whenever the conversion of weights or the format of entries changes. */

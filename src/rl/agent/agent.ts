@@ -301,22 +301,20 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       temperature: completion.sampling.temperature,
       isTruncatedSampling: isTruncatedSampling(completion),
       random: stream(this.options.seed ?? 0, "learner"),
-      distillation: this.createDistillation(),
+      distillation: await this.createDistillation(),
     });
     return this.demonstrationTrainer.wrap(learner);
   }
 
-  private createDistillation(): Distillation | undefined {
+  private async createDistillation(): Promise<Distillation | undefined> {
     const { teacher, microBatchTokens = this.model.policy.microBatchTokens } = this.options;
-    return (
-      teacher &&
-      createDistillation(teacher, {
-        student: this.model,
-        microBatchTokens,
-        systemPrompt: this.getSystemPrompt(),
-        render: (systemPrompt) => this.renderer.renderSingleTurn(systemPrompt, "x"),
-      })
-    );
+    if (teacher === undefined) return undefined;
+    return createDistillation(teacher, {
+      student: this.model,
+      microBatchTokens,
+      systemPrompt: this.getSystemPrompt(),
+      render: (systemPrompt) => this.renderer.renderSingleTurn(systemPrompt, "x"),
+    });
   }
 
   /**

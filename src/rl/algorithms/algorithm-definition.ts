@@ -5,6 +5,7 @@ import type { Tensor } from "../../engine/tensor/index.js";
 import type { EntropyMode, LossResult } from "../../models/graphs/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { GroupSpec, Metrics } from "./learner.js";
+import type { EntropySchedule } from "./shared/entropy-bonus.js";
 import type { LossNodes } from "./shared/loss-nodes.js";
 import type { NumberArray } from "./shared/statistics.js";
 
@@ -30,9 +31,13 @@ export interface UpdateConfig extends ScheduleShape {
   /** Epochs over the turns of an update. Default 1. */
   readonly numIterations?: number;
   readonly entropyCoef?: number;
-  readonly entropySchedulerType?: ScheduleName;
+  readonly entropySchedulerType?: EntropySchedule;
   /** Final share of the entropy bonus. Default 0. */
   readonly entropyMinRate?: number;
+  /** Whether the reference policy is a copy that follows the policy. Default false. */
+  readonly syncRefModel?: boolean;
+  readonly refModelMixupAlpha?: number;
+  readonly refModelSyncSteps?: number;
   readonly maskTruncatedCompletions?: boolean;
   readonly maskTruncatedEpisodes?: boolean;
   /** Drops groups without signal from the update. */
@@ -79,6 +84,8 @@ export interface TurnSample extends ScoredTurn {
   readonly returns: NumberArray | undefined;
   /** 1 for decisions that train the policy; undefined for all. */
   readonly policyMask: NumberArray | undefined;
+  /** The unit that it belongs to; undefined for an algorithm without units. */
+  readonly unit?: number | undefined;
 }
 
 /** Size of an optimizer step, which may be split into micro-batches. */
@@ -87,6 +94,8 @@ export interface MinibatchTotals {
   readonly sequences: number;
   /** Trained decisions. */
   readonly tokens: number;
+  /** Units, such as pairs; 0 for an algorithm without units. Default 0. */
+  readonly units?: number;
   /** Mean of `tokens` over the steps of an epoch. Default `tokens`. */
   readonly meanTokens?: number;
   /** Decisions selected by the policy masks. Default `tokens`. */
@@ -101,6 +110,14 @@ export interface AdvantageResult<State = unknown> {
   readonly advantages: readonly (readonly NumberArray[])[];
   /** Targets of the value loss, in the same layout. */
   readonly returns?: readonly (readonly NumberArray[])[];
+  /**
+   * What belongs together in the loss: for each trajectory the number of its unit, such as a pair
+   * or a group, whose turns are always in one micro-batch, or undefined to leave it out. By default
+   * each turn is on its own.
+   */
+  readonly units?: readonly (number | undefined)[];
+  /** Log-probabilities under a teacher, which the learner adds for recordings. */
+  readonly teacherLogProbs?: readonly (readonly NumberArray[])[];
   readonly metrics?: Metrics;
   /** Replaces the algorithm's state before the update. */
   readonly state?: State;

@@ -23,6 +23,20 @@ describe("defineAlgorithm", () => {
     expect(algorithm.resolve({ beta: 0.1 }).beta).toBe(0.1);
   });
 
+  it("refuses an algorithm without a learning rate at once", () => {
+    const parts = {
+      name: "no-rate",
+      rollout: () => ({ kind: "turns", turns: 1 }) as const,
+      advantages: () => ({ advantages: [] }),
+      loss: ({ logProbs }: LossNodes) => ({ loss: logProbs }),
+    };
+    expect(() => defineAlgorithm({ ...parts, settings: { beta } })).toThrow(/no-rate has no learning rate.*Add it/);
+    const resolved = defineAlgorithm({ ...parts, settings: { beta }, resolve: () => ({ learningRate: 0.1 }) });
+    expect(resolved.resolve()).toEqual({ learningRate: 0.1 });
+    const broken = defineAlgorithm({ ...parts, settings: { beta }, resolve: () => ({ learningRate: NaN }) });
+    expect(() => broken()).toThrow(/has no learning rate/);
+  });
+
   it("does not compile with a klSetting that is not a setting", () => {
     const parts = {
       name: "typo",

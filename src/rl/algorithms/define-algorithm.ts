@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/errors.js";
+import { invalidArgument, type LlamaGymError } from "../../core/errors.js";
 import { resolveSettings, type SettingTable, type Settings } from "../../core/settings.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { CausalLM } from "../../models/index.js";
@@ -71,7 +71,13 @@ export function defineAlgorithm<Table extends SettingTable, Options extends obje
   const { name, title = name, settings, critic: hasCritic = false } = definition;
   const klSetting = "klSetting" in definition ? definition.klSetting : undefined;
   const resolveDefaults = (options: Options) => resolveSettings(title, settings, options) as unknown as Config;
-  const resolve = (options = {} as Options) => (definition.resolve ?? resolveDefaults)(options);
+  if (!("create" in definition) && definition.resolve === undefined && !Object.hasOwn(settings, "learningRate"))
+    throw missingLearningRate(title);
+  const resolve = (options = {} as Options) => {
+    const config = (definition.resolve ?? resolveDefaults)(options);
+    if (!("create" in definition) && !Number.isFinite(config.learningRate)) throw missingLearningRate(title);
+    return config;
+  };
   const create = async (model: LanguageModel, config: Config, context: LearnerContext): Promise<Learner> => {
     if (!("create" in definition)) return PolicyLearner.create(model.policy, definition, config, context);
     if (context.distillation === undefined) return definition.create(model.causalLM, config, context);
@@ -91,4 +97,11 @@ export function defineAlgorithm<Table extends SettingTable, Options extends obje
     };
   };
   return Object.assign(configure, { algorithmName: name, title, settings, hasCritic, klSetting, resolve });
+}
+
+function missingLearningRate(title: string): LlamaGymError {
+  return invalidArgument(
+    `${title} has no learning rate, which AdamW needs. Add it to its \`settings\`: learningRate: settings.number({ default: 1e-5, ` +
+      'above: 0, description: "Learning rate of AdamW." }), or return it from `resolve`.',
+  );
 }

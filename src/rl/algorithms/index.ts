@@ -1,4 +1,5 @@
 export { grpo } from "./grpo/grpo.js";
+export { onlineDpo, type OnlineDpoConfig, type OnlineDpoOptions } from "./online-dpo/online-dpo.js";
 export { ppo } from "./ppo/ppo.js";
 export { reinforce } from "./reinforce/reinforce.js";
 export { rloo } from "./rloo/rloo.js";
@@ -12,12 +13,12 @@ export { defineAlgorithm, type Algorithm, type CustomAlgorithm } from "./define-
 export type { Learner, LearnerState, Metrics } from "./learner.js";
 export { sequenceNodes } from "./shared/sequence-nodes.js";
 export type { LossNodes } from "./shared/loss-nodes.js";
-export { checkSavedState } from "./check-saved-state.js";
+export { checkSavedState } from "./check-model.js";
 export { createLearner } from "./create-learner.js";
 export { type SftConfig, resolveSftConfig, sftSettings } from "./sft/settings.js";
 export type { SftEvaluation, SftMetrics } from "./sft/sft-learner.js";
 export type { GradientLimits, GradientTransport } from "./update/gradient-transport.js";
 export { GRAPH_KINDS, type GradientJob, type GradientResult, MicroBatchGraphs } from "./update/micro-batch-graphs.js";
-export type { Teacher } from "./learner.js";
+export type { Teacher, TeacherServer } from "./learner.js";
 export type { TeacherOptions } from "./teacher.js";
 export type { StepMetrics } from "./shared/example-learner.js";

@@ -7,7 +7,7 @@ import { decisionIndices } from "./update/turn-batch.js";
 /** An update whose optimizer steps have been taken. */
 interface InspectedUpdate {
   readonly scored: readonly ScoredTrajectory[];
-  readonly result: Pick<AdvantageResult, "advantages" | "returns">;
+  readonly result: Pick<AdvantageResult, "advantages" | "returns" | "teacherLogProbs">;
   readonly hasSignal: readonly boolean[];
   readonly turns: readonly (TurnSample | undefined)[];
   readonly outcomes: readonly StepOutcome[];
@@ -37,6 +37,7 @@ export function inspectUpdate(
       insights.set(turn, {
         decisions: decisionIndices(turn),
         refLogProbs,
+        teacherLogProbs: result.teacherLogProbs?.[i][t],
         values: oldValues,
         entropies,
         advantages: result.advantages[i][t],

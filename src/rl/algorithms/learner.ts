@@ -1,5 +1,6 @@
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
+import type { PolicyBackend } from "../../generation/index.js";
 import type { FrozenStates, SavedFrozenStates } from "../../models/graphs/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
@@ -31,6 +32,22 @@ export interface Teacher {
   score(turns: readonly Turn[], temperature: number): Promise<readonly Float64Array[]>;
   release(): Promise<void>;
 }
+
+/**
+ * A server with OpenAI's completions API that scores prompts (`echo` and `logprobs`): llamagym
+ * serve, vLLM, SGLang.
+ */
+export interface TeacherServer {
+  /** Such as http://127.0.0.1:8000/v1. */
+  readonly baseURL: string;
+  /** Sent as bearer token. Default: the environment variable OPENAI_API_KEY. */
+  readonly apiKey?: string;
+  /** Name of the model there. Default: the server's first. */
+  readonly model?: string | undefined;
+}
+
+/** What scores the student's tokens. */
+export type ScoringPolicy = Pick<PolicyBackend, "config" | "valueHead" | "maxAlternatives" | "createScorer">;
 
 /** A teacher with its weights. */
 export interface Distillation {
@@ -65,6 +82,8 @@ export interface LearnerState {
   readonly optimizer: OptimizerState;
   /** States of frozen layers that are kept between updates. */
   readonly frozenStates?: SavedFrozenStates | undefined;
+  /** Values of a reference policy that follows the trained one. */
+  readonly reference?: Float32Array | undefined;
   /** JSON. */
   readonly state: unknown;
 }
@@ -80,6 +99,7 @@ export interface TurnInsight {
   /** Indices of the tokens that are decisions. */
   readonly decisions: readonly number[];
   readonly refLogProbs: ArrayLike<number> | undefined;
+  readonly teacherLogProbs?: ArrayLike<number> | undefined;
   readonly values: ArrayLike<number> | undefined;
   readonly entropies: ArrayLike<number> | undefined;
   readonly advantages: ArrayLike<number> | undefined;

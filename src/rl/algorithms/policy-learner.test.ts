@@ -9,6 +9,7 @@ import { RandomStream } from "../../core/random/random-stream.js";
 import { createLearner } from "./create-learner.js";
 import { LOSS_TYPES, type GrpoOptions } from "./grpo/settings.js";
 import type { GroupSpec, Metrics } from "./learner.js";
+import { onlineDpo } from "./online-dpo/online-dpo.js";
 import type { AlgorithmName, AlgorithmOptions } from "./algorithms.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
 
@@ -60,6 +61,7 @@ const all: Readonly<Record<Exclude<AlgorithmName, "ppo">, AlgorithmOptions>> = {
   grpo: { grpo: { ...shared, beta: 0.01 } },
   rloo: { rloo: shared },
   reinforce: { reinforce: shared },
+  "online-dpo": { algorithm: onlineDpo({ ...shared, numGenerations: 2 }) },
 };
 
 describe.each(Object.entries(all))("%s at work", (_, algorithm) => {

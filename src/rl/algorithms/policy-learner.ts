@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
-import { scheduleFactor, warmupScheduleFactor } from "../../engine/optim/index.js";
+import { isStepSchedule, scheduleFactor, warmupScheduleFactor } from "../../engine/optim/index.js";
 import type { Tensor } from "../../engine/tensor/index.js";
 import type { PolicyBackend, TrainingNeeds } from "../../generation/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
@@ -13,8 +13,7 @@ import type {
   TurnSample,
   UpdateConfig,
 } from "./algorithm-definition.js";
-import { checkModel, usesReference } from "./check-model.js";
-import { checkSavedState } from "./check-saved-state.js";
+import { checkModel, checkSavedState, copiesReference, usesReference } from "./check-model.js";
 import type {
   Learner,
   LearnerContext,
@@ -31,11 +30,20 @@ import { recordedScores, scoreTrajectories, type ScoreRequest } from "./score-tr
 import { entropyFactor } from "./shared/entropy-bonus.js";
 import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
 import { distill } from "./teacher.js";
-import { countTokens, findInformativeGroups, hasReward, minibatchTotals, toTurnSamples } from "./turn-samples.js";
+import {
+  countTokens,
+  findInformativeGroups,
+  groupUnits,
+  hasReward,
+  minibatchTotals,
+  toTurnSamples,
+  withWholeUnits,
+} from "./turn-samples.js";
 import type { GradientTransport } from "./update/gradient-transport.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
 import type { MicroBatchLoss } from "./update/micro-batch-graphs.js";
 import { shuffleIntoMinibatches } from "./update/minibatches.js";
+import type { ReferenceCopy } from "./update/reference-copy.js";
 import { PolicyUpdater } from "./update/policy-updater.js";
 
 type Definition<Options extends object, Config, State> = Omit<
@@ -59,6 +67,8 @@ interface PreparedUpdate<State> {
   readonly trajectories: readonly Trajectory[];
   /** Turns of the trained trajectories; undefined for masked ones. */
   readonly turns: readonly (TurnSample | undefined)[];
+  /** The units of the trained trajectories; undefined for an algorithm without units. */
+  readonly units: readonly number[] | undefined;
 }
 
 /** Returns the loss of an algorithm. */
@@ -112,6 +122,8 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     private readonly context: LearnerContext,
     private readonly updater: PolicyUpdater,
     private readonly scorer: LogProbScorer,
+    /** Only a reference policy that follows the trained one. */
+    private readonly reference: ReferenceCopy | undefined,
   ) {
     this.state = algorithm.state?.initial(config) as State;
   }
@@ -142,7 +154,11 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const entropies = algorithm.scoresEntropy?.(config) ?? false;
     const scorer = new LogProbScorer(policy, { microBatchTokens, frozenStates, entropies });
     await frozenStates?.open();
-    return new PolicyLearner(algorithm, config, context, updater, scorer);
+    const reference =
+      copiesReference(config) && usesReference(algorithm, config)
+        ? await (await import("./update/reference-copy.js")).ReferenceCopy.create(policy.causalLM!)
+        : undefined;
+    return new PolicyLearner(algorithm, config, context, updater, scorer, reference);
   }
 
   get rolloutSpec(): RolloutSpec {
@@ -159,11 +175,13 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const distilled = distillation === undefined ? own : await distill(scored, own, distillation, temperature);
     const result = weighStaleAdvantages(trajectories, scored, distilled);
     const hasSignal = findInformativeGroups(scored, result.advantages);
-    const trainedIndices = this.trainedTrajectories(scored, hasSignal);
+    const { units } = result;
+    const trainedIndices = withWholeUnits(this.trainedTrajectories(scored, hasSignal), units);
     const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
       algorithm.policyMasks?.(samples, config),
     );
-    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]) };
+    const trained = { trajectories: trainedIndices.map((i) => trajectories[i]) };
+    return { scored, result, hasSignal, turns, ...trained, units: units && trainedIndices.map((i) => units[i]!) };
   }
 
   async update(prepared: PreparedUpdate<State>, { progress = 0 }: UpdateOptions = {}): Promise<Metrics> {
@@ -198,7 +216,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const { statistics } = await this.updater.computeGradients(
       turns.map(({ turn }) => turn),
       this.inputsOf(turns, minibatchTotals(turns, turns.length, countTokens(turns), 1)),
-      this.context,
+      { ...this.context, units: groupUnits(turns) },
     );
     return statistics;
   }
@@ -209,14 +227,20 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
 
   async getState(): Promise<LearnerState> {
     const state: PolicyLearnerState<State> = { algorithm: this.state ?? null, random: this.context.random.getState() };
-    return { optimizer: await this.updater.state(), frozenStates: await this.context.frozenStates?.getState(), state };
+    return {
+      optimizer: await this.updater.state(),
+      frozenStates: await this.context.frozenStates?.getState(),
+      reference: await this.reference?.getState(),
+      state,
+    };
   }
 
-  async setState({ optimizer, frozenStates, state }: LearnerState): Promise<void> {
+  async setState({ optimizer, frozenStates, reference, state }: LearnerState): Promise<void> {
     const { algorithm, random } = state as PolicyLearnerState<State>;
     checkSavedState(algorithm, this.state);
     await this.updater.restore(optimizer);
     if (frozenStates !== undefined) await this.context.frozenStates?.setState(frozenStates);
+    if (reference !== undefined) await this.reference?.setState(reference);
     if (algorithm !== null) this.state = algorithm;
     this.context.random.setState(random);
   }
@@ -224,6 +248,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   async release(): Promise<void> {
     await this.updater.release();
     await this.scorer.release();
+    this.reference?.release();
     await this.context.frozenStates?.release();
     await this.context.distillation?.teacher.release();
   }
@@ -243,6 +268,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       temperature: context.temperature,
       isTruncatedSampling: context.isTruncatedSampling,
       reference: usesReference(algorithm, config),
+      referenceModel: this.reference?.model,
       entropies: algorithm.scoresEntropy?.(config) ?? false,
       values: algorithm.critic ?? false,
       groupSize: request.kind === "groups" ? request.groupSize : 1,
@@ -267,7 +293,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
    */
   private learningRateFactor(progress: number): (step: number) => number {
     const { lrSchedulerType = "constant", warmupSteps = 0 } = this.config;
-    if (warmupSteps === 0) {
+    if (warmupSteps === 0 && !isStepSchedule(lrSchedulerType)) {
       const factor = scheduleFactor(lrSchedulerType, progress, this.config);
       return () => factor;
     }
@@ -277,14 +303,14 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
 
   /** Takes all optimizer steps of an update. */
   private async train(
-    { trajectories, turns }: PreparedUpdate<State>,
+    { trajectories, turns, units }: PreparedUpdate<State>,
     factors: ScheduleFactors,
   ): Promise<StepOutcome[]> {
     const { config, algorithm, context } = this;
     const outcomes: StepOutcome[] = [];
     const epochs = algorithm.stepping?.epochs?.(config) ?? config.numIterations ?? 1;
     for (let epoch = 0; epoch < epochs; epoch++) {
-      const minibatches = shuffleIntoMinibatches(trajectories, config.miniBatchSize ?? Infinity, context.random);
+      const minibatches = shuffleIntoMinibatches(trajectories, config.miniBatchSize ?? Infinity, context.random, units);
       const meanTokens = countTokens(turns.filter((turn) => turn !== undefined)) / minibatches.length;
       for (const turnIndices of minibatches) {
         const samples = turnIndices.flatMap((i) => turns[i] ?? []);
@@ -308,6 +334,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   ): Promise<StepOutcome> {
     const { config, context, state } = this;
     const { shouldStep, shouldStop, trainableFilter } = this.algorithm.stepping ?? {};
+    const { refModelMixupAlpha: alpha = 1, refModelSyncSteps: syncSteps = Infinity } = config;
     let isLast = false;
     const result = await this.updater.step(
       turns.map(({ turn }) => turn),
@@ -315,6 +342,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       {
         temperature: context.temperature,
         random: context.random,
+        units: groupUnits(turns),
         learningRateFactor,
         shouldStep: (statistics) => {
           isLast = shouldStop?.(statistics, config) ?? false;
@@ -323,6 +351,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
         trainableFilter: trainableFilter?.(config, state),
       },
     );
+    if (!result.skipped && this.updater.steps % syncSteps === 0) await this.reference?.sync(alpha);
     return { turns, result, isLast };
   }
 

@@ -1,3 +1,4 @@
+import type { CausalLM } from "../../models/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { ScoredTrajectory, ScoredTurn } from "./algorithm-definition.js";
 import type { LearnerContext } from "./learner.js";
@@ -8,6 +9,8 @@ import { decisionIndices } from "./update/turn-batch.js";
 export interface ScoreRequest extends Pick<LearnerContext, "temperature" | "isTruncatedSampling"> {
   /** Adds log-probabilities under the reference policy. */
   readonly reference: boolean;
+  /** The reference policy, if it is not the model without its adapter. */
+  readonly referenceModel?: CausalLM | undefined;
   readonly entropies: boolean;
   /** Adds values, and bootstrap values of trajectories that did not end. */
   readonly values: boolean;
@@ -38,10 +41,11 @@ export async function scoreTrajectories(
   scorer: LogProbScorer,
   request: ScoreRequest,
 ): Promise<ScoredTrajectory[]> {
-  const { temperature, reference } = request;
+  const { temperature, reference, referenceModel } = request;
   const policy = await scorePolicy(trajectories, scorer, request);
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
-  const refScores = reference ? await scorer.score(turns, { temperature, adapter: false }) : undefined;
+  const refOptions = referenceModel === undefined ? { adapter: false } : { model: referenceModel };
+  const refScores = reference ? await scorer.score(turns, { temperature, ...refOptions }) : undefined;
   return assembleScores(trajectories, request, policy, refScores);
 }
 

@@ -4,7 +4,8 @@ import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { makeTrainable } from "../../models/adapters/get-peft-model.js";
-import { readJson, SafetensorsFile } from "../../models/files/index.js";
+import { SafetensorsFile } from "../../models/files/index.js";
+import { readJson } from "../../core/files/json-file.js";
 import { TrainableModels } from "../../../test/support/trainable.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { TurnSample } from "./algorithm-definition.js";
@@ -66,7 +67,8 @@ interface Prepared {
   readonly turns: readonly TurnSample[];
 }
 
-async function prepare(distillation: Distillation | undefined) {
+async function prepare(created: Promise<Distillation> | undefined) {
+  const distillation = await created;
   const algorithm = reinforce({ numGenerations: 1, batchSize: 3, klCoef: 0 });
   const learner = (await algorithm.create(student, {
     temperature: fixture.temperature,
@@ -126,13 +128,25 @@ describe("on-policy distillation", () => {
     expect(prepared.turns).toHaveLength(3);
   });
 
+  it("accepts a teacher whose matrices have rows behind the last token", async () => {
+    const padded = await models.open({ config: { vocab_size: 330 } });
+    const created = createDistillation({ model: padded }, { ...context(), student: await models.open() });
+    await expect(created).resolves.toMatchObject({ coef: 1 });
+  });
+
   it("refuses a teacher with another tokenizer, weights below 0, and a teacher that is the student", async () => {
-    const other = await models.open({ config: { vocab_size: 330 } });
-    const create = (options: object) => () => createDistillation({ model: teacher, ...options }, context());
-    expect(create({ model: other })).toThrow(/it has 330 tokens instead of 320.*llamagym sft/);
-    expect(create({ coef: -1 })).toThrow(/`teacher\.coef` must be a number >= 0, got -1/);
-    expect(create({ model: "self" })).toThrow(/needs a `hint`/);
-    expect(create({ model: { score: async () => [], release: async () => {} }, hint: "x" })).toThrow(/needs a model/);
+    const other = await AutoModelForCausalLM.fromPretrained("embedded", { device: "cpu", threads: 1 });
+    models.track(other);
+    const create = async (options: object) => createDistillation({ model: teacher, ...options }, context());
+    await expect(create({ model: other })).rejects.toThrow(/it has 1280 tokens instead of 320/);
+    const withTokens = { ...context(), student: await models.open() };
+    await expect(createDistillation({ model: other }, withTokens)).rejects.toThrow(
+      /token \d+ is ".*" instead of ".*"\..*llamagym sft/,
+    );
+    await expect(create({ coef: -1 })).rejects.toThrow(/`teacher\.coef` must be a number >= 0, got -1/);
+    await expect(create({ model: "self" })).rejects.toThrow(/needs a `hint`/);
+    const scores = { score: async () => [], release: async () => {} };
+    await expect(create({ model: scores, hint: "x" })).rejects.toThrow(/needs a model/);
   });
 });
 

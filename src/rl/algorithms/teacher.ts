@@ -1,10 +1,11 @@
 import { invalidArgument } from "../../core/errors.js";
 import { describeValue } from "../../core/format.js";
 import { mean } from "../../core/numbers.js";
-import type { LanguageModel, PolicyBackend } from "../../generation/index.js";
+import type { LanguageModel } from "../../generation/index.js";
 import type { Turn } from "../rollout/trajectory.js";
 import type { AdvantageResult, ScoredTrajectory } from "./algorithm-definition.js";
-import type { Distillation, Teacher } from "./learner.js";
+import { checkSameTokenizer } from "./check-model.js";
+import type { Distillation, ScoringPolicy, Teacher, TeacherServer } from "./learner.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
 
 /**
@@ -13,10 +14,10 @@ import { LogProbScorer } from "./update/log-prob-scorer.js";
  */
 export interface TeacherOptions {
   /**
-   * A model with the student's tokenizer, "self" for the student itself with `hint` in its prompt,
-   * or another source of scores.
+   * A model with the student's tokenizer, the server of one, "self" for the student itself with
+   * `hint` in its prompt, or another source of scores.
    */
-  readonly model: LanguageModel | Teacher | "self";
+  readonly model: LanguageModel | TeacherServer | Teacher | "self";
   /**
    * Text that the teacher's system prompt has in addition, such as rules, a plan or demonstrations.
    */
@@ -44,11 +45,9 @@ export async function distill<State>(
   );
   const kls = turns.map(({ oldLogProbs }, i) => oldLogProbs.map((logProb, t) => logProb - teacherLogProbs[i][t]));
   let next = 0;
-  const advantages = result.advantages.map((ofTurns) =>
-    ofTurns.map((ofDecisions) => {
-      const kl = kls[next++];
-      return kl.map((value, t) => rewardCoef * ofDecisions[t] - coef * value);
-    }),
+  const indices = scored.map((trajectory) => trajectory.turns.map(() => next++));
+  const advantages = result.advantages.map((ofTurns, i) =>
+    ofTurns.map((ofDecisions, j) => kls[indices[i][j]].map((value, t) => rewardCoef * ofDecisions[t] - coef * value)),
   );
   const all = kls.flatMap((kl) => [...kl]);
   const metrics = {
@@ -56,7 +55,12 @@ export async function distill<State>(
     "teacher/kl": mean(all),
     "teacher/logps": mean(teacherLogProbs.flatMap((logProbs) => [...logProbs])),
   };
-  return { ...result, advantages, metrics };
+  return {
+    ...result,
+    advantages,
+    metrics,
+    teacherLogProbs: indices.map((ofTurns) => ofTurns.map((i) => teacherLogProbs[i])),
+  };
 }
 
 /** A model that scores the student's decisions, with another prompt if a function returns one. */
@@ -64,7 +68,7 @@ class ModelTeacher implements Teacher {
   private readonly scorer: LogProbScorer;
 
   constructor(
-    policy: PolicyBackend,
+    policy: ScoringPolicy,
     microBatchTokens: number,
     private readonly toPrompt: (prompt: readonly number[]) => readonly number[] = (prompt) => prompt,
   ) {
@@ -79,25 +83,6 @@ class ModelTeacher implements Teacher {
   async release(): Promise<void> {
     await this.scorer.release();
   }
-}
-
-/** Checks that a teacher has the student's tokens. @throws INVALID_ARGUMENT */
-function checkSameTokenizer(student: LanguageModel, teacher: LanguageModel): void {
-  const [size, teacherSize] = [student, teacher].map(({ policy }) => policy.config.vocabSize);
-  const differs = (token: number) =>
-    student.tokenizer.decode([token], { skipSpecialTokens: false }) !==
-    teacher.tokenizer.decode([token], { skipSpecialTokens: false });
-  const token =
-    student.hasTokenizer && teacher.hasTokenizer ? Array.from({ length: size }, (_, i) => i).find(differs) : undefined;
-  if (size === teacherSize && token === undefined) return;
-  const difference =
-    size === teacherSize
-      ? `token ${token} is ${JSON.stringify(teacher.tokenizer.decode([token!], { skipSpecialTokens: false }))} instead of ${JSON.stringify(student.tokenizer.decode([token!], { skipSpecialTokens: false }))}`
-      : `it has ${teacherSize} tokens instead of ${size}`;
-  throw invalidArgument(
-    `The teacher's tokenizer differs from the student's: ${difference}. A teacher scores the student's tokens, so both need the same ` +
-      "tokenizer. Use a model of the same family, or train on the teacher's completions with llamagym sft.",
-  );
 }
 
 /**
@@ -139,12 +124,12 @@ interface TeacherContext {
 
 /**
  * @throws INVALID_ARGUMENT for weights below 0, "self" without a hint, and a model with another
- * tokenizer.
+ * tokenizer; SERVICE_FAILED for a server that does not score prompts.
  */
-export function createDistillation(
+export async function createDistillation(
   { model, hint, coef = 1, rewardCoef = 1 }: TeacherOptions,
   { student, microBatchTokens, systemPrompt, render }: TeacherContext,
-): Distillation {
+): Promise<Distillation> {
   for (const [name, value] of Object.entries({ coef, rewardCoef }))
     if (!(value >= 0 && value < Infinity))
       throw invalidArgument(`\`teacher.${name}\` must be a number >= 0, got ${describeValue(value)}.`);
@@ -153,16 +138,21 @@ export function createDistillation(
       "The teacher `self` needs a `hint`: without it, the teacher is the student and there is nothing to learn from it.",
     );
   const weights = { coef, rewardCoef };
-  if (isTeacher(model)) {
+  if (model !== "self" && "score" in model && "release" in model) {
     if (hint === undefined) return { teacher: model, ...weights };
     throw invalidArgument("A `hint` needs a model as teacher. Add the hint where the teacher's scores come from.");
   }
-  const teacher = model === "self" ? student : model;
-  if (teacher !== student) checkSameTokenizer(student, teacher);
   const toPrompt = hint === undefined ? undefined : insertHint(render, systemPrompt, hint);
-  return { teacher: new ModelTeacher(teacher.policy, microBatchTokens, toPrompt), ...weights };
+  const policy = await openPolicy(model, student);
+  return { teacher: new ModelTeacher(policy, microBatchTokens, toPrompt), ...weights };
 }
 
-function isTeacher(model: LanguageModel | Teacher | "self"): model is Teacher {
-  return model !== "self" && !("policy" in model);
+async function openPolicy(
+  model: LanguageModel | TeacherServer | "self",
+  student: LanguageModel,
+): Promise<ScoringPolicy> {
+  if (model === "self") return student.policy;
+  if ("baseURL" in model) return (await import("./teacher-server.js")).connectTeacher(model, student);
+  if (model !== student) checkSameTokenizer(student, model);
+  return model.policy;
 }

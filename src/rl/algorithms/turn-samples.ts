@@ -15,7 +15,7 @@ const ADVANTAGE_EPSILON = 1e-6;
 /** Returns the turns of the trained trajectories in order; undefined for masked ones. */
 export function toTurnSamples(
   scored: readonly ScoredTrajectory[],
-  { advantages, returns }: Pick<AdvantageResult, "advantages" | "returns">,
+  { advantages, returns, units }: Pick<AdvantageResult, "advantages" | "returns" | "units">,
   trainedIndices: readonly number[],
   { maskTruncatedCompletions = false, maskTruncatedEpisodes = false }: UpdateConfig,
   policyMasks: (turns: readonly ScoredTurn[]) => readonly NumberArray[] | undefined,
@@ -26,7 +26,8 @@ export function toTurnSamples(
         (maskTruncatedCompletions && scoredTurn.turn.finishReason === "length") ||
         (maskTruncatedEpisodes && scored[i].end === "truncated");
       if (isMasked) return undefined;
-      return { ...scoredTurn, advantages: advantages[i][t], returns: returns?.[i][t], policyMask: undefined };
+      const [unit, policyMask] = [units?.[i], undefined];
+      return { ...scoredTurn, advantages: advantages[i][t], returns: returns?.[i][t], policyMask, unit };
     }),
   );
   const masks = policyMasks(turns.filter((turn) => turn !== undefined));
@@ -43,7 +44,21 @@ export function minibatchTotals(
   entropyFactor: number,
 ): MinibatchTotals {
   const tokens = countTokens(turns);
-  return { sequences, tokens, meanTokens, entropyTokens: countActiveTokens(turns), entropyFactor };
+  const units = new Set(turns.map(({ unit }) => unit));
+  units.delete(undefined);
+  return { sequences, tokens, units: units.size, meanTokens, entropyTokens: countActiveTokens(turns), entropyFactor };
+}
+
+/** Returns the indices of the turns of each unit; without units each turn is one. */
+export function groupUnits(turns: readonly Pick<TurnSample, "unit">[]): number[][] {
+  const units = new Map<number | string, number[]>();
+  turns.forEach(({ unit }, i) => {
+    const key = unit ?? `turn ${i}`;
+    const indices = units.get(key);
+    if (indices === undefined) units.set(key, [i]);
+    else indices.push(i);
+  });
+  return [...units.values()];
 }
 
 /** Returns, for each trajectory, whether any advantage of its group is not 0. */
@@ -73,4 +88,12 @@ function countActiveTokens(turns: readonly TurnSample[]): number {
   return sum(
     turns.map(({ policyMask, oldLogProbs }) => (policyMask === undefined ? oldLogProbs.length : sum(policyMask))),
   );
+}
+
+/** Returns the trained trajectories whose unit is trained as a whole. */
+export function withWholeUnits(trained: readonly number[], units: AdvantageResult["units"]): readonly number[] {
+  if (units === undefined) return trained;
+  const isTrained = new Set(trained);
+  const broken = new Set(units.filter((_, i) => !isTrained.has(i)));
+  return trained.filter((i) => units[i] !== undefined && !broken.has(units[i]));
 }

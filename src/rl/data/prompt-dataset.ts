@@ -3,6 +3,7 @@ import { readRows } from "./read-rows.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { PromptRenderer } from "../rollout/prompt-renderer.js";
+import type { ToolChat } from "../tools/index.js";
 import { toTemplateMessages, type ChatMessage } from "../../models/text/index.js";
 
 /** A text to continue, or messages to answer. */
@@ -36,6 +37,8 @@ const MAX_LISTED = 3;
 export interface PromptDatasetOptions {
   /** Further variables of the chat template, for prompts of messages. */
   readonly chatTemplateKwargs?: Readonly<Record<string, unknown>>;
+  /** Renders prompts with the descriptions of tools; prompts must then be messages. */
+  readonly toolChat?: Pick<ToolChat, "encodePrompt">;
   /** Name of the dataset in messages. Default "trainDataset". */
   readonly name?: string;
 }
@@ -49,14 +52,28 @@ export async function loadPromptDataset(
   dataset: string | readonly PromptRow[],
   model: LanguageModel,
   maxCompletionLength: number,
-  { chatTemplateKwargs, name: datasetName = "trainDataset" }: PromptDatasetOptions = {},
+  { chatTemplateKwargs, toolChat, name: datasetName = "trainDataset" }: PromptDatasetOptions = {},
 ): Promise<readonly EncodedRow[]> {
   const rows = typeof dataset === "string" ? await readRowsFromFile(dataset) : readInlineRows(dataset, datasetName);
   const name = typeof dataset === "string" ? dataset : datasetName;
   if (rows.length === 0)
     throw invalidArgument(`${name} has no rows. Each update needs prompts: add a row with a prompt.`);
   const renderer = new PromptRenderer(model.tokenizer, "", chatTemplateKwargs);
-  const encoded = rows.map(({ row, name }) => ({ row, name, tokens: encodePrompt(renderer, row.prompt, name) }));
+  const encodeMessages = (prompt: readonly ChatMessage[]) => {
+    if (toolChat !== undefined) return toolChat.encodePrompt(prompt);
+    const conversation = renderer.startConversation();
+    conversation.add(...renderer.prepareMessages(prompt));
+    return conversation.promptIds();
+  };
+  const encoded = rows.map(({ row, name }) => {
+    const { prompt } = row;
+    if (typeof prompt !== "string") return { row, name, tokens: withRowName(name, () => encodeMessages(prompt)) };
+    if (toolChat !== undefined)
+      throw invalidArgument(
+        `${name}: \`tools\` need prompts of messages, by which the chat template describes them, such as [{ role: "user", content: ${JSON.stringify(prompt.slice(0, 40))} }]; this prompt is a text.`,
+      );
+    return { row, name, tokens: renderer.tokenizer.encode(prompt) };
+  });
   const { maxPositions } = model.policy.config;
   const tooLong = encoded.filter(({ tokens }) => tokens.length + maxCompletionLength > maxPositions);
   if (tooLong.length > 0) {
@@ -122,12 +139,10 @@ function checkRow(fields: Readonly<Record<string, unknown>>): PromptRow {
   throw new Error(`the row has no prompt: ${requirement}; its keys are ${keys === "" ? "none" : keys}.`);
 }
 
-function encodePrompt(renderer: PromptRenderer, prompt: DatasetPrompt, name: string): readonly number[] {
-  if (typeof prompt === "string") return renderer.tokenizer.encode(prompt);
+/** Calls a function; names the row in the errors that it throws. */
+function withRowName<Result>(name: string, call: () => Result): Result {
   try {
-    const conversation = renderer.startConversation();
-    conversation.add(...renderer.prepareToolCalls(prompt));
-    return conversation.promptIds();
+    return call();
   } catch (error) {
     if (!(error instanceof LlamaGymError)) throw error;
     throw new LlamaGymError(error.code, `${name}: ${error.message}`, { cause: error });

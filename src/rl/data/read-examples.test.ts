@@ -204,6 +204,22 @@ describe("readExamples", () => {
     ]);
   });
 
+  it("reads parts without a type, and the loss of ms-swift's messages", async () => {
+    const part = { text: "a" };
+    const { examples } = await read([
+      { messages: [{ role: "user", content: [part] }, { ...assistant("b"), loss: false }, user("c"), assistant("d")] },
+    ]);
+    expect(examples[0]).toMatchObject({
+      messages: [
+        { content: [{ type: "text", text: "a" }] },
+        { ...assistant("b"), weight: 0 },
+        user("c"),
+        assistant("d"),
+      ],
+    });
+    expect(JSON.stringify(examples[0])).not.toContain("loss");
+  });
+
   it("reads tokens as Transformers and TRL write them", async () => {
     const { examples } = await read([
       { input_ids: [1, 2, 3], labels: [-100, 2, -100], attention_mask: [1, 1, 1] },
@@ -267,6 +283,16 @@ describe("readExamples", () => {
       },
       /message 2 has "function_call" as text that is not JSON/,
     ],
+    [{ messages: [user("a"), { ...assistant("b"), loss_scale: 0.5 }] }, /"loss_scale", which is not supported/],
+    [
+      { messages: [user("a"), { role: "assistant", content: [{ type: "tool_use", name: "f", input: {} }] }] },
+      /message 2 has a part of type "tool_use"; only text is supported, calls are "tool_calls"/,
+    ],
+    [{ messages: [{ role: "user", text: "a" }, assistant("b")] }, /message 1 has no content/],
+    [{ messages: [{ role: "user", content: 5 }, assistant("b")] }, /message 1 has 5 as content; write it as text/],
+    [{ messages: [user("a"), { role: "assistant", content: { a: 1 } }] }, /message 2 has \{"a":1\} as content/],
+    [{ input_ids: [1, 2, 3, 4], position_ids: [0, 1, 0, 1] }, /several packed examples/],
+    [{ input_ids: [1, 2, 3, 4], seq_lengths: [2, 2] }, /several packed examples/],
     [{ messages: ["a"] }, /message 1 is not an object/],
     [{ instruction: "a", output: "b", history: ["c"] }, /"history" must be an array of pairs/],
     [{ question: "a", answer: "b", input: "c" }, /both "question" and "input"/],

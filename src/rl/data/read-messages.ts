@@ -24,13 +24,16 @@ const ROLES: Readonly<Record<string, string>> = {
 /** Roles that a message under ShareGPT's `from` may have. */
 const SHAREGPT_ROLES = new Set([...Object.keys(ROLES), ...Object.values(ROLES), "system", "developer"]);
 
-/** Parts of a message that are not text. */
-const MEDIA_PART = /image|audio|video|file|document/;
+/** Parts of a message that chat templates print. */
+const PART_TYPES: readonly unknown[] = ["text", "thinking"];
+
+/** How the trainers name whether an answer is trained by its parts or with other weights. */
+const OTHER_WEIGHTS = ["train_detail", "loss_scale"];
 
 /**
- * Reads messages, or ShareGPT's turns with `from` and `value`. Whether an answer is trained,
- * axolotl's `train` and `training`, becomes OpenAI's `weight`; calls of a function become
- * `tool_calls`. @throws Error with the reason.
+ * Reads messages, or ShareGPT's turns with `from` and `value`. Whether an answer is trained, which
+ * is `train` and `training` of axolotl and `loss` of ms-swift, becomes OpenAI's `weight`; calls of
+ * a function become `tool_calls`. @throws Error with the reason.
  */
 export function readMessages(value: unknown): ChatMessage[] {
   const list = readJsonField("messages", value);
@@ -46,19 +49,20 @@ export function readMessages(value: unknown): ChatMessage[] {
 }
 
 function readMessage(fields: RowFields): ChatMessage {
-  const { from, value, role: givenRole = from, train, training, function_call: call, ...others } = fields;
+  const { from, value, role: givenRole = from, train, training, loss, function_call: call, ...others } = fields;
   if (typeof givenRole !== "string") throw new Error("has no role");
   if (givenRole === from && !SHAREGPT_ROLES.has(from))
     throw new Error(`is from ${JSON.stringify(from)}; known are ${[...SHAREGPT_ROLES].join(", ")}`);
   const isCall = givenRole === "function_call" || givenRole === "tool_call";
   const role = ROLES[givenRole] ?? givenRole;
-  const content = others.content ?? value;
-  checkContent(content);
-  if (isPresent(others.train_detail)) throw new Error('has "train_detail", which is not supported; use "weight"');
-  const weight = readWeight(role, { weight: others.weight, train, training });
+  const content = nameParts(others.content ?? value);
+  checkContent(role, content);
+  const otherWeight = OTHER_WEIGHTS.find((name) => isPresent(others[name]));
+  if (otherWeight !== undefined) throw new Error(`has "${otherWeight}", which is not supported; use "weight"`);
+  const weight = readWeight(role, { weight: others.weight, train, training, loss });
   const message = {
     content: isCall ? "" : content,
-    ...withoutKeys(others, ["weight", "content", "train_detail"]),
+    ...withoutKeys(others, ["weight", "content", ...OTHER_WEIGHTS]),
     role,
   };
   const calls = isCall ? content : call;
@@ -75,11 +79,30 @@ const isPresent = (value: unknown) => value !== undefined && value !== null;
 const withoutKeys = (fields: RowFields, keys: readonly string[]) =>
   Object.fromEntries(Object.entries(fields).filter(([key]) => !keys.includes(key)));
 
-function checkContent(content: unknown): void {
-  if (!Array.isArray(content)) return;
-  const types = content.map((part: unknown) => (isJsonObject(part) ? part.type : undefined));
-  const media = types.find((type) => typeof type === "string" && MEDIA_PART.test(type));
-  if (media !== undefined) throw new Error(`has a part of type ${JSON.stringify(media)}; only text is supported`);
+/** Writes the type of parts that have a text alone, as in Bedrock's messages. */
+const nameParts = (content: unknown): unknown =>
+  Array.isArray(content)
+    ? content.map((part: unknown) =>
+        isJsonObject(part) && part.type === undefined && typeof part.text === "string"
+          ? { type: "text", ...part }
+          : part,
+      )
+    : content;
+
+function checkContent(role: string, content: unknown): void {
+  if (!isPresent(content)) {
+    if (role !== "assistant") throw new Error("has no content");
+  } else if (Array.isArray(content)) checkParts(content);
+  else if (typeof content !== "string" && role !== "tool")
+    throw new Error(`has ${JSON.stringify(content)} as content; write it as text`);
+}
+
+function checkParts(parts: readonly unknown[]): void {
+  if (!parts.every(isJsonObject)) throw new Error("has a list of content with items that are not objects");
+  const other = parts.find(({ type }) => !PART_TYPES.includes(type));
+  if (other === undefined) return;
+  const cure = other.type === "tool_use" || other.type === "tool_result" ? ', calls are "tool_calls"' : "";
+  throw new Error(`has a part of type ${JSON.stringify(other.type)}; only text is supported${cure}`);
 }
 
 /**

@@ -2,7 +2,7 @@ import { fs } from "#platform";
 import { decodeLatin1 } from "../../core/bytes.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { parseLosslessJson } from "../../core/lossless-json.js";
-import { toReadError } from "../../models/files/index.js";
+import { toReadError } from "../../core/files/file-errors.js";
 import { parseCsv } from "./parse-csv.js";
 
 /** Options of reading a file of rows. */

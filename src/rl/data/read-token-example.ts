@@ -6,7 +6,15 @@ import type { TokenExample } from "./sft-example.js";
 const MASK_KEYS = ["mask", "completion_mask", "assistant_masks"];
 
 /** Columns of tokenized rows. */
-export const TOKEN_KEYS = ["tokens", "input_ids", "labels", "attention_mask", ...MASK_KEYS];
+export const TOKEN_KEYS = [
+  "tokens",
+  "input_ids",
+  "labels",
+  "attention_mask",
+  ...MASK_KEYS,
+  "position_ids",
+  "seq_lengths",
+];
 
 /** A label that is not trained, as in PyTorch. */
 const IGNORED_LABEL = -100;
@@ -26,6 +34,7 @@ export function readTokenExample(fields: RowFields): TokenExample {
   for (const name of columns)
     if (values[name].length !== tokens.length)
       throw new Error(`"${key}" and "${name}" must be arrays of integers of equal length.`);
+  checkUnpacked(fields, tokens.length);
   const { labels, attention_mask: attention } = values;
   const padding = attention?.indexOf(0) ?? -1;
   if (padding >= 0) throw new Error(`token ${padding + 1} is padding ("attention_mask" is 0). Remove the padding.`);
@@ -35,6 +44,16 @@ export function readTokenExample(fields: RowFields): TokenExample {
   const masks = MASK_KEYS.flatMap((name) => (values[name] === undefined ? [] : [values[name]]));
   const isTrained = (i: number) => labels?.[i] !== IGNORED_LABEL && masks.every((mask) => mask[i] !== 0);
   return { tokens, lossMask: tokens.map((_, i) => (isTrained(i) ? 1 : 0)) };
+}
+
+/** @throws Error for several examples that are packed into a row. */
+function checkUnpacked(fields: RowFields, length: number): void {
+  const positions = fields.position_ids === undefined ? [] : readIntegers(fields, "position_ids");
+  const lengths = fields.seq_lengths === undefined ? [length] : readIntegers(fields, "seq_lengths");
+  if (lengths.length !== 1 || positions.some((position, i) => position !== i))
+    throw new Error(
+      "it has several packed examples. Write one example per row, rows are packed when they are trained.",
+    );
 }
 
 function readIntegers(fields: RowFields, name: string): readonly number[] {

@@ -1,5 +1,6 @@
 import { invalidArgument, type LlamaGymError } from "../../core/errors.js";
 import { excerpt } from "../../core/format.js";
+import { stringifyJson } from "../../core/lossless-json.js";
 import type { ChatMessage, Tokenizer, ToolDefinition } from "../../models/text/index.js";
 
 /** Where an example comes from. */
@@ -95,7 +96,7 @@ function encodeMessages(
   firstTrained: number,
   { tokenizer, assistantOnlyLoss, tools, variables }: MessageOptions,
 ): TokenExample {
-  const messages = tokenizer.prepareToolCalls(weighted.map(withoutWeight), { tools });
+  const messages = tokenizer.prepareMessages(weighted.map(withoutWeight), { tools });
   const { ids, assistantSpans, spanMessages, missingAnswers } = tokenizer.encodeChat(messages, { tools, variables });
   const inputs = { tools, variables };
   // A template whose {% generation %} blocks have the header of an answer would train it.
@@ -145,7 +146,7 @@ export function encodeCompletion(example: CompletionExample, getTokenizer: () =>
     throw invalidArgument(
       "A message has the weight 0, but preferences are between whole completions. Remove the weight.",
     );
-  const messages = tokenizer.prepareToolCalls(given.map(withoutWeight), { tools });
+  const messages = tokenizer.prepareMessages(given.map(withoutWeight), { tools });
   const { ids, missingAnswers } = tokenizer.encodeChat(messages, { tools, variables });
   const missing = missingAnswers.find((index) => index >= promptLength);
   if (missing !== undefined) throw missingAnswerError(messages[missing], missing);
@@ -168,7 +169,7 @@ function withoutWeight(weighted: ChatMessage): ChatMessage {
 
 function missingAnswerError(answer: ChatMessage, index: number): LlamaGymError {
   return invalidArgument(
-    `The assistant's message ${index + 1} (${excerpt(JSON.stringify(answer), MAX_ANSWER_LENGTH)}) is not found in the text that ` +
+    `The assistant's message ${index + 1} (${excerpt(stringifyJson(answer), MAX_ANSWER_LENGTH)}) is not found in the text that ` +
       "the chat template writes, so it cannot be trained. The template may leave it out, or want the content as one string; " +
       "change the message, or mark answers in the template with {% generation %} blocks.",
   );

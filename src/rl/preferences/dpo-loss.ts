@@ -20,7 +20,7 @@ import {
 import type { PolicyNodes, LossResult } from "../../models/graphs/index.js";
 import { withUnusedValues } from "../algorithms/sft/loss.js";
 import type { DpoConfig } from "./dpo-settings.js";
-import { logSigmoid } from "../algorithms/shared/log-sigmoid.js";
+import { logSigmoid } from "../algorithms/shared/clipped-surrogate.js";
 
 /** Log-probabilities of pairs under the policy: [pairs]. */
 export interface PairNodes {

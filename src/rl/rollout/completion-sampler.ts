@@ -33,6 +33,8 @@ export interface TurnRequest extends Pick<SampleRequest, "onDistribution"> {
   readonly prompt: readonly number[];
   readonly constraint?: OutputConstraint;
   readonly random: RandomStream;
+  /** Maximum length of an unconstrained completion, instead of the settings'. */
+  readonly maxNewTokens?: number;
   /** Ends the completion with "aborted". */
   readonly signal?: AbortSignal;
 }
@@ -83,11 +85,11 @@ export class CompletionSampler {
    */
   async sample(request: TurnRequest): Promise<TurnCompletion> {
     this.cache.keepVersion(this.model.policy.cacheVersion);
-    const { prompt, constraint } = request;
+    const { prompt, constraint, maxNewTokens = "" } = request;
     if (this.settings.actionScoring !== undefined && constraint !== undefined && "choices" in constraint)
       return this.sampleCandidate(request, constraint.choices);
     if (this.settings.sampling.temperature > 0) return this.sampleTokens(request);
-    const key = `greedy;${prompt.join()};${constraint === undefined ? "" : constraintKey(constraint)}`;
+    const key = `greedy;${maxNewTokens};${prompt.join()};${constraint === undefined ? "" : constraintKey(constraint)}`;
     const isComplete = ({ finishReason }: TurnCompletion) => finishReason !== "aborted";
     return this.cache.getOrCompute(key, () => this.sampleTokens(request), isComplete);
   }
@@ -123,9 +125,10 @@ export class CompletionSampler {
     constraint,
     random,
     onDistribution,
+    maxNewTokens = this.settings.maxNewTokens,
     signal,
   }: TurnRequest): Promise<TurnCompletion> {
-    const { sampling, maxNewTokens, stop } = this.settings;
+    const { sampling, stop } = this.settings;
     const compiled = constraint === undefined ? undefined : this.compile(constraint, prompt);
     const isPattern = constraint !== undefined && !("choices" in constraint);
     const isSmall = this.hasSmallDistributions(constraint);

@@ -33,9 +33,9 @@ export class PromptRenderer {
     return new Conversation(this.tokenizer, { completionPrefix, ...this.templateOptions });
   }
 
-  /** Returns messages whose tool calls have arguments in the form that the chat template prints. */
-  prepareToolCalls(messages: readonly ChatMessage[]): readonly ChatMessage[] {
-    return this.tokenizer.prepareToolCalls(messages, this.templateOptions);
+  /** Returns messages in the forms that the chat template prints. */
+  prepareMessages(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+    return this.tokenizer.prepareMessages(messages, this.templateOptions);
   }
 
   private get templateOptions() {

@@ -55,6 +55,10 @@ export interface Turn {
   readonly hasKeptTokens?: boolean;
   /** Only for an action sampled by its score. */
   readonly actionCandidates?: ActionCandidates;
+  /**
+   * Number of tokens of tool results among `tokens`, which the policy did not sample. Default 0.
+   */
+  readonly numToolTokens?: number;
   readonly text: string;
   readonly finishReason: FinishReason;
   /** Whether an action was extracted from the completion. */
@@ -69,6 +73,11 @@ export interface Turn {
   readonly recording?: TurnRecording;
   /** The environment's reward minus the penalty, plus rewards assigned by the agent. */
   reward: number;
+}
+
+/** Returns the number of tokens of a completion that the policy sampled. */
+export function completionLength({ tokens, numToolTokens = 0 }: Pick<Turn, "tokens" | "numToolTokens">): number {
+  return tokens.length - numToolTokens;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
 import type { OpenAppendFile } from "../../core/platform/ports.js";
-import { getSystemErrorCode, toWriteError } from "../../models/files/index.js";
+import { getSystemErrorCode, toWriteError } from "../../core/files/file-errors.js";
 
 /**
  * An append-only file. A call returns after the operating system has accepted the data, so it

@@ -1,5 +1,5 @@
 import type { RolloutRecord } from "./rollouts/chunk.js";
-import type { JsonObject } from "../../models/files/index.js";
+import type { JsonObject } from "../../core/json.js";
 
 /** Metrics by name (docs/metrics.md), such as "reward", "objective/kl", "time/rollout". */
 export type MetricRecord = Readonly<Record<string, number>>;

@@ -1,14 +1,10 @@
 import { fs } from "#platform";
 import { z } from "zod";
 import { LlamaGymError } from "../../core/errors.js";
-import {
-  addAllChecksums,
-  readJson,
-  removeFolder,
-  replaceFolder,
-  verifyAllChecksums,
-  writeJson,
-} from "../../models/files/index.js";
+import { addAllChecksums, verifyAllChecksums } from "../../core/files/checksums.js";
+import { readJson, writeJson } from "../../core/files/json-file.js";
+import { removeFolder } from "../../core/files/remove-folder.js";
+import { replaceFolder } from "../../core/files/write-file-atomic.js";
 import type { Agent } from "../agent/agent.js";
 
 const PREFIX = "best-";

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { JsonObject } from "../../models/files/index.js";
+import type { JsonObject } from "../../core/json.js";
 
 /**
  * Checks the format version of a saved file and returns its other keys. @throws RUN_INCOMPATIBLE

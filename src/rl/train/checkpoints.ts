@@ -5,18 +5,11 @@ import { describeUnsavable } from "../../core/describe-unsavable.js";
 import { isAllFinite } from "../../core/numbers.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { describeIssue } from "../../core/schema-issue.js";
-import {
-  addAllChecksums,
-  CHECKSUMS_NAME,
-  checkSavable,
-  readJson,
-  removeFolder,
-  replaceFolder,
-  SafetensorsFile,
-  verifyAllChecksums,
-  writeJson,
-  writeSafetensors,
-} from "../../models/files/index.js";
+import { SafetensorsFile, writeSafetensors } from "../../models/files/index.js";
+import { addAllChecksums, CHECKSUMS_NAME, verifyAllChecksums } from "../../core/files/checksums.js";
+import { checkSavable, readJson, writeJson } from "../../core/files/json-file.js";
+import { removeFolder } from "../../core/files/remove-folder.js";
+import { replaceFolder } from "../../core/files/write-file-atomic.js";
 import type { SavedFrozenStates } from "../../models/graphs/index.js";
 import { checkFormatVersion } from "./check-format-version.js";
 import type { LearnerState } from "../algorithms/learner.js";
@@ -50,6 +43,7 @@ type CheckpointedTask = Pick<TrainTask<never, never>, "getState" | "setState" | 
 const FORMAT_VERSION = 3;
 const STATE_FILE = "state.json";
 const OPTIMIZER_FILE = "optimizer.safetensors";
+const REFERENCE_FILE = "reference.safetensors";
 const FROZEN_STATES_FILE = "frozen_states.safetensors";
 const SAVE_TOTAL_LIMIT = 2;
 /** Ends the name of a folder that is still being written; see replaceFolder. */
@@ -75,7 +69,7 @@ export async function saveCheckpoint(
   task: CheckpointedTask,
   { previous = 0, ...options }: SaveCheckpointOptions = {},
 ): Promise<string> {
-  const { optimizer, frozenStates, state } = await task.getState(options);
+  const { optimizer, frozenStates, reference, state } = await task.getState(options);
   const folder = fs.join(dir, String(trainer.updates).padStart(6, "0"));
   const { kind, step } = optimizer;
   const saved: SavedState = {
@@ -95,6 +89,10 @@ export async function saveCheckpoint(
     const moments = optimizer.moments.map((data, i) => ({ name: `moment.${i}`, shape: [data.length], data }));
     await writeSafetensors(fs.join(partialFolder, OPTIMIZER_FILE), moments);
     if (frozenStates !== undefined) await writeFrozenStates(fs.join(partialFolder, FROZEN_STATES_FILE), frozenStates);
+    if (reference !== undefined)
+      await writeSafetensors(fs.join(partialFolder, REFERENCE_FILE), [
+        { name: "values", shape: [reference.length], data: reference },
+      ]);
     await writeJson(fs.join(partialFolder, STATE_FILE), { version: FORMAT_VERSION, ...saved });
     await addAllChecksums(partialFolder);
   });
@@ -178,7 +176,8 @@ async function readCheckpoint(folder: string): Promise<ReadCheckpoint> {
   if (problem !== undefined) throw new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${problem}.`);
   const optimizer = { ...data.optimizer, moments: await readMoments(folder) };
   const frozenStates = await readFrozenStates(fs.join(folder, FROZEN_STATES_FILE));
-  return { trainer: data.trainer, state: { optimizer, frozenStates, state: data.task } };
+  const reference = await readReference(fs.join(folder, REFERENCE_FILE));
+  return { trainer: data.trainer, state: { optimizer, frozenStates, reference, state: data.task } };
 }
 
 const corruptStateError = (path: string, error: z.ZodError): LlamaGymError =>
@@ -217,6 +216,16 @@ async function readMoments(folder: string): Promise<Float32Array[]> {
     for (let i = 0; i < file.entries.size; i++) moments.push(await file.readFloat32(`moment.${i}`));
     if (moments.every(isAllFinite)) return moments;
     throw new LlamaGymError("FILE_CORRUPT", `${file.path} contains NaN or infinite values: the training diverged.`);
+  } finally {
+    await file.close();
+  }
+}
+
+async function readReference(path: string): Promise<Float32Array | undefined> {
+  if (!(await fs.exists(path))) return undefined;
+  const file = await SafetensorsFile.open(path);
+  try {
+    return await file.readFloat32("values");
   } finally {
     await file.close();
   }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { CountingEnv } from "../../../test/support/counting.js";
 import { CountingRuns, recordRun, type RecordedRun } from "../../../test/support/counting-runs.js";
 import { BestModel } from "./best-model.js";
-import { addAllChecksums } from "../../models/files/index.js";
+import { addAllChecksums } from "../../core/files/checksums.js";
 
 let runs: CountingRuns;
 let whole: RecordedRun;

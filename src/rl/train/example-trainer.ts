@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { printWarning } from "../../core/terminal-text.js";
 import type { LanguageModel } from "../../generation/index.js";
-import { withFolderLock } from "../../models/files/index.js";
+import { withFolderLock } from "../../core/files/folder-lock.js";
 import type { LearnerState, Metrics } from "../algorithms/learner.js";
 import type { ExampleLearner, ExampleState, StepMetrics } from "../algorithms/shared/example-learner.js";
 import { checkNoCheckpoints, restoreLatestCheckpoint } from "./checkpoints.js";

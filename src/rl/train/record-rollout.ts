@@ -165,6 +165,7 @@ export function toTurnDetail(
     advantage: round(mean(Array.from(insight?.advantages ?? []))),
     logProbs,
     refLogProbs: spread(insight?.refLogProbs),
+    ...(insight?.teacherLogProbs === undefined ? {} : { teacherLogProbs: spread(insight.teacherLogProbs) }),
     entropies: spread(insight?.entropies) ?? described?.map(({ entropy }) => entropy) ?? null,
     values: spread(insight?.values) ?? turn.values?.map(round) ?? null,
     advantages: spread(insight?.advantages),

@@ -3,7 +3,7 @@ import { computeExtractionShares } from "../agent/extraction/extraction-counter.
 import type { Metrics } from "../algorithms/learner.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import type { Rollout } from "../rollout/rollout-collector.js";
-import { GAME_OPPONENTS, type EpisodeSummary, type Turn } from "../rollout/trajectory.js";
+import { completionLength, GAME_OPPONENTS, type EpisodeSummary, type Turn } from "../rollout/trajectory.js";
 import type { CompletionRow } from "../tracking/index.js";
 import { scoreGame } from "./league.js";
 import type { RolloutCounts, TrainerState } from "./train-task.js";
@@ -13,7 +13,7 @@ export function countRollout({ trajectories, finishedEpisodes }: Rollout): Rollo
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   return {
     turns: turns.length,
-    tokens: turns.reduce((sum, turn) => sum + turn.tokens.length, 0),
+    tokens: turns.reduce((sum, turn) => sum + completionLength(turn), 0),
     returns: finishedEpisodes.map((episode) => episode.return),
   };
 }
@@ -74,8 +74,10 @@ function decodeMessages(tokenizer: Tokenizer, prompt: readonly number[]): string
 }
 
 /** Computes statistics of the completions' lengths under TRL's names. */
-export function computeCompletionMetrics(turns: readonly Pick<Turn, "tokens" | "finishReason">[]): Metrics {
-  const lengths = turns.map(({ tokens }) => tokens.length);
+export function computeCompletionMetrics(
+  turns: readonly Pick<Turn, "tokens" | "numToolTokens" | "finishReason">[],
+): Metrics {
+  const lengths = turns.map(completionLength);
   return {
     "completions/mean_length": mean(lengths),
     "completions/min_length": lengths.reduce((a, b) => Math.min(a, b), Infinity),

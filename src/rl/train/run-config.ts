@@ -1,6 +1,7 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
-import { readJson, readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
+import { readJson, readJsonIfExists, writeJson } from "../../core/files/json-file.js";
+import type { JsonObject } from "../../core/json.js";
 import { checkFormatVersion } from "./check-format-version.js";
 
 /** Version of the files in a run folder. */

@@ -1,6 +1,6 @@
 import { system, yieldToEventLoop } from "#platform";
 import { resolveSettings, selectSettings, type Settings } from "../../core/settings.js";
-import type { FolderLock } from "../../models/files/index.js";
+import type { FolderLock } from "../../core/files/folder-lock.js";
 import type { Metrics } from "../algorithms/learner.js";
 import type { Tracker } from "../tracking/index.js";
 import { loopSettings } from "./trainer-settings.js";

@@ -3,7 +3,7 @@ import { printWarning } from "../../core/terminal-text.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { type Env, openEnv } from "../../envs/index.js";
-import { withFolderLock, type FolderLock } from "../../models/files/index.js";
+import { withFolderLock, type FolderLock } from "../../core/files/folder-lock.js";
 import type { Agent } from "../agent/agent.js";
 import { toSftMetrics } from "../agent/demonstrations/warm-start.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";

@@ -6,8 +6,16 @@ import { sleep } from "../../core/sleep.js";
 export interface ConnectionOptions {
   /** Address, such as http://127.0.0.1:8000; may have a path. */
   readonly baseUrl: string;
-  /** Sent as X-API-Key; never stored or logged. */
+  /** Sent as X-API-Key, or as `scheme` says; never stored or logged. */
   readonly apiKey: string;
+  /** Default X-API-Key. */
+  readonly scheme?: "x-api-key" | "bearer";
+  /** Path of the routes below the address. Default /api/v1/. */
+  readonly apiPath?: string;
+  /** Environment variable with the key. Default TINKER_API_KEY. */
+  readonly keyVariable?: string;
+  /** Page that says what services support. Default docs/tinker.md. */
+  readonly docs?: string;
   /** Seconds for which a service that does not answer is asked again. Default 3,600. */
   readonly maxWaitSeconds?: number;
   /** Receives a line when a request has waited for the service for a while. */
@@ -60,7 +68,7 @@ export class ServiceConnection {
   private apiKey: string;
 
   constructor(private readonly options: ConnectionOptions) {
-    this.root = `${options.baseUrl.replace(/\/+$/u, "")}/api/v1/`;
+    this.root = `${options.baseUrl.replace(/\/+$/u, "")}${options.apiPath ?? "/api/v1/"}`;
     this.apiKey = options.apiKey;
   }
 
@@ -109,7 +117,24 @@ export class ServiceConnection {
   }
 
   private failure({ path }: ServiceRequest, problem: string, status: number | undefined): ServiceError {
-    return new ServiceError(`${this.baseUrl} failed at ${path}: ${problem}. ${adviseOn(status)}`, status);
+    return new ServiceError(`${this.baseUrl} failed at ${path}: ${problem}. ${this.adviseOn(status)}`, status);
+  }
+
+  private adviseOn(status: number | undefined): string {
+    const { keyVariable = "TINKER_API_KEY", docs = "docs/tinker.md" } = this.options;
+    if (status === undefined) return "Check that the service runs and that the address is right, then resume the run.";
+    if (status === 401 || status === 403) return `Set ${keyVariable} to a key of this service.`;
+    if (status === 402) return "Check the balance of the account, then resume the run.";
+    if (status === 404)
+      return "The service does not have it: check the address, or resume the run from its checkpoint.";
+    if (status >= 500) return "Resume the run when the service works again.";
+    return `See ${docs} for what services support.`;
+  }
+
+  /** Returns the headers with the key; a service may need none. */
+  private keyHeaders(): Readonly<Record<string, string>> {
+    if (this.options.scheme !== "bearer") return { "x-api-key": this.apiKey, "x-sdk-version": SDK_VERSION };
+    return this.apiKey === "" ? {} : { authorization: `Bearer ${this.apiKey}` };
   }
 
   private async attempt(
@@ -121,8 +146,7 @@ export class ServiceConnection {
     const headers = {
       "content-type": protobuf === undefined ? "application/json" : "application/x-protobuf",
       accept: acceptsProtobuf ? "application/x-protobuf, application/json;q=0.9" : "application/json",
-      "x-api-key": this.apiKey,
-      "x-sdk-version": SDK_VERSION,
+      ...this.keyHeaders(),
       "x-stainless-retry-count": String(attempt),
       ...(method === "GET" ? {} : { "x-idempotency-key": idempotencyKey }),
       ...request.headers,
@@ -172,15 +196,6 @@ export class ServiceError extends LlamaGymError {
   }
 }
 
-function adviseOn(status: number | undefined): string {
-  if (status === undefined) return "Check that the service runs and that the address is right, then resume the run.";
-  if (status === 401 || status === 403) return "Set TINKER_API_KEY to a key of this service.";
-  if (status === 402) return "Check the balance of the account, then resume the run.";
-  if (status === 404) return "The service does not have it: check the address, or resume the run from its checkpoint.";
-  if (status >= 500) return "Resume the run when the service works again.";
-  return "See docs/tinker.md for what services support.";
-}
-
 /** Reads a body of at most MAX_RESPONSE_BYTES. */
 async function readBody(response: Response): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
@@ -202,11 +217,12 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** Returns the message in an error's body, as FastAPI and others write it. */
+/** Returns the message in an error's body, as FastAPI, OpenAI and others write it. */
 function describeBody(body: Uint8Array): string {
   const parsed = parseJson(body);
   const { detail, error, message } = (parsed ?? {}) as Readonly<Record<string, unknown>>;
-  const text = detail ?? error ?? message;
+  const { message: nested } = (error ?? {}) as Readonly<Record<string, unknown>>;
+  const text = detail ?? nested ?? error ?? message;
   return text === undefined ? "" : (typeof text === "string" ? text : JSON.stringify(text)).slice(0, 400);
 }
 

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { RandomStream } from "../../../src/index.js";
 import { errorMessage } from "../../../src/core/errors.js";
 import type { SampleOutput, SampleRequest } from "../../../src/generation/sampling/sample-request.js";
+import { getRopeRegime } from "../../../src/engine/nn/index.js";
 import { Sampler } from "../../../src/generation/sampling/sampler.js";
 import { getPeftModel } from "../../../src/models/adapters/get-peft-model.js";
 import { CausalLM } from "../../../src/models/causal-lm.js";
@@ -146,7 +147,9 @@ class Schedule {
     for (const { sampler } of this.samplers) await sampler.release();
     for (let version = 0; version <= this.version; version++) {
       await setVersion(world.expected, version);
-      for (const outcome of this.outcomes) if (outcome.task.version === version) await this.check(outcome);
+      for (const outcome of this.outcomes)
+        if (outcome.task.version === version)
+          await (random.integers(4) === 0 ? this.check(outcome) : this.checkScores(outcome));
     }
     return { tokens, comparisons: this.outcomes.length };
   }
@@ -284,6 +287,33 @@ class Schedule {
         if (++count === abortAfter) controller?.abort();
       },
     });
+  }
+
+  /**
+   * Compares the tokens of a completion with one score of all of them, which takes one step instead
+   * of one for each token.
+   */
+  private async checkScores(outcome: Outcome): Promise<void> {
+    const { task, result } = outcome;
+    if (!("tokens" in result)) return this.check(outcome);
+    const { ropes } = this.world.expected.config;
+    const length = task.prompt.length;
+    // A score has the rotary frequencies of its whole length.
+    if (getRopeRegime(ropes, length) !== getRopeRegime(ropes, length + result.tokens.length))
+      return this.check(outcome);
+    const known = result.rawLogProbs.flatMap((logProb, i) => (Number.isNaN(logProb) ? [] : [i]));
+    const alone = this.world.expectedSampler.withAdapter({ adapter: task.adapter, maxNumSequences: 1 });
+    try {
+      const scores = result.tokens.length === 0 ? [] : await alone.score(task.prompt, result.tokens);
+      compare(
+        "scores of sampled tokens",
+        task,
+        known.map((i) => result.rawLogProbs[i]),
+        known.map((i) => scores[i]),
+      );
+    } finally {
+      await alone.release();
+    }
   }
 
   private async check({ task, result }: Outcome): Promise<void> {

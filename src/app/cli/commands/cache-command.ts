@@ -6,7 +6,7 @@ import {
   listCachedWeights,
   type CachedWeightsInfo,
 } from "../../../models/weights/index.js";
-import { getCacheFolder } from "../../../models/files/index.js";
+import { getCacheFolder } from "../../../core/files/cache-folder.js";
 import { formatTable } from "../display/format-table.js";
 import { defineCommand } from "../options/define-command.js";
 

@@ -2,7 +2,7 @@ import { describeUnsavable } from "../../../core/describe-unsavable.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { choice, defineSettings, integer, number, text, type GivenSettings } from "../../../core/settings.js";
 import type { Env, Info } from "../../../envs/index.js";
-import { writeFileAtomic } from "../../../models/files/index.js";
+import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { MAX_EVAL_EPISODES } from "../../../rl/train/index.js";
 import {
   agentPolicy,

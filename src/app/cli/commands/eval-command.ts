@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { boolean, defineSettings, integer, type GivenSettings } from "../../../core/settings.js";
-import { writeJson } from "../../../models/files/index.js";
+import { writeJson } from "../../../core/files/json-file.js";
 import { EXTRACTION_KINDS, requireGame, closeEnvs } from "../../../rl/rollout/index.js";
 import {
   evaluate,

@@ -1,5 +1,5 @@
 import { defineSettings, text } from "../../../core/settings.js";
-import { writeFileAtomic } from "../../../models/files/index.js";
+import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { readRunCurves } from "../../runs/run-curve.js";
 import { renderTextChart } from "../../tracking/charts/text-chart.js";
 import { renderLearningCurve } from "../../tracking/index.js";

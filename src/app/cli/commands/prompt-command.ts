@@ -1,6 +1,6 @@
 import { describeFolder } from "../display/describe-start.js";
 import { defineSettings, selectSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
-import { readJson } from "../../../models/files/index.js";
+import { readJson } from "../../../core/files/json-file.js";
 import { algorithms } from "../../../rl/algorithms/index.js";
 import type { PromptAlgorithm } from "../../../rl/train/index.js";
 import type { RunHooks } from "../../runs/open-run.js";

@@ -4,7 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { invalidArgument } from "../../../core/errors.js";
 import { boolean, defineSettings, integer, text } from "../../../core/settings.js";
-import { writeFileAtomic } from "../../../models/files/index.js";
+import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { closeEnvs } from "../../../rl/rollout/index.js";
 import { evaluate, evaluateExact, type EvalResult, type ExactEvaluations } from "../../../rl/train/index.js";
 import { renderReport } from "../../dashboard/report.js";

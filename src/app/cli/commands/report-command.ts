@@ -1,5 +1,5 @@
 import { defineSettings, text } from "../../../core/settings.js";
-import { writeFileAtomic } from "../../../models/files/index.js";
+import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { renderReport } from "../../dashboard/report.js";
 import { defineCommand } from "../options/define-command.js";
 

@@ -7,11 +7,11 @@ import {
   type SettingTable,
 } from "../../../core/settings.js";
 import { resolve } from "node:path";
-import { readJson, readJsonIfExists } from "../../../models/files/index.js";
+import { readJson, readJsonIfExists } from "../../../core/files/json-file.js";
 import { resolvePromptRunConfig } from "../../runs/prompt-run-settings.js";
 import type { TrainOptions } from "../../runs/run-settings.js";
 import { runSweep } from "../../sweeps/run-sweep.js";
-import { getTrialSettings, isOnPrompts, normalizeKeys } from "../../sweeps/search-space.js";
+import { findExampleAlgorithm, getTrialSettings, isOnPrompts, normalizeKeys } from "../../sweeps/search-space.js";
 import { readSweepOptions } from "../../sweeps/sweep-folder.js";
 import { sweepSettings, type SweepOptions } from "../../sweeps/sweep-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
@@ -62,9 +62,10 @@ export const sweepCommand: Command = {
 
 /** Creates the command with the options of the algorithm that the arguments name. */
 async function createCommand(args: readonly string[]): Promise<Command> {
-  const algorithm = await loadArgAlgorithm(args, readSavedAlgorithm);
   // Settings that all trials share: those of a run except the ones that the sweep sets.
   const onPrompts = args.some((arg) => /^(?:--data|--reward-funcs|-d)(?:=|$)/u.test(arg));
+  const isExample = (name: string) => onPrompts && findExampleAlgorithm({ algorithm: name }) !== undefined;
+  const algorithm = await loadArgAlgorithm(args, readSavedAlgorithm, isExample);
   const table = getTrialSettings({ ...(onPrompts ? { data: "" } : {}), algorithm }, {});
   const { seed: _seed, evalEpisodes: _evalEpisodes, ...fixedSettings } = table;
   return defineCommand<SettingTable>({
@@ -80,6 +81,10 @@ async function createCommand(args: readonly string[]): Promise<Command> {
         description: "Learning rates of GRPO on prompts",
         args: "sweep --data prompts.jsonl --reward-funcs rewards.js -s learningRate=3e-4,1e-3",
       },
+      {
+        description: "Strengths of DPO on a file of preferences",
+        args: "sweep --data pairs.jsonl --algorithm dpo -s beta=0.05,0.1,0.3 --eval-split 0.1",
+      },
       { description: "Continue an interrupted sweep", args: "sweep --output runs/sweep-blackjack" },
     ],
     positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: false }],
@@ -91,15 +96,17 @@ async function createCommand(args: readonly string[]): Promise<Command> {
     },
     showsCommonOptions: true,
     notes: [
-      "All options of llamagym train except --seed and --eval-episodes apply to every trial; with --data and --reward-funcs, those of llamagym grpo, or of rloo with --algorithm rloo.",
+      "All options of llamagym train except --seed and --eval-episodes apply to every trial; with --data and --reward-funcs, those of llamagym grpo, or of rloo with --algorithm rloo; with --data and --algorithm sft, dpo or kto, those of that command.",
     ],
     describeDefaults: (options, values) =>
-      onPrompts
-        ? describePromptDefaults(options, table, algorithm, values.model as string | undefined)
-        : describeRunDefaults(options, Object.keys(fixedSettings), {
-            ...(values as Partial<TrainOptions>),
-            ...(algorithm === undefined ? {} : { algorithm }),
-          }),
+      algorithm !== undefined && isExample(algorithm)
+        ? options
+        : onPrompts
+          ? describePromptDefaults(options, table, algorithm, values.model as string | undefined)
+          : describeRunDefaults(options, Object.keys(fixedSettings), {
+              ...(values as Partial<TrainOptions>),
+              ...(algorithm === undefined ? {} : { algorithm }),
+            }),
     run: async (values, reporter, [name]) => sweep(values as Args, name, fixedSettings, reporter),
   });
 }

@@ -1,6 +1,6 @@
 import { defineSettings, selectSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { formatNumber } from "../../../core/format.js";
-import { readJson, readJsonIfExists } from "../../../models/files/index.js";
+import { readJson, readJsonIfExists } from "../../../core/files/json-file.js";
 import { evaluate, readRunConfig } from "../../../rl/train/index.js";
 import { openTransport, resolveWorkers } from "../../distributed/open-transport.js";
 import { listChangeable } from "../../runs/open-run.js";

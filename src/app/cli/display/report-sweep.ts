@@ -3,6 +3,7 @@ import type { RunCommand } from "../../runs/find-run-command.js";
 import { resolvePromptRunConfig, type PromptRunOptions } from "../../runs/prompt-run-settings.js";
 import { resolveTrainConfig, type TrainOptions } from "../../runs/run-settings.js";
 import { formatSettings, formatSignificant } from "../../sweeps/charts.js";
+import { findExampleAlgorithm } from "../../sweeps/search-space.js";
 import { BEST_FILE, type SweepCallbacks, type SweepResult, type SweepRun } from "../../sweeps/run-sweep.js";
 import type { SweepPlan } from "../../sweeps/sweep-plan.js";
 import type { SweepConfig } from "../../sweeps/sweep-settings.js";
@@ -162,6 +163,13 @@ function describeNextSteps(
   { settings }: TrialResult,
   folder: string,
 ): string {
+  const results = `All results: ${join(folder, "results.json")}; charts: trials.svg and curves.svg in the same folder.`;
+  const example = env === undefined ? findExampleAlgorithm(train) : undefined;
+  if (example !== undefined) {
+    const { algorithm: _, ...given } = { ...train, ...settings } as Readonly<Record<string, unknown>>;
+    const args = Object.entries(given).map(([name, value]) => formatArg(toOptionName(name), value));
+    return `${results} Train the best trial again:\n${formatCommandLine(`${example} ${args.join(" ")}`)}`;
+  }
   const { command, ...lengths } = describeLength({ env, envOptions, ...train, ...settings });
   const lengthArgs = Object.entries(lengths).flatMap(([name, value]) =>
     value === undefined ? [] : [` --${toOptionName(name)} ${FULL_TRAINING_FACTOR * value}`],
@@ -170,9 +178,14 @@ function describeNextSteps(
   const seed = Math.max(...seeds) + 1;
   const [config, output] = [BEST_FILE, "best"].map((name) => quoteArg(join(folder, name)));
   return [
-    `All results: ${join(folder, "results.json")}; charts: trials.svg and curves.svg in the same folder. Train the best trial for longer:`,
+    `${results} Train the best trial for longer:`,
     formatCommandLine(`${command} --config ${config}${lengthArgs.join("")} --seed ${seed} --output ${output}`),
   ].join("\n");
+}
+
+function formatArg(option: string, value: unknown): string {
+  if (typeof value === "boolean") return `--${value ? "" : "no-"}${option}`;
+  return `--${option} ${quoteArg(String(value))}`;
 }
 
 interface RunLength {

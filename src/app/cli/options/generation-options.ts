@@ -8,7 +8,7 @@ import {
   type GivenSettings,
 } from "../../../core/settings.js";
 import { generationSettings, type GenerationOptions, type JsonSchema } from "../../../generation/index.js";
-import { readJson } from "../../../models/files/index.js";
+import { readJson } from "../../../core/files/json-file.js";
 import { modelSettings } from "../../../models/index.js";
 
 /** How a model is opened and where it runs. */

@@ -17,6 +17,7 @@ export interface FileArgs {
 export async function loadArgAlgorithm(
   args: readonly string[],
   readSaved: (files: FileArgs) => Promise<unknown>,
+  isOtherName: (name: string) => boolean = () => false,
 ): Promise<string | undefined> {
   const { values } = parseArgs({
     args: [...args],
@@ -28,6 +29,7 @@ export async function loadArgAlgorithm(
   );
   const algorithm = name ?? (await readSaved({ config, resume }));
   if (typeof algorithm !== "string") return undefined;
+  if (isOtherName(algorithm)) return algorithm;
   if (!isBuiltInAlgorithm(algorithm) && !isAlgorithmPath(algorithm))
     throw new UsageError(
       `--algorithm must be one of ${ALGORITHM_NAMES.join(", ")} or a JavaScript file that exports an algorithm, got ${algorithm}.`,

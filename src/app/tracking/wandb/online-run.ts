@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { toReadError, type JsonObject } from "../../../models/files/index.js";
+import { toReadError } from "../../../core/files/file-errors.js";
+import type { JsonObject } from "../../../core/json.js";
 import type { RunOutcome } from "../../../rl/tracking/index.js";
 import type { WandbClient } from "./wandb-client.js";
 import { checkResumable, createUpload, upsertRun, type RemoteRun } from "./queries.js";

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import type { JsonObject } from "../../../models/files/index.js";
+import type { JsonObject } from "../../../core/json.js";
 import type { WandbClient } from "./wandb-client.js";
 import type { WandbConfig } from "./wandb-config.js";
 

@@ -1,7 +1,7 @@
 import { readFile, truncate } from "node:fs/promises";
 import { create, fromBinary, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { LlamaGymError } from "../../../core/errors.js";
-import { toReadError, toWriteError } from "../../../models/files/index.js";
+import { toReadError, toWriteError } from "../../../core/files/file-errors.js";
 import { AppendFile } from "../../../rl/tracking/index.js";
 import { getFileHeader, frameRecord, readRecords } from "./log-format.js";
 import { RecordSchema, type HistoryRecord } from "./record_pb.js";

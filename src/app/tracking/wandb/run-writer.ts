@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { JsonObject } from "../../../models/files/index.js";
+import type { JsonObject } from "../../../core/json.js";
 import type { RunOutcome } from "../../../rl/tracking/index.js";
 import { FilesItem_FileType } from "./record_pb.js";
 import { mergeRows, type HistoryRow } from "./history-rows.js";

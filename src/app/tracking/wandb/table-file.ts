@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { writeFileAtomic } from "../../../models/files/index.js";
+import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
 import type { CompletionRow } from "../../../rl/tracking/index.js";
 
 /** A file with a table of completions, and its entry in the history row. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { toReadError, getSystemErrorCode } from "../../../models/files/index.js";
+import { toReadError, getSystemErrorCode } from "../../../core/files/file-errors.js";
 import type { WandbConfig } from "./wandb-config.js";
 
 /** The folder of a run's W&B files: FOLDER/run-ID.wandb and FOLDER/files. */

@@ -1,5 +1,5 @@
 import { errorMessage } from "../../../core/errors.js";
-import type { JsonObject } from "../../../models/files/index.js";
+import type { JsonObject } from "../../../core/json.js";
 import type { MetricRecord, ResumePoint, RunOutcome, CompletionRow, Tracker } from "../../../rl/tracking/index.js";
 import { WandbClient } from "./wandb-client.js";
 import { OnlineRun } from "./online-run.js";

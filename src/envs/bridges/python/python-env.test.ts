@@ -149,6 +149,10 @@ describe.skipIf(real === undefined)("Python's Gymnasium (skipped without a Pytho
       expect((await env.reset({ seed: 1 })).info).toEqual({
         bytes: "b'abc'",
         date: "2026-01-02",
+        nanosecond: "1970-01-01T00:00:00.000000001",
+        span: "5 nanoseconds",
+        unprintable: "<Unprintable>",
+        frozen: [1],
         dates: ["2026-01-02"],
         today: "2026-01-02",
         complex: "(1+2j)",
@@ -160,6 +164,15 @@ describe.skipIf(real === undefined)("Python's Gymnasium (skipped without a Pytho
         set: [1],
         3: 0.5,
       });
+    });
+
+    it("reads an array of one reward, and refuses several by name", async () => {
+      const one = await open("Reward-v0", { ...odd, options: { rewards: [1.5] } });
+      await one.reset({ seed: 1 });
+      expect((await one.step(one.actionSpace.sample())).reward).toBe(1.5);
+      const several = await open("Reward-v0", { ...odd, options: { rewards: [1, 2] } });
+      await several.reset({ seed: 1 });
+      await expect(several.step(several.actionSpace.sample())).rejects.toThrow("[1 2] is not one number");
     });
 
     it("refuses an observation that doubles cannot hold, and continues", async () => {

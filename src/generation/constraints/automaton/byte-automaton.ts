@@ -136,6 +136,19 @@ export class ByteAutomaton {
     return visit(0) ? texts : undefined;
   }
 
+  /** Returns the bytes that can follow a state, in order; undefined for more than `maxBytes`. */
+  nextBytes(state: number, maxBytes: number): number[] | undefined {
+    const { representativeBytes } = this;
+    const bytes: number[] = [];
+    for (const [i, first] of representativeBytes.entries()) {
+      const end = representativeBytes[i + 1] ?? 256;
+      if (this.step(state, first) === DEAD_STATE) continue;
+      if (bytes.length + end - first > maxBytes) return undefined;
+      for (let byte = first; byte < end; byte++) bytes.push(byte);
+    }
+    return bytes;
+  }
+
   canContinue(state: number): boolean {
     return this.positions[state].length > this.accepting[state];
   }

@@ -240,8 +240,10 @@ export class SchemaExpander implements ShapeExpander {
     if (++this.nesting > MAX_NESTING) throw schemaError(path, "the schema refers to itself in a negation");
     const rest = { ...shape, negated: others };
     const positive = { ...term, isNegated: false };
-    const shapes = this.comparer.areDisjoint([inferTypes(rest)], this.expand([positive]), { areOursWritten: true })
-      ? [rest]
+    // A shape compared with inferred types keeps them: other negations may be about other types.
+    const inferred = inferTypes(rest);
+    const shapes = this.comparer.areDisjoint([inferred], this.expand([positive]), { areOursWritten: true })
+      ? [inferred]
       : negateTerm(this.negation, rest, positive);
     const result = shapes.flatMap((each) => this.subtract(each, terms, path));
     if (result.length > MAX_SHAPES) throw schemaError(path, `its negations have more than ${MAX_SHAPES} combinations`);

@@ -176,7 +176,8 @@ function negateObjectKeyword(
       const violating = { schema: schema.propertyNames, path: `${path}/propertyNames`, isNegated: true };
       const languages = context.expander
         .shapes([violating])
-        .flatMap((names) => (names.values === undefined ? [context.languages.ofShape(names)] : []));
+        .filter(({ types, values }) => values === undefined && (types & TYPE_BITS.string) !== 0)
+        .map((names) => context.languages.ofShape(names));
       return languages.flatMap((names) =>
         memberNames(shape, names ?? NON_EMPTY_TEXTS).map((name) =>
           withMember(shape, name, { schema: true, path, isNegated: false }),

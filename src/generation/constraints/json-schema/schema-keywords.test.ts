@@ -37,6 +37,30 @@ const kinds = ["circle", "square"].map((kind) => ({
 /** Schemas with values that they allow, and values that they do not. */
 const cases: [name: string, schema: JsonSchema, allowed: unknown[], others: unknown[]][] = [
   ["no restriction", {}, [1, "a", null, [[]], { a: [{ b: {} }] }], []],
+  [
+    "one of overlapping options, with a keyword of another type",
+    { properties: {}, oneOf: [{ minLength: 1 }, { oneOf: [{ type: "string" }, true] }] },
+    [],
+    ["", 1],
+  ],
+  [
+    "one of the values that are no numbers and even numbers, with a keyword of another type",
+    { dependentSchemas: {}, oneOf: [{ not: { type: "number" } }, { multipleOf: 2 }] },
+    [],
+    [1, 1.5],
+  ],
+  [
+    "texts by a condition without consequences",
+    { if: { oneOf: [{ type: "string" }] }, minLength: 1, not: { type: "object" } },
+    ["a"],
+    [{}, ""],
+  ],
+  [
+    "one of objects with a name and all objects",
+    { type: "object", oneOf: [{ required: ["x"] }, { propertyNames: { type: "string" } }] },
+    [{}],
+    [{ x: 1 }],
+  ],
   ["an object of any members", { type: "object" }, [{}, { a: 1, b: { c: [null] } }], [[], 1]],
   ["an array of any items", { type: "array" }, [[], [1, [2], {}]], [{}]],
   [

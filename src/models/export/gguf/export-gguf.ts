@@ -2,7 +2,7 @@ import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { findGgufArchitecture } from "../../architectures/index.js";
 import type { CausalLM } from "../../causal-lm.js";
-import { writeFileAtomic } from "../../files/write-file-atomic.js";
+import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
 import type { Tokenizer } from "../../text/tokenizer.js";
 import type { OnWeightsProgress } from "../../weight-reader.js";
 import { describeGgufModel } from "./gguf-fields.js";

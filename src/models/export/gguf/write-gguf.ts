@@ -1,6 +1,6 @@
 import { concatBytes, encodeUtf8, viewBytes } from "../../../core/bytes.js";
 import { countElements } from "../../../core/count-elements.js";
-import { replaceFileAtomic } from "../../files/write-file-atomic.js";
+import { replaceFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { float32ToFloat16 } from "../../files/float16.js";
 import { getGgmlType, getGgmlTypeCode } from "../../files/gguf/ggml-types.js";
 import { BLOCK_SIZE, quantize } from "../../weights/quantize.js";

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import { corruptFileError } from "../file-errors.js";
+import { corruptFileError } from "../../../core/files/file-errors.js";
 import type { FileSource } from "../file-source.js";
 import { TruncatedFileError, FormatError, HeaderCursor, type GgufValue } from "./header-cursor.js";
 import { getGgmlType, type GgmlType } from "./ggml-types.js";

@@ -1,4 +1,4 @@
-import { corruptFileError } from "../file-errors.js";
+import { corruptFileError } from "../../../core/files/file-errors.js";
 import type { FileSource } from "../file-source.js";
 import { getEntry, prepareFloat32Target, splitRows, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { getDequantizeFunction } from "./dequantize.js";

@@ -1,6 +1,6 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
-import { corruptFileError } from "../file-errors.js";
+import { corruptFileError } from "../../../core/files/file-errors.js";
 import type { JsonObject } from "../../../core/json.js";
 import { FileSource } from "../file-source.js";
 import type { WeightFile } from "../weight-file.js";

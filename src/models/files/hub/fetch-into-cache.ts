@@ -1,9 +1,9 @@
 import { createHash, fs } from "#platform";
 import type { OpenFile, RunningHash } from "../../../core/platform/ports.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import { toWriteError } from "../file-errors.js";
+import { toWriteError } from "../../../core/files/file-errors.js";
 import type { ModelCache } from "./model-cache.js";
-import { withLock } from "../with-lock.js";
+import { withLock } from "../../../core/files/with-lock.js";
 import type { RemoteFile } from "./repository.js";
 import {
   getContentType,

@@ -1,7 +1,7 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { decodeLatin1 } from "../../../core/bytes.js";
-import { toReadError } from "../file-errors.js";
+import { toReadError } from "../../../core/files/file-errors.js";
 import type { ModelLocation } from "./model-location.js";
 import { selectFiles } from "./select-files.js";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { blobName } from "../../../../test/support/fake-hub.js";
 import { HubModels, large } from "../../../../test/support/hub-models.js";
-import { getProcessIdentity } from "../process-identity.js";
+import { getProcessIdentity } from "../../../core/files/process-identity.js";
 
 const models = new HubModels();
 const { resolve, fail, repo, blob } = models;

@@ -1,7 +1,7 @@
 import { fs } from "#platform";
-import { writeFileAtomic } from "../write-file-atomic.js";
-import { getSystemErrorCode, toWriteError } from "../file-errors.js";
-import { getTemporaryPath, removeAbandonedFiles } from "../temporary-path.js";
+import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
+import { getSystemErrorCode, toWriteError } from "../../../core/files/file-errors.js";
+import { getTemporaryPath, removeAbandonedFiles } from "../../../core/files/temporary-path.js";
 import { isCommitHash } from "./repository.js";
 
 /**

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../../core/json.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import { JsonFields } from "../json-fields.js";
-import { formatJson } from "../json-file.js";
+import { JsonFields } from "../../../core/files/json-fields.js";
+import { formatJson } from "../../../core/files/json-file.js";
 import { LORA_DEFAULTS, type LoraConfig } from "./lora-config.js";
 
 /** PEFT's adapter_config.json of a LoRA adapter with camelCase names. */

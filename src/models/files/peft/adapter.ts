@@ -1,7 +1,7 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
-import { corruptFileError } from "../file-errors.js";
-import { readJson, writeJson } from "../json-file.js";
+import { corruptFileError } from "../../../core/files/file-errors.js";
+import { readJson, writeJson } from "../../../core/files/json-file.js";
 import { SafetensorsFile, writeSafetensors } from "../safetensors/index.js";
 import {
   ADAPTER_DEFAULTS,

@@ -1,8 +1,8 @@
 import { isJsonObject } from "../../../core/json.js";
 import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
-import { corruptFileError, toReadError } from "../file-errors.js";
-import { formatJson, readJson } from "../json-file.js";
+import { corruptFileError, toReadError } from "../../../core/files/file-errors.js";
+import { formatJson, readJson } from "../../../core/files/json-file.js";
 import { getEntry, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { SafetensorsFile } from "./safetensors-file.js";
 

@@ -1,7 +1,7 @@
 import { type JsonObject, type JsonValue, isJsonObject } from "../../../core/json.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import { corruptFileError } from "../file-errors.js";
-import { parseJson } from "../json-file.js";
+import { corruptFileError } from "../../../core/files/file-errors.js";
+import { parseJson } from "../../../core/files/json-file.js";
 import type { FileSource } from "../file-source.js";
 import type { WeightEntry } from "../weight-file.js";
 import { dtypeBits } from "./dtypes.js";

@@ -1,8 +1,8 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
-import { toWriteError } from "../file-errors.js";
-import { writeJson } from "../json-file.js";
-import { getTemporaryPath, removeAbandonedFiles } from "../temporary-path.js";
+import { toWriteError } from "../../../core/files/file-errors.js";
+import { writeJson } from "../../../core/files/json-file.js";
+import { getTemporaryPath, removeAbandonedFiles } from "../../../core/files/temporary-path.js";
 import { WEIGHTS_INDEX_NAME, WEIGHTS_NAME } from "./open-weight-folder.js";
 import { getSavedByteLength, writeSafetensors, type TensorToSave } from "./write-safetensors.js";
 import { countElements } from "../../../core/count-elements.js";

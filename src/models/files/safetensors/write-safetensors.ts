@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { OpenFile } from "../../../core/platform/ports.js";
-import { replaceFileAtomic } from "../write-file-atomic.js";
+import { replaceFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { float32ToBfloat16, float32ToFloat16 } from "../float16.js";
 import { countElements } from "../../../core/count-elements.js";
 

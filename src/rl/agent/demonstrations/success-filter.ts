@@ -1,4 +1,4 @@
-import { checkSavedState } from "../../algorithms/check-saved-state.js";
+import { checkSavedState } from "../../algorithms/check-model.js";
 import type { Trajectory } from "../../rollout/trajectory.js";
 import type { ReplayEpisode, ReplayTurn } from "./replay-buffer.js";
 

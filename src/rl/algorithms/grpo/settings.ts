@@ -3,7 +3,9 @@ import { adaptiveEntropySettings, checkAdaptiveEntropy } from "../shared/adaptiv
 import { returnSettings } from "../shared/returns.js";
 import {
   LR_SCHEDULE,
+  checkReference,
   optimizerSettings,
+  referenceSettings,
   MAX_COMPLETION_LENGTH,
   MAX_GRAD_NORM,
   resolveBatchSize,
@@ -74,6 +76,7 @@ export const grpoSettings = defineSettings({
     description: "Weight of the KL divergence from the reference policy.",
     source: TRL,
   }),
+  ...referenceSettings,
   useBiasCorrectionKl: boolean({
     default: true,
     description: "Weight the KL divergence by the importance sampling ratio.",
@@ -189,6 +192,7 @@ export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {
         `GRPO's ${name} is read by lossType ${lossTypes.join(", ")} only, and lossType is "${config.lossType}".`,
       );
   }
+  checkReference("GRPO", config);
   checkAdaptiveEntropy("GRPO", config);
   const baselineSettings = resolveBaseline(config, options);
   const groupSize = config.grouping === "batch" ? 1 : config.numGenerations;

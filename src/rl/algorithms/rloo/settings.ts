@@ -2,7 +2,9 @@ import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
 import {
   LR_SCHEDULE,
+  checkReference,
   optimizerSettings,
+  referenceSettings,
   MAX_COMPLETION_LENGTH,
   MAX_GRAD_NORM,
   resolveBatchSize,
@@ -35,6 +37,7 @@ export const rlooSettings = defineSettings({
     description: "Weight of the KL divergence from the reference policy, subtracted from the reward.",
     source: TRL,
   }),
+  ...referenceSettings,
   entropyCoef: number({
     default: 0,
     min: 0,
@@ -61,6 +64,7 @@ export type RlooOptions = Partial<Settings<typeof rlooSettings>>;
 /** Resolves RLOO's settings. @throws INVALID_ARGUMENT for invalid settings. */
 export function resolveRlooConfig(options: RlooOptions = {}): RlooConfig {
   const config = resolveSettings("RLOO", rlooSettings, options);
+  checkReference("RLOO", config);
   const { rewardClipMin = -Infinity, rewardClipMax = Infinity } = config;
   if (rewardClipMin > rewardClipMax)
     throw invalidArgument(`RLOO's rewardClipMin is ${rewardClipMin}, above its rewardClipMax of ${rewardClipMax}.`);

@@ -1,4 +1,4 @@
-import { clip, exp, maximum, mul, neg, reduceSum, sub, type Node } from "../../../engine/graph/index.js";
+import { abs, add, clip, exp, log, maximum, mul, neg, reduceSum, sub, type Node } from "../../../engine/graph/index.js";
 
 /** pi(token) / pi_old(token) at each token. */
 export function probabilityRatio(logProbs: Node, oldLogProbs: Node): Node {
@@ -34,4 +34,10 @@ export function clippedSurrogate(
 /** Builds the sum of w_t x_t: the mean over tokens for weights of 1 / tokens. */
 export function weightedSum(x: Node, weights: Node): Node {
   return reduceSum(mul(x, weights));
+}
+
+/** Returns log(sigmoid(x)) without overflow; its gradient at 0 is 1/2. */
+export function logSigmoid(x: Node): Node {
+  const negated = neg(x);
+  return neg(add(maximum(negated, 0), log(add(exp(neg(abs(negated))), 1))));
 }

@@ -1,7 +1,10 @@
 import { choice, number } from "../../../core/settings.js";
 import type { Node } from "../../../engine/graph/index.js";
-import { scheduleFactor, type ScheduleName } from "../../../engine/optim/index.js";
+import { scheduleFactor } from "../../../engine/optim/index.js";
 import { invalidArgument } from "../../../core/errors.js";
+
+/** Schedules of the entropy bonus. */
+export type EntropySchedule = "constant" | "linear" | "cosine";
 
 /** The setting entropySchedulerType, without its source. */
 export const ENTROPY_SCHEDULE = choice({
@@ -24,7 +27,7 @@ export function entropyFactor(
   {
     entropySchedulerType = "constant",
     entropyMinRate = 0,
-  }: { readonly entropySchedulerType?: ScheduleName; readonly entropyMinRate?: number },
+  }: { readonly entropySchedulerType?: EntropySchedule; readonly entropyMinRate?: number },
   progress: number,
 ): number {
   return entropyMinRate + (1 - entropyMinRate) * scheduleFactor(entropySchedulerType, progress);

@@ -3,7 +3,7 @@ import type { PackingOptions } from "../../../models/graphs/index.js";
 import { warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { stream } from "../../../core/random/streams.js";
-import { checkSavedState } from "../check-saved-state.js";
+import { checkSavedState } from "../check-model.js";
 import { SkippedSteps } from "../update/skipped-steps.js";
 import type { ExampleConfig } from "./example-settings.js";
 

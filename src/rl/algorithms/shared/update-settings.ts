@@ -20,7 +20,7 @@ export const scheduleSettings = defineSettings({
     min: 0,
     max: 1,
     description:
-      "Final share of the learning rate under cosine_with_min_lr (min_lr_rate), polynomial (lr_end) and warmup_stable_decay (min_lr_ratio).",
+      "Final share of the learning rate under cosine_with_min_lr and cosine_warmup_with_min_lr (min_lr_rate), polynomial (lr_end) and warmup_stable_decay (min_lr_ratio).",
     source: ARGUMENTS,
   }),
   lrNumCycles: integer({
@@ -88,6 +88,40 @@ export const optimizerSettings = defineSettings({
   }),
   ...adamSettings,
 });
+
+/** Settings of a reference policy that follows the trained one. */
+export const referenceSettings = defineSettings({
+  syncRefModel: boolean({
+    description:
+      "Move the reference policy towards the trained one every refModelSyncSteps optimizer steps. It begins as a copy of the trained parameters.",
+    source: "TRL 1.16",
+  }),
+  refModelMixupAlpha: number({
+    default: 0.6,
+    above: 0,
+    max: 1,
+    description:
+      "Share of the way that syncRefModel moves the reference policy: alpha * policy + (1 - alpha) * reference.",
+    source: "TRL 1.16",
+  }),
+  refModelSyncSteps: integer({
+    default: 512,
+    min: 1,
+    description: "Number of optimizer steps between updates of the reference policy by syncRefModel.",
+    source: "TRL 1.16",
+  }),
+});
+
+/** @throws INVALID_ARGUMENT for a synchronized reference without a weight. */
+export function checkReference(
+  algorithm: string,
+  { syncRefModel, beta }: { readonly syncRefModel: boolean; readonly beta: number },
+): void {
+  if (syncRefModel && beta === 0)
+    throw invalidArgument(
+      `${algorithm}'s \`syncRefModel\` moves the reference policy, which \`beta\` 0 does not use. Set \`beta\` above 0, or \`syncRefModel\` to false.`,
+    );
+}
 
 /** The setting maxCompletionLength. */
 export const MAX_COMPLETION_LENGTH = integer({

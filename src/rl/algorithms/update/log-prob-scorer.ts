@@ -22,7 +22,7 @@ export interface TurnScores {
 
 /**
  * Scores turns without gradients under the policy or the reference policy, which is the model
- * without its adapter.
+ * without its adapter, or a copy with other values.
  */
 export class LogProbScorer {
   /**
@@ -32,7 +32,7 @@ export class LogProbScorer {
 
   /** Creates a scorer that computes entropies if requested. */
   constructor(
-    private readonly policy: PolicyBackend,
+    private readonly policy: Pick<PolicyBackend, "config" | "valueHead" | "maxAlternatives" | "createScorer">,
     private readonly options: { readonly microBatchTokens: number; readonly entropies?: boolean } & Pick<
       GraphOptions,
       "frozenStates"
@@ -41,10 +41,7 @@ export class LogProbScorer {
 
   async score(
     turns: readonly TurnTokens[],
-    {
-      temperature = 1,
-      ...options
-    }: { readonly temperature?: number; readonly adapter?: boolean; readonly valuesOnly?: boolean } = {},
+    { temperature = 1, ...options }: { readonly temperature?: number } & Parameters<PolicyScorer["run"]>[1] = {},
   ): Promise<TurnScores> {
     const { valueHead, config, maxAlternatives } = this.policy;
     const logProbs: Float64Array[] = [];

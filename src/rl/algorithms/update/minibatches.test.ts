@@ -94,3 +94,28 @@ describe("shuffleIntoMinibatches", () => {
     expect(draw()).toEqual([first, second]);
   });
 });
+
+describe("shuffleIntoMinibatches with units", () => {
+  it("keeps the turns of a unit in one minibatch, and takes each turn once", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 0, max: 5 })), {
+          minLength: 1,
+          maxLength: 12,
+        }),
+        fc.integer({ min: 2, max: 20 }),
+        fc.integer({ min: 0, max: 99 }),
+        (given, size, seed) => {
+          const { trajectories } = trajectoriesOf(given.map(([length]) => [length]));
+          const units = given.map(([, unit]) => unit);
+          const unitOf = given.flatMap(([length, unit]) => Array.from({ length }, () => unit));
+          const minibatches = shuffleIntoMinibatches(trajectories, size, new RandomStream(seed), units);
+          expect(minibatches.flat().sort((a, b) => a - b)).toEqual(unitOf.map((_, i) => i));
+          for (const unit of new Set(units))
+            expect(minibatches.filter((turns) => turns.some((i) => unitOf[i] === unit))).toHaveLength(1);
+          expect(minibatches.every(({ length }) => length > 0)).toBe(true);
+        },
+      ),
+    );
+  });
+});

@@ -5,14 +5,17 @@ import type { Trajectory } from "../../rollout/trajectory.js";
  * Splits the turns, numbered across all trajectories, into random minibatches. Their number is the
  * number of turns divided by `size`, rounded, and their sizes differ by at most one turn. Turns of
  * one conversation and turns with the same prompt stay together, except where a minibatch ends,
- * because tokens that they share are computed once per minibatch.
+ * because tokens that they share are computed once per minibatch. With `units`, those of the
+ * trajectories, a minibatch ends behind a whole unit.
  */
 export function shuffleIntoMinibatches(
   trajectories: readonly Trajectory[],
   size: number,
   random: RandomStream,
+  units?: readonly number[],
 ): number[][] {
   const shuffle = <Item>(items: readonly Item[]) => random.permutation(items.length).map((i) => items[i]);
+  if (units !== undefined) return cutBehindUnits(shuffle(unitTurns(trajectories, units)), size);
   const chains = shuffle(turnChains(trajectories));
   // Groups are shuffled again: in the order of their first turns, frequent prompts would come
   // first.
@@ -20,6 +23,31 @@ export function shuffleIntoMinibatches(
   const count = Math.max(1, Math.round(turnIndices.length / size));
   const boundary = (i: number) => Math.floor((i * turnIndices.length) / count);
   return Array.from({ length: count }, (_, i) => turnIndices.slice(boundary(i), boundary(i + 1)));
+}
+
+/** Lists the turns of each unit. */
+function unitTurns(trajectories: readonly Trajectory[], units: readonly number[]): number[][] {
+  const turns = new Map<number, number[]>();
+  let turnIndex = 0;
+  trajectories.forEach((trajectory, i) => {
+    const own = trajectory.turns.map(() => turnIndex++);
+    turns.set(units[i], [...(turns.get(units[i]) ?? []), ...own]);
+  });
+  return [...turns.values()];
+}
+
+/** Joins units to minibatches of about `size` turns. */
+function cutBehindUnits(units: readonly (readonly number[])[], size: number): number[][] {
+  const total = units.reduce((sum, { length }) => sum + length, 0);
+  const count = Math.max(1, Math.round(total / size));
+  const minibatches: number[][] = [[]];
+  let taken = 0;
+  for (const unit of units) {
+    if (taken >= (minibatches.length * total) / count) minibatches.push([]);
+    minibatches.at(-1)!.push(...unit);
+    taken += unit.length;
+  }
+  return minibatches;
 }
 
 /** Groups the turns whose prompts each begin with the previous turn's prompt and completion. */

@@ -46,6 +46,8 @@ export interface UpdateResult {
 type InputsOf = (turnIndices: readonly number[]) => Readonly<Record<string, Tensor>>;
 
 interface GradientOptions {
+  /** Turns by unit, which are in one micro-batch; by default each turn is one. */
+  readonly units?: readonly (readonly number[])[] | undefined;
   readonly temperature: number;
   readonly random: RandomStream;
 }
@@ -120,14 +122,15 @@ export class PolicyUpdater {
   async computeGradients(
     turns: readonly TurnTokens[],
     inputs: InputsOf,
-    { temperature, random }: GradientOptions,
+    { temperature, random, units = turns.map((_, i) => [i]) }: GradientOptions,
   ): Promise<Pick<UpdateResult, "statistics" | "perTurn">> {
     const statistics: Record<string, number> = {};
     const perTurn: Record<string, Float32Array[]> = {};
     const packingOptions = { microBatchTokens: this.options.microBatchTokens, config: this.policy.config };
     const built: BuiltMicroBatch[] = [];
-    const microBatches = packSharedPrefixes(turns.map(decisionSequences), packingOptions);
-    const jobs = buildEach(microBatches, (microBatch) => {
+    const items = units.map((unit) => unit.flatMap((i) => decisionSequences(turns[i])));
+    const jobs = buildEach(packSharedPrefixes(items, packingOptions), ({ indices, ...layout }) => {
+      const microBatch = { indices: indices.flatMap((i) => units[i]), ...layout };
       built.push(this.build(turns, microBatch, inputs, temperature));
       return built.at(-1)!;
     });

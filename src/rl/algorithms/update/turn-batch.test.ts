@@ -226,9 +226,20 @@ describe("buildTurnBatch", () => {
     trained.parameters.free();
   });
 
-  it("has the logits of all tokens where a turn is not constrained, or scored by the whole of its text", () => {
+  it("has the logits of all tokens where a token is not constrained, or a turn scored by the whole of its text", () => {
     const scored = { sequences: [[1], [2, 3]], weights: [1, 1], chosen: 0 };
-    for (const turns of [held, free, [{ prompt, tokens: [1], allowedTokens: undefined, actionCandidates: scored }]])
+    // The second token is free, the others are given, as results of tools are.
+    const mixed = {
+      prompt,
+      tokens: [1, 2, 3],
+      allowedTokens: [Int32Array.of(1), undefined, Int32Array.of(3)] as never,
+    };
+    for (const turns of [
+      held,
+      free,
+      [mixed],
+      [{ prompt, tokens: [1], allowedTokens: undefined, actionCandidates: scored }],
+    ])
       expect(laid(turns).tokens.headTokens).toBeUndefined();
     expect(laid([...held.slice(0, 1), { prompt, tokens: [], allowedTokens: undefined }]).tokens.headTokens).toEqual([
       0, 20, 21, 22, 23, 30,

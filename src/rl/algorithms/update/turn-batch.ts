@@ -76,13 +76,15 @@ export function usesHeadTokens({ tokens: { headTokens } }: TurnBatch, vocabSize:
 
 /**
  * Returns the tokens whose logits suffice for a batch, in ascending order: decisions among
- * alternatives and allowed tokens depend on no others. Undefined if some turn was not constrained.
+ * alternatives and allowed tokens depend on no others. Undefined if some decision was not
+ * constrained.
  */
 function findHeadTokens(turns: readonly TurnTokens[], selected: readonly SelectedToken[]): number[] | undefined {
   const isConstrained = turns.every(
     // The log-probability of a prompt without a completion is ignored.
-    ({ tokens, allowedTokens, actionCandidates }) =>
-      actionCandidates === undefined && (allowedTokens !== undefined || tokens.length === 0),
+    (turn) =>
+      turn.actionCandidates === undefined &&
+      decisionIndices(turn).every((token) => turn.allowedTokens?.[token] !== undefined),
   );
   if (!isConstrained) return undefined;
   const headTokens = new Set(selected.map(({ target }) => target!));

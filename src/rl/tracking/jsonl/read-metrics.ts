@@ -1,5 +1,5 @@
 import { fs } from "#platform";
-import { toReadError } from "../../../models/files/index.js";
+import { toReadError } from "../../../core/files/file-errors.js";
 import { isJsonObject } from "../../../core/json.js";
 import type { MetricRecord } from "../tracker.js";
 

@@ -1,5 +1,6 @@
 import { fs } from "#platform";
-import { writeFileAtomic, getSystemErrorCode, toReadError } from "../../../models/files/index.js";
+import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
+import { getSystemErrorCode, toReadError } from "../../../core/files/file-errors.js";
 import { parseRecord } from "./read-metrics.js";
 
 /**

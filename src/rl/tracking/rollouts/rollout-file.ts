@@ -1,5 +1,5 @@
 import { fs } from "#platform";
-import { writeFileAtomic } from "../../../models/files/index.js";
+import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { AppendFile } from "../append-file.js";
 import { truncateAfterStep } from "../jsonl/truncate-after-step.js";
 import type { ResumePoint, Tracker } from "../tracker.js";

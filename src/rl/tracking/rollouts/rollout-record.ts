@@ -80,6 +80,8 @@ export interface TurnDetail {
   /** Per token, in nats, under the distribution it was sampled from. */
   readonly logProbs: readonly (number | null)[];
   readonly refLogProbs: readonly (number | null)[] | null;
+  /** Absent without a teacher. */
+  readonly teacherLogProbs?: readonly (number | null)[] | null;
   readonly entropies: readonly (number | null)[] | null;
   readonly values: readonly (number | null)[] | null;
   readonly advantages: readonly (number | null)[] | null;

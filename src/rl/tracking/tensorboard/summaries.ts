@@ -1,6 +1,6 @@
 import { create, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { ValueSchema, type Value as JsonProto } from "@bufbuild/protobuf/wkt";
-import type { JsonObject, JsonValue } from "../../../models/files/index.js";
+import type { JsonObject, JsonValue } from "../../../core/json.js";
 import { isJsonObject } from "../../../core/json.js";
 import type { MetricRecord, RunOutcome, CompletionRow } from "../tracker.js";
 import { DataClass, DataType, HParamsPluginDataSchema, SessionEndInfo_Status, type SummarySchema } from "./event_pb.js";

@@ -1,7 +1,7 @@
 import { printWarning } from "../../../core/terminal-text.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { openTrainable, type LanguageModel } from "../../../generation/index.js";
-import { withFolderLock, type FolderLock } from "../../../models/files/index.js";
+import { withFolderLock, type FolderLock } from "../../../core/files/folder-lock.js";
 import type { Metrics } from "../../algorithms/learner.js";
 import { combineTrackers, openRunTrackers, type Tracker } from "../../tracking/index.js";
 import { checkNoCheckpoints } from "../checkpoints.js";
@@ -10,8 +10,10 @@ import { maxRolloutBytes } from "../trainer-settings.js";
 import {
   checkTrainerOptions,
   resolveTrainerConfig,
+  type AnyTrainerOptions,
   type PromptAlgorithm,
   type PromptTrainerOptions,
+  type ToolTrainerOptions,
 } from "./prompt-trainer-options.js";
 import { PromptTraining } from "./prompt-training.js";
 import { RewardScorer } from "./reward-scorer.js";
@@ -52,7 +54,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
   constructor(
     name: string,
     private readonly algorithm: Algorithm,
-    private readonly options: PromptTrainerOptions<Algorithm>,
+    private readonly options: AnyTrainerOptions<Algorithm>,
   ) {
     checkTrainerOptions(name, options);
     const { config, algorithmConfig } = resolveTrainerConfig(name, algorithm, options.args ?? {});
@@ -92,7 +94,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     try {
       const model = await this.openModel();
       const { algorithm, config, algorithmConfig, scorer, onWarning } = this;
-      const { trainDataset, evalDataset, chatTemplateKwargs } = this.options;
+      const { trainDataset, evalDataset, chatTemplateKwargs, tools } = this.options;
       const training = await PromptTraining.open(model, {
         algorithm,
         config,
@@ -100,7 +102,9 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
         trainDataset,
         evalDataset,
         evalSteps: config.evalSteps,
+        numGenerationsEval: config.numGenerationsEval,
         chatTemplateKwargs,
+        tools,
         scorer,
         onWarning,
       });
@@ -193,7 +197,9 @@ export type RlooTrainerOptions = PromptTrainerOptions<"rloo">;
 /** Trains a model on prompts with reward functions by GRPO, like TRL's GRPOTrainer. */
 export class GrpoTrainer extends PromptTrainer<"grpo"> {
   /** @throws INVALID_ARGUMENT for invalid options. */
-  constructor(options: GrpoTrainerOptions) {
+  constructor(options: GrpoTrainerOptions);
+  constructor(options: ToolTrainerOptions<"grpo">);
+  constructor(options: AnyTrainerOptions<"grpo">) {
     super("GrpoTrainer", "grpo", options);
   }
 }
@@ -201,7 +207,9 @@ export class GrpoTrainer extends PromptTrainer<"grpo"> {
 /** Trains a model on prompts with reward functions by RLOO, like TRL's RLOOTrainer. */
 export class RlooTrainer extends PromptTrainer<"rloo"> {
   /** @throws INVALID_ARGUMENT for invalid options. */
-  constructor(options: RlooTrainerOptions) {
+  constructor(options: RlooTrainerOptions);
+  constructor(options: ToolTrainerOptions<"rloo">);
+  constructor(options: AnyTrainerOptions<"rloo">) {
     super("RlooTrainer", "rloo", options);
   }
 }

@@ -2,12 +2,15 @@ import type { EpisodeSpec } from "../../rollout/rollout-slot.js";
 import type { TokenDistribution } from "../../../engine/runtime/index.js";
 import type { LanguageModel } from "../../../generation/index.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
-import { CompletionSampler, type TurnCompletion, type TurnRequest } from "../../rollout/completion-sampler.js";
+import { CompletionSampler, type TurnRequest } from "../../rollout/completion-sampler.js";
 import type { CompletionSettings } from "../../rollout/rollout-settings.js";
-import type { EpisodeSummary, Trajectory, Turn, TurnRecording } from "../../rollout/trajectory.js";
+import type { EpisodeSummary, Trajectory, Turn } from "../../rollout/trajectory.js";
 import { stream } from "../../../core/random/streams.js";
+import type { ChatMessage } from "../../../models/text/index.js";
+import type { Metrics } from "../../algorithms/learner.js";
 import type { EncodedRow } from "../../data/prompt-dataset.js";
 import { describePrompt } from "../record-rollout.js";
+import type { PromptCompletion, SampleCompletion, ToolRollout } from "./tool-rollout.js";
 import { UnscoredGuard, type RewardScorer } from "./reward-scorer.js";
 
 /** The state of a PromptRollout; JSON. */
@@ -27,6 +30,8 @@ export interface PromptRolloutOptions {
   readonly shuffle: boolean;
   /** Random streams of completions. Default "promptCompletions". */
   readonly streamName?: "promptCompletions" | "evaluation";
+  /** Executes the model's calls of tools; undefined without tools. */
+  readonly tools?: ToolRollout;
 }
 
 /** Samples and scores completions of prompts, as episodes of one turn. */
@@ -75,13 +80,14 @@ export class PromptRollout {
     { onProgress }: { readonly onProgress?: (turns: number, finished: readonly EpisodeSummary[]) => void } = {},
   ): Promise<Rollout> {
     const rows = specs.map(({ seed }) => this.options.rows[seed!]);
-    const sampled = await Promise.all(
-      rows.map(async ({ tokens }, i) => this.complete(tokens, specs[i].record ?? false)),
-    );
-    const samples = rows.map(({ row }, i) => ({ row, completion: sampled[i].text, completionIds: sampled[i].tokens }));
+    const { completions: sampled, metrics: toolMetrics } = await this.completeRows(rows, specs);
+    const samples = rows.map(({ row }, i) => {
+      const { text, tokens, messages } = sampled[i];
+      return { row, completion: messages ?? text, completionIds: tokens };
+    });
     const { rewardsPerFunction, rewards, metrics } = await this.options.scorer.score(samples);
     this.unscoredGuard.check(rewards);
-    this.batchMetrics.push(metrics);
+    this.batchMetrics.push({ ...metrics, ...toolMetrics });
     const trajectories = specs.map(({ group }, i) =>
       toTrajectory(rows[i], sampled[i], { group, reward: rewards[i], rewardsPerFunction: rewardsPerFunction[i] }),
     );
@@ -112,26 +118,50 @@ export class PromptRollout {
     this.completions = completions;
   }
 
+  private async completeRows(
+    rows: readonly EncodedRow[],
+    specs: readonly EpisodeSpec[],
+  ): Promise<{ readonly completions: readonly PromptCompletion[]; readonly metrics?: Metrics }> {
+    const sample = specs.map(({ record = false }) => this.startCompletion(record));
+    const { tools } = this.options;
+    if (tools === undefined)
+      return { completions: await Promise.all(rows.map(async ({ tokens }, i) => sample[i](tokens))) };
+    // Prompts of texts were refused with the dataset.
+    const prompts = rows.map(({ row, tokens }) => ({ messages: row.prompt as readonly ChatMessage[], tokens }));
+    return tools.complete(prompts, sample);
+  }
+
   /** Samples from a stream per completion, so that a checkpoint needs only their number. */
-  private async complete(prompt: readonly number[], isRecorded: boolean): Promise<SampledCompletion> {
+  private startCompletion(isRecorded: boolean): SampleCompletion {
     const { seed, streamName = "promptCompletions" } = this.options;
     const random = stream(seed, streamName, this.completions++);
-    if (!isRecorded) return this.completionSampler.sample({ prompt, random });
+    const { completionSampler } = this;
+    if (!isRecorded)
+      return async (prompt, { maxNewTokens } = {}) => completionSampler.sample({ prompt, random, maxNewTokens });
     const distributions: (TokenDistribution | undefined)[] = [];
-    const onDistribution: TurnRequest["onDistribution"] = (distribution, _value, i) =>
-      (distributions[i] = distribution);
-    return { ...(await this.completionSampler.sample({ prompt, random, onDistribution })), distributions };
+    return async (prompt, { offset = 0, maxNewTokens } = {}) => {
+      const onDistribution: TurnRequest["onDistribution"] = (distribution, _value, i) =>
+        (distributions[offset + i] = distribution);
+      return {
+        ...(await completionSampler.sample({ prompt, random, onDistribution, maxNewTokens })),
+        distributions,
+      };
+    };
   }
-}
-
-interface SampledCompletion extends TurnCompletion {
-  /** Only of a recorded completion. */
-  readonly distributions?: TurnRecording["distributions"];
 }
 
 function toTrajectory(
   { row, tokens: prompt }: EncodedRow,
-  { tokens, logProbs, allowedTokens, hasKeptTokens, text, finishReason, distributions }: SampledCompletion,
+  {
+    tokens,
+    logProbs,
+    allowedTokens,
+    hasKeptTokens,
+    numToolTokens,
+    text,
+    finishReason,
+    distributions,
+  }: PromptCompletion,
   { group, reward, rewardsPerFunction }: Pick<Trajectory, "group" | "rewardsPerFunction"> & { readonly reward: number },
 ): Trajectory {
   const turn: Turn = {
@@ -140,6 +170,7 @@ function toTrajectory(
     logProbs,
     allowedTokens,
     hasKeptTokens,
+    numToolTokens,
     text,
     finishReason,
     isValid: true,

@@ -1,11 +1,11 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/index.js";
-import { checkSavedState } from "../../algorithms/check-saved-state.js";
+import { checkSavedState } from "../../algorithms/check-model.js";
 import { nameEvaluation } from "../../algorithms/shared/name-evaluation.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
 import { mean } from "../../../core/numbers.js";
-import type { Turn } from "../../rollout/trajectory.js";
+import { completionLength, type Turn } from "../../rollout/trajectory.js";
 import type { CompletionRow } from "../../tracking/index.js";
 import { collectGroups } from "../collect-groups.js";
 import { LearnerTask } from "../learner-task.js";
@@ -100,7 +100,7 @@ export class PromptTask extends LearnerTask<PromptBatch, PromptTaskState> {
     const turns = trajectories.flatMap((trajectory) => trajectory.turns);
     return {
       turns: turns.length,
-      tokens: turns.reduce((sum, turn) => sum + turn.tokens.length, 0),
+      tokens: turns.reduce((sum, turn) => sum + completionLength(turn), 0),
       returns: turns.map((turn) => turn.reward),
     };
   }
@@ -135,7 +135,7 @@ export class PromptTask extends LearnerTask<PromptBatch, PromptTaskState> {
       if (name === "dataset")
         throw new LlamaGymError(
           "RUN_INCOMPATIBLE",
-          `The rows of trainDataset have changed since the checkpoint ${folder}, so the run cannot be resumed on them. Restore them, or start a new run.`,
+          `The rows of trainDataset have changed since the checkpoint ${folder}, so the run cannot be resumed on them. Restore them, and the tools that their prompts describe, or start a new run.`,
         );
       throw new LlamaGymError(
         "RUN_INCOMPATIBLE",

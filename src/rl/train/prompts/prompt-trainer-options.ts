@@ -3,6 +3,8 @@ import { type LanguageModel, policySamplingSettings } from "../../../generation/
 import type { PeftOptions } from "../../../models/adapters/index.js";
 import type { TrackerSource } from "../../tracking/index.js";
 import type { PromptRow } from "../../data/prompt-dataset.js";
+import type { ChatMessage } from "../../../models/text/index.js";
+import type { Tool } from "../../tools/index.js";
 import type { RewardFunction } from "./reward-scorer.js";
 import { algorithms } from "../../algorithms/algorithms.js";
 import type { GrpoConfig, GrpoOptions } from "../../algorithms/grpo/settings.js";
@@ -34,6 +36,17 @@ export const promptSettings = defineSettings({
       ignoreEos: boolean({
         description: "Continue completions after the end token, to their maximum length.",
         source: "vLLM's name",
+      }),
+      maxToolCallingIterations: integer({
+        min: 1,
+        description:
+          "Maximum number of times that results of tools are returned to a completion. Default: until it calls none, or is at its maximum length.",
+        source: TRL,
+      }),
+      toolTimeoutSeconds: number({
+        default: 60,
+        above: 0,
+        description: "Timeout of a tool's call, in seconds. A call that takes longer is a failed one.",
       }),
     },
     { group: "Completions", scope: "agent" },
@@ -86,6 +99,11 @@ const trainerSettings = {
     evalSteps: integer({
       min: 1,
       description: "Number of updates between evaluations on evalDataset. Default: after the last update only.",
+    }),
+    numGenerationsEval: integer({
+      min: 1,
+      description: "Number of completions of each row in an evaluation. Default: numGenerations.",
+      source: TRL,
     }),
   }),
 } as const;
@@ -149,14 +167,25 @@ export function checkTruncation(
     );
 }
 
-export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {
+/** @throws INVALID_ARGUMENT for settings that contradict the tools, or their absence. */
+export function checkToolSettings(
+  { ignoreEos, maxToolCallingIterations }: Partial<Pick<PromptTrainConfig, "ignoreEos" | "maxToolCallingIterations">>,
+  tools: readonly unknown[] | undefined,
+): void {
+  if (tools === undefined && maxToolCallingIterations !== undefined)
+    throw invalidArgument("`maxToolCallingIterations` needs `tools` that the model may call.");
+  if (tools !== undefined && ignoreEos === true)
+    throw invalidArgument(
+      "`ignoreEos` continues completions after a tool call, so that no tool is ever called. Unset it.",
+    );
+}
+
+interface CommonOptions<Algorithm extends PromptAlgorithm> {
   /**
    * A model with trainable parameters (`getPeftModel`), or the name of a model, which gets an
    * adapter.
    */
   readonly model: LanguageModel | string;
-  /** Functions that score completions; their rewards are added. */
-  readonly rewardFuncs: RewardFunction | readonly RewardFunction[];
   /** Weight of each function's rewards. Default 1. */
   readonly rewardWeights?: readonly number[];
   /**
@@ -165,8 +194,8 @@ export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {
    */
   readonly trainDataset: string | readonly PromptRow[];
   /**
-   * Rows of evaluations, which log the reward of numGenerations completions of each: `eval_reward`
-   * and others.
+   * Rows of evaluations, which log the reward of numGenerationsEval completions of each:
+   * `eval_reward` and others.
    */
   readonly evalDataset?: string | readonly PromptRow[];
   readonly args?: GrpoTrainerConfig<Algorithm>;
@@ -183,11 +212,35 @@ export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {
   readonly onWarning?: (message: string) => void;
 }
 
+/** Options of a trainer on prompts. */
+export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> extends CommonOptions<Algorithm> {
+  /** Functions that score completions; their rewards are added. */
+  readonly rewardFuncs: RewardFunction | readonly RewardFunction[];
+  readonly tools?: undefined;
+}
+
+/** Options of a trainer on prompts whose completions may call tools. */
+export interface ToolTrainerOptions<Algorithm extends PromptAlgorithm> extends CommonOptions<Algorithm> {
+  /** Functions that score completions, which are lists of messages; their rewards are added. */
+  readonly rewardFuncs: RewardFunction<readonly ChatMessage[]> | readonly RewardFunction<readonly ChatMessage[]>[];
+  /**
+   * Tools that the model may call, described to it by the chat template. Their results are part of
+   * the completion, but are not trained.
+   */
+  readonly tools: readonly Tool[];
+}
+
+/** Options of a trainer on prompts, with or without tools. */
+export type AnyTrainerOptions<Algorithm extends PromptAlgorithm> =
+  | PromptTrainerOptions<Algorithm>
+  | ToolTrainerOptions<Algorithm>;
+
 /** The options, and whether each is required. */
-const required: Readonly<Record<keyof PromptTrainerOptions<PromptAlgorithm>, boolean>> = {
+const required: Readonly<Record<keyof ToolTrainerOptions<PromptAlgorithm>, boolean>> = {
   model: true,
   rewardFuncs: true,
   rewardWeights: false,
+  tools: false,
   trainDataset: true,
   evalDataset: false,
   args: false,
@@ -201,7 +254,7 @@ const required: Readonly<Record<keyof PromptTrainerOptions<PromptAlgorithm>, boo
  * @throws INVALID_ARGUMENT for an unknown option, suggesting the nearest one, and for a missing
  * one.
  */
-export function checkTrainerOptions(trainer: string, given: PromptTrainerOptions<PromptAlgorithm>): void {
+export function checkTrainerOptions(trainer: string, given: AnyTrainerOptions<PromptAlgorithm>): void {
   const names = Object.keys(required) as (keyof typeof required)[];
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(required, name));
   if (unknown !== undefined) {
@@ -215,6 +268,10 @@ export function checkTrainerOptions(trainer: string, given: PromptTrainerOptions
   for (const [name, dataset] of Object.entries({ trainDataset, evalDataset }))
     if (typeof dataset !== "string" && !Array.isArray(dataset))
       throw invalidArgument(`${name} must be a list of rows with a prompt each, or the path of a JSONL file of them.`);
-  if (args?.evalSteps !== undefined && given.evalDataset === undefined)
-    throw invalidArgument("`evalSteps` needs an evalDataset to evaluate.");
+  if (given.tools !== undefined && !Array.isArray(given.tools))
+    throw invalidArgument("`tools` must be a list of { name, description, parameters, execute }.");
+  checkToolSettings(args ?? {}, given.tools);
+  const evalSetting = (["evalSteps", "numGenerationsEval"] as const).find((name) => args?.[name] !== undefined);
+  if (evalSetting !== undefined && given.evalDataset === undefined)
+    throw invalidArgument(`\`${evalSetting}\` needs an evalDataset to evaluate.`);
 }

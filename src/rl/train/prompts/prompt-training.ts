@@ -10,9 +10,11 @@ import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "../train-
 import type { ResumedRun } from "../train-task.js";
 import { loopSettings } from "../trainer-settings.js";
 import { ENTROPY_FLOOR, TrainingMonitor } from "../training-monitor.js";
+import type { Tool, ToolChat } from "../../tools/index.js";
 import { PromptRollout } from "./prompt-rollout.js";
 import { PromptTask } from "./prompt-task.js";
 import type { PromptAlgorithm, ResolvedPromptConfig } from "./prompt-trainer-options.js";
+import type { ToolRollout } from "./tool-rollout.js";
 import type { RewardScorer } from "./reward-scorer.js";
 
 /** Options of a `PromptTraining`. */
@@ -22,8 +24,12 @@ export interface PromptTrainingOptions<Algorithm extends PromptAlgorithm> extend
   readonly evalDataset?: string | readonly PromptRow[];
   /** Updates between evaluations on `evalDataset`. Default: after the last update only. */
   readonly evalSteps?: number;
+  /** Completions of each row in an evaluation. Default: numGenerations. */
+  readonly numGenerationsEval?: number | undefined;
   /** Further variables of the chat template, for prompts of messages. */
   readonly chatTemplateKwargs?: Readonly<Record<string, unknown>>;
+  /** Tools that the model may call. */
+  readonly tools?: readonly Tool[];
   readonly scorer: RewardScorer;
   readonly onWarning: (message: string) => void;
 }
@@ -59,8 +65,10 @@ export class PromptTraining {
     const { algorithm, config, algorithmConfig, trainDataset, evalDataset, chatTemplateKwargs, scorer } = options;
     const { seed, shuffleDataset: shuffle, microBatchTokens, temperature, rollouts } = config;
     const { batchSize, numGenerations, maxCompletionLength } = algorithmConfig;
+    const toolOptions = await openTools(model, options);
+    const tools = toolOptions?.rollout;
     const load = async (dataset: string | readonly PromptRow[], name?: string) =>
-      loadPromptDataset(dataset, model, maxCompletionLength, { chatTemplateKwargs, name });
+      loadPromptDataset(dataset, model, maxCompletionLength, { chatTemplateKwargs, toolChat: toolOptions?.chat, name });
     const rows = await load(trainDataset);
     const evalRows = evalDataset === undefined ? undefined : await load(evalDataset, "evalDataset");
     const settings = resolveCompletionSettings(options);
@@ -79,11 +87,19 @@ export class PromptTraining {
       model,
       learner,
       rollouts,
-      promptRollout: new PromptRollout(model, { rows, settings, scorer, seed, shuffle }),
+      promptRollout: new PromptRollout(model, { rows, settings, scorer, seed, shuffle, tools }),
       evalRollout:
         evalRows &&
-        new PromptRollout(model, { rows: evalRows, settings, scorer, seed, shuffle: false, streamName: "evaluation" }),
-      evalGenerations: numGenerations,
+        new PromptRollout(model, {
+          rows: evalRows,
+          settings,
+          scorer,
+          seed,
+          shuffle: false,
+          streamName: "evaluation",
+          tools,
+        }),
+      evalGenerations: options.numGenerationsEval ?? numGenerations,
       totalSteps,
       fingerprint: { seed, rows: rows.length, batchSize, numGenerations, dataset: hashRows(rows) },
     });
@@ -121,6 +137,21 @@ export class PromptTraining {
   async release(): Promise<void> {
     await this.learner.release();
   }
+}
+
+/** Opens the tools of a training, whose code loads only for them. @throws INVALID_ARGUMENT */
+async function openTools(
+  model: LanguageModel,
+  { tools, config, algorithmConfig, chatTemplateKwargs }: PromptTrainingOptions<PromptAlgorithm>,
+): Promise<{ readonly chat: ToolChat; readonly rollout: ToolRollout } | undefined> {
+  if (tools === undefined) return undefined;
+  const { checkTools, ToolChat } = await import("../../tools/index.js");
+  const { ToolRollout } = await import("./tool-rollout.js");
+  const caller = checkTools(tools, config.toolTimeoutSeconds);
+  const chat = new ToolChat(model, tools, chatTemplateKwargs);
+  const { maxCompletionLength } = algorithmConfig;
+  const { maxToolCallingIterations = Infinity } = config;
+  return { chat, rollout: new ToolRollout({ chat, caller, maxCompletionLength, maxToolCallingIterations }) };
 }
 
 function resolveCompletionSettings({

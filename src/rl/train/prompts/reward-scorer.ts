@@ -4,16 +4,23 @@ import { withoutNaN, nanMean, nanStd } from "../../algorithms/shared/statistics.
 import { errorMessage, LlamaGymError, invalidArgument } from "../../../core/errors.js";
 import { isReward, MAX_REWARD, REWARD_RULE } from "../../../envs/index.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
+import type { ChatMessage } from "../../../models/text/index.js";
 import type { DatasetPrompt, PromptRow } from "../../data/prompt-dataset.js";
 import { withTimeout } from "../../rollout/with-timeout.js";
+
+/**
+ * A completion as reward functions receive it: a text, or with tools the messages of the assistant
+ * and of the tools in order.
+ */
+export type RewardedCompletion = string | readonly ChatMessage[];
 
 /**
  * Arguments of a reward function: lists with an entry per completion, including the dataset's other
  * columns.
  */
-export interface RewardBatch {
+export interface RewardBatch<Completion extends RewardedCompletion = string> {
   readonly prompts: readonly DatasetPrompt[];
-  readonly completions: readonly string[];
+  readonly completions: readonly Completion[];
   readonly completionIds: readonly (readonly number[])[];
   // Columns of the dataset.
   readonly [column: string]: readonly unknown[];
@@ -23,16 +30,19 @@ export interface RewardBatch {
  * Scores completions with a number or boolean each, synchronously or not. null and undefined mean
  * that the function does not apply; completions without any score are excluded from training.
  */
-export interface RewardFunction {
-  (batch: RewardBatch): MaybePromise<readonly (number | boolean | null | undefined)[]>;
+export interface RewardFunction<Completion extends RewardedCompletion = string> {
+  (batch: RewardBatch<Completion>): MaybePromise<readonly (number | boolean | null | undefined)[]>;
   /** Returns metrics since its last call, which are logged with those of the rewards. */
   readonly takeMetrics?: () => Readonly<Record<string, number>>;
 }
 
+/** A reward function of either form of completions: the trainer's options decide between them. */
+export type AnyRewardFunction = RewardFunction | RewardFunction<readonly ChatMessage[]>;
+
 /** A completion to score. */
 export interface RewardSample {
   readonly row: PromptRow;
-  readonly completion: string;
+  readonly completion: RewardedCompletion;
   readonly completionIds: readonly number[];
 }
 
@@ -58,12 +68,12 @@ const UNSCORED = Number.NaN;
 
 /** Calls reward functions; a failure leaves its samples unscored and does not stop the run. */
 export class RewardScorer {
-  private readonly functions: readonly { readonly name: string; readonly call: RewardFunction }[];
+  private readonly functions: readonly { readonly name: string; readonly call: AnyRewardFunction }[];
   private readonly warned = new Set<string>();
 
   /** @throws INVALID_ARGUMENT for invalid functions and weights. */
   constructor(
-    functions: RewardFunction | readonly RewardFunction[],
+    functions: AnyRewardFunction | readonly AnyRewardFunction[],
     private readonly options: RewardScorerOptions,
   ) {
     const list = checkFunctions(functions);
@@ -106,7 +116,7 @@ export class RewardScorer {
    */
   private async scoreWithFallback(
     name: string,
-    call: RewardFunction,
+    call: AnyRewardFunction,
     samples: readonly RewardSample[],
   ): Promise<number[]> {
     try {
@@ -121,11 +131,11 @@ export class RewardScorer {
     return individual;
   }
 
-  private async call(name: string, call: RewardFunction, samples: readonly RewardSample[]): Promise<number[]> {
+  private async call(name: string, call: AnyRewardFunction, samples: readonly RewardSample[]): Promise<number[]> {
     const { timeoutSeconds } = this.options;
     const createTimeoutError = () => new RewardFunctionError(`took longer than ${timeoutSeconds} s`, true);
     const result: unknown = await withTimeout(
-      () => call(buildRewardBatch(samples)),
+      () => (call as RewardFunction<RewardedCompletion>)(buildRewardBatch(samples)),
       timeoutSeconds,
       createTimeoutError,
     );
@@ -152,7 +162,7 @@ export class RewardScorer {
   }
 }
 
-function checkFunctions(functions: RewardFunction | readonly RewardFunction[]): readonly RewardFunction[] {
+function checkFunctions(functions: AnyRewardFunction | readonly AnyRewardFunction[]): readonly AnyRewardFunction[] {
   if (typeof functions === "function") return [functions];
   if (!Array.isArray(functions))
     throw invalidArgument(
@@ -165,7 +175,7 @@ function checkFunctions(functions: RewardFunction | readonly RewardFunction[]): 
     throw invalidArgument(
       `rewardFuncs[${invalidIndex}] is ${JSON.stringify(functions[invalidIndex])}, not a function.`,
     );
-  return functions as readonly RewardFunction[];
+  return functions as readonly AnyRewardFunction[];
 }
 
 function checkWeights(weights: readonly number[], numFunctions: number): void {
@@ -183,7 +193,7 @@ function checkWeights(weights: readonly number[], numFunctions: number): void {
 }
 
 /** Returns names for metrics: the functions' names, numbered where they are missing or shared. */
-function assignUniqueNames(functions: readonly RewardFunction[]): string[] {
+function assignUniqueNames(functions: readonly AnyRewardFunction[]): string[] {
   const isShared = (name: string) => functions.filter((call) => call.name === name).length > 1;
   return functions.map(({ name }, i) => (name === "" ? `reward_${i}` : isShared(name) ? `${name}_${i}` : name));
 }
@@ -219,13 +229,13 @@ function toFailure(error: unknown): { readonly timedOut: boolean; readonly messa
   return { timedOut: false, message: `threw: ${errorMessage(error)}` };
 }
 
-function buildRewardBatch(samples: readonly RewardSample[]): RewardBatch {
+function buildRewardBatch(samples: readonly RewardSample[]): RewardBatch<RewardedCompletion> {
   const columns = new Set(samples.flatMap(({ row }) => Object.keys(row)));
   columns.delete("prompt");
   return {
     ...Object.fromEntries(Array.from(columns, (name) => [name, samples.map(({ row }) => row[name])])),
     prompts: samples.map(({ row }) => row.prompt),
-    completions: samples.map(({ completion }) => completion),
+    completions: samples.map(({ completion }) => structuredClone(completion)),
     // Copies, because a function may modify its arguments.
     completionIds: samples.map(({ completionIds }) => Array.from(completionIds)),
   };

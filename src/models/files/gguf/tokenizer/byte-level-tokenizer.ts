@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../../../core/errors.js";
-import { corruptFileError } from "../../file-errors.js";
+import { corruptFileError } from "../../../../core/files/file-errors.js";
 import type { JsonObject } from "../../../../core/json.js";
 import type { GgufFields } from "../gguf-fields.js";
 import { findPreTokenizer, preTokenizerNames, type GgufPreTokenizer } from "./pre-tokenizers.js";

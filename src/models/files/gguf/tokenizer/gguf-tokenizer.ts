@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../../../core/errors.js";
-import { corruptFileError } from "../../file-errors.js";
+import { corruptFileError } from "../../../../core/files/file-errors.js";
 import type { JsonObject } from "../../../../core/json.js";
 import { buildByteLevelTokenizer, getPreTokenizer } from "./byte-level-tokenizer.js";
 import { GgufFields } from "../gguf-fields.js";

@@ -1,4 +1,4 @@
-import { corruptFileError } from "../../file-errors.js";
+import { corruptFileError } from "../../../../core/files/file-errors.js";
 import type { JsonObject } from "../../../../core/json.js";
 import type { GgufFields } from "../gguf-fields.js";
 import {

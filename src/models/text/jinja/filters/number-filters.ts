@@ -52,8 +52,10 @@ function round(value: Value, [precision = 0, method = "common"]: readonly (Value
   }
   const scale = calculate("**", 10, toInt(asInt(precision) ?? 0));
   const factor = scale instanceof Float ? scale : (asInt(scale) ?? 1);
-  const scaled = asNumber(calculate("*", number, factor)) ?? 0;
-  return calculate("/", truncateFloat(name === "ceil" ? Math.ceil(scaled) : Math.floor(scaled)), factor);
+  const scaled = calculate("*", number, factor);
+  const roundUpOrDown = name === "ceil" ? Math.ceil : Math.floor;
+  const whole = scaled instanceof Float ? truncateFloat(roundUpOrDown(scaled.value)) : toInt(asInt(scaled) ?? 0);
+  return calculate("/", whole, factor);
 }
 
 function absolute(value: Value): Value {

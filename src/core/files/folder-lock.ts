@@ -1,5 +1,5 @@
 import { fs, system } from "#platform";
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError } from "../errors.js";
 import { FileLock, STALE_AFTER_MS, type LockOwner } from "./file-lock.js";
 import { hasProcessEnded } from "./process-identity.js";
 

@@ -1,5 +1,5 @@
 import { createHash, fs } from "#platform";
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError } from "../errors.js";
 import { corruptFileError, toReadError, toWriteError } from "./file-errors.js";
 import { hasHash } from "./verified-files.js";
 import { writeFileAtomic } from "./write-file-atomic.js";

@@ -1,5 +1,5 @@
-import { type JsonObject, type JsonValue, isJsonObject } from "../../core/json.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { type JsonObject, type JsonValue, isJsonObject } from "../json.js";
+import { LlamaGymError } from "../errors.js";
 import { formatJson } from "./json-file.js";
 
 /**

@@ -1,7 +1,7 @@
 import { fs } from "#platform";
-import { errorMessage, LlamaGymError } from "../../core/errors.js";
-import { describeUnsavable, MAX_JSON_DEPTH } from "../../core/describe-unsavable.js";
-import { isJsonObject, parseBoundedJson, type JsonObject, type JsonValue } from "../../core/json.js";
+import { errorMessage, LlamaGymError } from "../errors.js";
+import { describeUnsavable, MAX_JSON_DEPTH } from "../describe-unsavable.js";
+import { isJsonObject, parseBoundedJson, type JsonObject, type JsonValue } from "../json.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
 import { corruptFileError, ignoreMissingFile, toReadError } from "./file-errors.js";
 

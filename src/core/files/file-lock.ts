@@ -1,6 +1,6 @@
 import { fs, system } from "#platform";
 import { z } from "zod";
-import { encodeUtf8 } from "../../core/bytes.js";
+import { encodeUtf8 } from "../bytes.js";
 import { getSystemErrorCode, ignoreMissingFile, toReadError, toWriteError } from "./file-errors.js";
 import { getProcessIdentity, hasProcessEnded } from "./process-identity.js";
 import { getTemporaryPath, removeAbandonedFiles } from "./temporary-path.js";

@@ -1,6 +1,6 @@
 import { fs } from "#platform";
-import { encodeUtf8 } from "../../core/bytes.js";
-import type { OpenFile } from "../../core/platform/ports.js";
+import { encodeUtf8 } from "../bytes.js";
+import type { OpenFile } from "../platform/ports.js";
 import { toWriteError } from "./file-errors.js";
 import { getTemporaryPath, removeAbandonedFiles } from "./temporary-path.js";
 

@@ -18,7 +18,7 @@ afterAll(async () => rm(folder, { recursive: true }));
 const DEAD_PID = 2 ** 22 + 1;
 const owner = { token: crypto.randomUUID(), ...getProcessIdentity(), since: "2026-01-01T00:00:00.000Z" };
 let count = 0;
-const moduleUrl = new URL("../../../dist/models/files/file-lock.js", import.meta.url).href;
+const moduleUrl = new URL("../../../dist/core/files/file-lock.js", import.meta.url).href;
 
 async function writeLock(content: object | string): Promise<string> {
   const path = join(folder, `lock-${count++}`, LOCK_FILE);

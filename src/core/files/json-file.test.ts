@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { encodeUtf8 } from "../../core/bytes.js";
+import { encodeUtf8 } from "../bytes.js";
 import { replaceFileAtomic, writeFileAtomic } from "./write-file-atomic.js";
 import { toReadError, toWriteError } from "./file-errors.js";
 import { readJson, writeJson } from "./json-file.js";

@@ -1,4 +1,4 @@
-import { sleep } from "../../core/sleep.js";
+import { sleep } from "../sleep.js";
 import { FileLock } from "./file-lock.js";
 
 const MIN_POLL_MS = 20;

@@ -1,4 +1,4 @@
-import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../errors.js";
 
 /** Returns the system error code ("ENOENT", "ENOSPC") or undefined. */
 export function getSystemErrorCode(error: unknown): string | undefined {

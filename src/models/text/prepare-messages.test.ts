@@ -15,6 +15,11 @@ const TEMPLATES = {
     `${LOOP}{% if call.function.arguments is string %}{{ call.function.arguments }}{% else %}{{ call.function.arguments | tojson }}{% endif %}${END}`,
     '{"a": 10.0, "b": "c"}',
   ],
+  "an object, its names unquoted as Gemma 4's": [
+    `${LOOP}{% set args = call.function.arguments %}{% if args is mapping %}{% for name, value in args | dictsort %}{{ name }}:{{ value }},{% endfor %}` +
+      `{% else %}{{ args | tojson }}{% endif %}${END}`,
+    "a:10.0,b:c,",
+  ],
   "text only, as DeepSeek's": [
     `${LOOP}{{ '<call>' + call['function']['arguments'] }}${END}`,
     '<call>{"a": 10.0, "b": "c"}',
@@ -35,7 +40,7 @@ describe.each(Object.entries(TEMPLATES))("a template that prints %s", (name, [ch
       { role: "user", content: "x" },
       { role: "assistant", content: "", tool_calls: [call] },
     ];
-    return tokenizer.applyChatTemplate(tokenizer.prepareToolCalls(messages, { chatTemplate }), { chatTemplate });
+    return tokenizer.applyChatTemplate(tokenizer.prepareMessages(messages, { chatTemplate }), { chatTemplate });
   };
 
   it("prints arguments that are an object or its JSON text", () => {
@@ -54,7 +59,40 @@ describe.each(Object.entries(TEMPLATES))("a template that prints %s", (name, [ch
   });
 });
 
-it("leaves messages without calls as they are", () => {
+it("prints arguments as text where the template would print an object as Python does", () => {
+  const chatTemplate = `${LOOP}{{ call.function.arguments }}${END}`;
+  const call = { function: { name: "f", arguments: { a: true } } };
+  const messages = [{ role: "assistant", content: "", tool_calls: [call] }];
+  const prepared = tokenizer.prepareMessages(messages, { chatTemplate });
+  expect(tokenizer.applyChatTemplate(prepared, { chatTemplate })).toBe('{"a": true}');
+});
+
+it("leaves messages that need no change as they are", () => {
   const messages = [{ role: "user", content: "x" }];
-  expect(tokenizer.prepareToolCalls(messages, { chatTemplate: "{{ broken" })).toBe(messages);
+  expect(tokenizer.prepareMessages(messages, { chatTemplate: `${LOOP}${END}` })).toBe(messages);
+});
+
+describe("content", () => {
+  const text = { role: "user", content: "ab" };
+  const parts = { role: "user", content: ["a", "b"].map((part) => ({ type: "text", text: part })) };
+  const forPart = "{% for m in messages %}{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}";
+
+  it("is one text for a template that would leave parts out, or print them as Python does", () => {
+    for (const content of ["{% if m.content is string %}{{ m.content }}{% endif %}", "{{ m.content }}"])
+      expect(
+        tokenizer.prepareMessages([parts], { chatTemplate: `{% for m in messages %}${content}{% endfor %}` }),
+      ).toEqual([text]);
+  });
+
+  it("is a part for a template that prints parts only", () => {
+    expect(tokenizer.prepareMessages([text], { chatTemplate: forPart })).toEqual([
+      { role: "user", content: [{ type: "text", text: "ab" }] },
+    ]);
+  });
+
+  it("stays what it is for a template that prints both", () => {
+    const either = `{% if messages[0].content is string %}{{ messages[0].content }}{% else %}${forPart}{% endif %}`;
+    const messages = [text, parts];
+    expect(tokenizer.prepareMessages(messages, { chatTemplate: either })).toBe(messages);
+  });
 });

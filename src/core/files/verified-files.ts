@@ -1,6 +1,6 @@
 import { fs } from "#platform";
 import { z } from "zod";
-import type { FileInfo } from "../../core/platform/ports.js";
+import type { FileInfo } from "../platform/ports.js";
 import { getCacheFolder } from "./cache-folder.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
 

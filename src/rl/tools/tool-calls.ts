@@ -1,9 +1,24 @@
 import { invalidArgument } from "../../core/errors.js";
 import { keepWrittenForm, parseLosslessJson, stringifyJson } from "../../core/lossless-json.js";
-import { isSchema } from "../../generation/index.js";
+import { isSchema, type JsonSchema } from "../../generation/index.js";
 import type { ToolCallLayout } from "../../envs/index.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
-import type { FunctionTool, ToolCall } from "./chat-engine.js";
+
+/** A function that a completion may call. */
+export interface FunctionTool {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON schema of the arguments, an object. */
+  readonly parameters: JsonSchema;
+}
+
+/** A call of a tool. */
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** Arguments as JSON text. */
+  readonly arguments: string;
+}
 
 /** How a model writes tool calls: JSON objects, or names and arguments, between two markers. */
 export interface ToolCallFormat extends ToolCallLayout {
@@ -70,11 +85,14 @@ export function readToolCallFormat(chatTemplate: string | undefined, mustCall: b
 /**
  * Returns a format for requests without tools. @throws INVALID_ARGUMENT for requests with tools.
  */
-export function unsupportedFormat(tools: readonly FunctionTool[]): ToolCallFormat {
+export function unsupportedFormat(
+  tools: readonly FunctionTool[],
+  advice = "Send the request without tools, for example with a JSON schema as response format.",
+): ToolCallFormat {
   if (tools.length === 0) return HERMES;
   throw invalidArgument(
     "The format in which this model's chat template writes tool calls is not supported. The formats of these families are supported: Hermes and Qwen, " +
-      "Llama 3, Mistral and Phi. Send the request without tools, for example with a JSON schema as response format.",
+      `Llama 3, Mistral and Phi. ${advice}`,
   );
 }
 
@@ -85,8 +103,27 @@ export function unsupportedFormat(tools: readonly FunctionTool[]): ToolCallForma
 export function parseToolCalls(
   text: string,
   tools: readonly FunctionTool[],
-  { argumentsKey, separator }: ToolCallFormat,
+  format: ToolCallFormat,
 ): ToolCall[] | undefined {
+  const calls = readCalls(text, format)?.map(({ name, args }) => {
+    const isOffered = tools.some((tool) => tool.name === name);
+    return isOffered && args !== undefined ? { id: createCallId(), name, arguments: args } : undefined;
+  });
+  return calls === undefined || calls.includes(undefined) ? undefined : (calls as ToolCall[]);
+}
+
+/** A call as a model wrote it. */
+export interface WrittenCall {
+  readonly name: string;
+  /** Arguments as JSON text; undefined unless they are an object. */
+  readonly args: string | undefined;
+}
+
+/**
+ * Reads the calls of a text between the markers, of any tools; undefined for a text that is not
+ * JSON of named calls.
+ */
+export function readCalls(text: string, { argumentsKey, separator }: ToolCallFormat): WrittenCall[] | undefined {
   const nameEnd = separator === undefined ? -1 : text.indexOf(separator);
   let value: unknown;
   try {
@@ -95,12 +132,12 @@ export function parseToolCalls(
     return undefined;
   }
   if (nameEnd >= 0) value = { name: text.slice(0, nameEnd).trim(), [argumentsKey]: value };
-  const calls = (Array.isArray(value) ? value : [value]).map((call: unknown) => {
-    if (!isSchema(call) || !isSchema(call[argumentsKey])) return undefined;
-    const tool = tools.find(({ name }) => name === call.name);
-    return tool && { id: createCallId(), name: tool.name, arguments: stringifyJson(call[argumentsKey]) };
+  const calls = (Array.isArray(value) ? value : [value]).map((call: unknown): WrittenCall | undefined => {
+    if (!isSchema(call) || typeof call.name !== "string") return undefined;
+    const args = call[argumentsKey];
+    return { name: call.name, args: isSchema(args) ? stringifyJson(args) : undefined };
   });
-  return calls.length === 0 || calls.includes(undefined) ? undefined : (calls as ToolCall[]);
+  return calls.length === 0 || calls.includes(undefined) ? undefined : (calls as WrittenCall[]);
 }
 
 /** Creates an id of nine letters and digits, the form that Mistral's templates require. */
@@ -109,15 +146,25 @@ function createCallId(): string {
 }
 
 /** Returns a tool in the form that chat templates read. */
-export function toToolDefinition({ name, description, parameters }: FunctionTool): ToolDefinition {
+function toToolDefinition({ name, description, parameters }: FunctionTool): ToolDefinition {
   return { type: "function", function: { name, description: description ?? "", parameters } };
+}
+
+/** Returns the messages and tools with which the chat template of a format is rendered. */
+export function toTemplateInput(
+  messages: readonly ChatMessage[],
+  tools: readonly FunctionTool[],
+  format: ToolCallFormat | undefined,
+): { readonly messages: readonly ChatMessage[]; readonly tools?: readonly ToolDefinition[] } {
+  if (format !== undefined && format.tools !== "template") return { messages: describeTools(messages, tools, format) };
+  return { messages, tools: tools.length === 0 ? undefined : tools.map(toToolDefinition) };
 }
 
 /**
  * Rewrites messages for a template that renders no tools: they become part of the system message,
  * or of its field `tools`, and their calls part of the text.
  */
-export function describeTools(
+function describeTools(
   messages: readonly ChatMessage[],
   tools: readonly FunctionTool[],
   format: ToolCallFormat,

@@ -1,0 +1,104 @@
+import { isJsonObject } from "../../core/json.js";
+import { keepWrittenForm, parseLosslessJson, stringifyJson } from "../../core/lossless-json.js";
+import type { ChatMessage, ContentPart } from "./chat-messages.js";
+
+/** A conversation with a call, whose argument tells how a template prints arguments. */
+const PROBE_ARGUMENT = "probed_argument";
+const PROBE_ARGUMENTS = { [PROBE_ARGUMENT]: "x" };
+
+const PROBE_TEXT = "probed_text";
+
+/** The forms in which a template prints messages. */
+export interface MessageForms {
+  /** Arguments of tool calls: an object, or only their JSON text, as DeepSeek's. */
+  readonly arguments: "object" | "text";
+  /** Content: only text, only lists of parts, or either. */
+  readonly content: "text" | "parts" | "any";
+}
+
+/** Returns the forms that a template prints. `render` throws for messages that it refuses. */
+export function probeMessageForms(render: (messages: readonly ChatMessage[]) => string): MessageForms {
+  const print = (messages: readonly ChatMessage[]) => {
+    try {
+      return render(messages);
+    } catch {
+      return "";
+    }
+  };
+  return { arguments: probeArguments(print), content: probeContent(print) };
+}
+
+type Print = (messages: readonly ChatMessage[]) => string;
+
+/** A value that a template prints as Python does is not meant to be printed. */
+const isPrinted = (text: string, probe: string) => text.includes(probe) && !text.includes(`'${probe}'`);
+
+function probeArguments(print: Print): MessageForms["arguments"] {
+  const printCall = (args: unknown) =>
+    print([
+      { role: "user", content: "x" },
+      {
+        role: "assistant",
+        content: "",
+        tool_calls: [{ id: "call00001", type: "function", function: { name: "probe", arguments: args } }],
+      },
+    ]);
+  // Gemma 4 and LFM2 print names without quotes.
+  if (isPrinted(printCall(PROBE_ARGUMENTS), PROBE_ARGUMENT)) return "object";
+  return printCall(stringifyJson(PROBE_ARGUMENTS)).includes(`"${PROBE_ARGUMENT}"`) ? "text" : "object";
+}
+
+function probeContent(print: Print): MessageForms["content"] {
+  const prints = (content: ChatMessage["content"]) => isPrinted(print([{ role: "user", content }]), PROBE_TEXT);
+  const [text, parts] = [prints(PROBE_TEXT), prints([{ type: "text", text: PROBE_TEXT }])];
+  return text === parts ? "any" : text ? "text" : "parts";
+}
+
+/**
+ * Brings messages into the forms that a template prints. Arguments of tool calls are JSON text in
+ * OpenAI's API, which most templates would print as a string; one that is not a JSON object stays
+ * what it is. Parts of text become one text for a template that would leave them out, and text a
+ * part.
+ */
+export function prepareMessages(messages: readonly ChatMessage[], forms: MessageForms): readonly ChatMessage[] {
+  const convert = forms.arguments === "object" ? toObject : toText;
+  const prepareCall = (call: unknown): unknown => {
+    if (!isJsonObject(call)) return call;
+    const { function: callee, arguments: args } = call;
+    if (isJsonObject(callee)) return replace(call, "function", prepareCall(callee));
+    return args === undefined ? call : replace(call, "arguments", convert(args));
+  };
+  const prepareContent = ({ content }: ChatMessage) => {
+    if (forms.content === "text" && Array.isArray(content) && content.every(isText))
+      return content.map(({ text }) => text).join("");
+    return forms.content === "parts" && typeof content === "string" ? [{ type: "text", text: content }] : content;
+  };
+  const prepareMessage = (message: ChatMessage) => {
+    const { tool_calls: calls } = message;
+    const content = prepareContent(message);
+    const prepared = content === message.content ? message : replace(message, "content", content);
+    return Array.isArray(calls) && calls.length > 0
+      ? replace(prepared, "tool_calls", calls.map(prepareCall))
+      : prepared;
+  };
+  const prepared = messages.map(prepareMessage);
+  return prepared.every((message, i) => message === messages[i]) ? messages : prepared;
+}
+
+const isText = ({ type, text }: ContentPart) => (type === undefined || type === "text") && typeof text === "string";
+
+function replace<Fields extends object>(fields: Fields, name: string, value: unknown): Fields {
+  return keepWrittenForm({ ...fields, [name]: value }, fields);
+}
+
+function toObject(args: unknown): unknown {
+  if (typeof args !== "string") return args;
+  try {
+    const value = args.trim() === "" ? {} : parseLosslessJson(args);
+    return isJsonObject(value) ? value : args;
+  } catch {
+    return args;
+  }
+}
+
+const toText = (args: unknown) => (typeof args === "string" ? args : stringifyJson(args, [", ", ": "]));
