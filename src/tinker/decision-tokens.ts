@@ -10,8 +10,8 @@ export interface LossBatch {
 }
 
 /**
- * Returns a batch in which each decision is a selected token of its own, as losses of a service have
- * it: turns in the same state share theirs. Undefined if decisions are among alternatives.
+ * Returns a batch that selects a token for each decision, as losses of a service need it: turns in
+ * the same state share theirs. Undefined if decisions are among alternatives.
  */
 export function selectDecisions(batch: TokenBatch, inputs: Readonly<Record<string, Tensor>>): LossBatch | undefined {
   const { decision_free: isFree, decision_routes: routes } = inputs;

@@ -138,7 +138,7 @@ class ServiceProbe {
         advantages: (i: number) => (i === 0 ? advantage : 0),
       };
       const { metrics } = await this.pass(lossFn, inputs, true, config);
-      // The loss of cispo is that of a log-probability with the ratio as its weight.
+      // In cispo, the ratio is the weight of a log-probability.
       return (metrics["loss:sum"] ?? NaN) / (lossFn === "cispo" ? logProbs[0] : 1);
     };
     const bounds = [await lossAt(LOW_RATIO, -1), -(await lossAt(HIGH_RATIO, 1))] as const;
