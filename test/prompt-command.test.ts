@@ -70,6 +70,10 @@ describe("llamagym grpo", () => {
     const question = "Your current total is 20. hit or stay?";
     const generated = await run("generate", "--model", "learned/adapter", "-p", question, "-t", "0");
     expect(generated.status).toBe(0);
+    const adapter = ["--adapter", "learned/adapter", "--r", "4", "--use-dora", "--max-steps", "1", "-o", "continued"];
+    const { err } = await run("grpo", ...given, ...small, ...adapter);
+    expect(err).toContain("`r` 4 is not used: training continues the adapter learned/adapter, whose `r` is 16.");
+    expect(err).toContain("`useDora` true is not used");
     const curve = await readFile(join(folder, "learned", "curve.svg"), "utf8");
     expect(curve).toContain("reward");
   });

@@ -9,6 +9,7 @@ import {
   SAMPLED_ENV_SLOTS,
   type RolloutMode,
   countRollout,
+  describeFirstSessions,
   describeRollout,
   sampleCompletionRows,
   type RolloutCounts,
@@ -31,6 +32,8 @@ export interface GatewayTaskOptions {
   /** Which sessions are recorded. */
   readonly rollouts: RolloutMode;
   readonly progress: (state: TrainerState) => number;
+  /** Receives what will keep the run from learning, after the first rollout. */
+  readonly onWarning: (message: string) => void;
 }
 
 /** State of the sessions in a checkpoint; JSON. */
@@ -57,6 +60,15 @@ export class GatewayTask extends LearnerTask<SessionRollout, GatewayTaskState> {
   }
 
   async collect(state: TrainerState, onProgress: (current: TrainerState) => void): Promise<SessionRollout> {
+    const rollout = await this.collectSessions(state, onProgress);
+    if (state.updates === 0) describeFirstSessions(rollout).forEach(this.options.onWarning);
+    return rollout;
+  }
+
+  private async collectSessions(
+    state: TrainerState,
+    onProgress: (current: TrainerState) => void,
+  ): Promise<SessionRollout> {
     const { learner, source, episodes: maxEpisodes = Infinity, numSessions } = this.options;
     const { rolloutSpec } = learner;
     this.start = { nextTask: this.nextTask, sessions: this.options.store.count };

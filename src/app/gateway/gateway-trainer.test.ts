@@ -53,6 +53,22 @@ const settings = {
 } as const satisfies Partial<GatewayTrainerOptions<number>>;
 
 describe("GatewayTrainer", () => {
+  it("warns after the first sessions if all have the same reward", async () => {
+    const warnings: string[] = [];
+    await withModel(async (model) => {
+      const agent = (episode: AgentEpisode<number>) => ask({ ...episode, reward: () => {} });
+      const onWarning = (message: string) => warnings.push(message);
+      const grpo = { batchSize: 64, numGenerations: 4, numIterations: 1, filterGroups: false };
+      const trainer = new GatewayTrainer({ ...settings, model, tasks: [12], agent, grpo, episodes: 64, onWarning });
+      await trainer.train();
+      await trainer.close();
+    });
+    expect(warnings.filter((message) => message.startsWith("All 64 rewards of the first update are 0"))).toHaveLength(
+      1,
+    );
+    expect(warnings.join()).toContain("the task is beyond this model");
+  });
+
   it("trains the sessions of an agent's function, and a resumed run equals an uninterrupted one", async () => {
     // One session at a time: which requests share a batch changes the last digits.
     const folder = await mkdtemp(join(tmpdir(), "gateway-"));

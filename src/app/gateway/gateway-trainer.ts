@@ -339,6 +339,7 @@ export class GatewayTrainer<Task = unknown> {
       episodes,
       rollouts,
       progress: (state) => progressFraction({ episodes, turns }, state),
+      onWarning: this.onWarning,
     });
     return this.task;
   }

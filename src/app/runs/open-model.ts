@@ -6,7 +6,7 @@ import {
   parseLoraOptions,
   parseQuantizeBits,
   modelSettings,
-  type tuningSettings,
+  tuningSettings,
 } from "../../models/index.js";
 import type { ValueHeadConfig } from "../../engine/nn/index.js";
 import { selectSettings, type Settings } from "../../core/settings.js";
@@ -36,7 +36,7 @@ export async function openRunModel(config: ModelConfig, options: OpenOptions): P
   if (config.backend === "tinker") return openServiceModel(config, options);
   const { model, quantize, gradientCheckpointing, ...others } = selectSettings(openSettings, config);
   const { tuning, seed } = config;
-  return openTrainable(model, {
+  const opened = await openTrainable(model, {
     ...others,
     quantize: parseQuantizeBits(quantize),
     gradientCheckpointing: parseGradientCheckpointing(gradientCheckpointing),
@@ -44,7 +44,18 @@ export async function openRunModel(config: ModelConfig, options: OpenOptions): P
     valueHead: options.valueHead,
     onProgress: options.onDownload,
   });
+  const { adapter } = opened.causalLM;
+  if (config.adapter !== undefined && adapter !== undefined)
+    for (const name of ADAPTER_SETTINGS)
+      if (config[name] !== tuningSettings[name].default && config[name] !== adapter.config[name])
+        options.onWarning?.(
+          `\`${name}\` ${config[name]} is not used: training continues the adapter ${config.adapter}, whose \`${name}\` is ${adapter.config[name]}. Remove one of them.`,
+        );
+  return opened;
 }
+
+/** Settings of new adapters, in which a given one may differ. */
+const ADAPTER_SETTINGS = ["r", "loraAlpha", "loraDropout", "useDora", "bias"] as const;
 
 async function openServiceModel(
   { model, baseUrl, adapter, tokenizer, maxServiceTokens, critic, r, seed, targetModules, ...config }: ModelConfig,

@@ -15,6 +15,11 @@ const MAX_LOG_PROB_SPREAD = 0.05;
 /** Turns that suffice for a judgment. */
 const MIN_TURNS = 64;
 
+const ENV_REMEDY =
+  "reward progress, shorten episodes (--max-episode-steps), collect more (--batch-size), or start from demonstrations (--sft-warm-start)";
+const SESSION_REMEDY =
+  "the task is beyond this model: reward progress, offer fewer tools and values, collect more (--batch-size), or start from a larger model or an adapter that was trained on examples (llamagym sft)";
+
 const ADVICE = "docs/training.md#when-it-does-not-learn";
 
 /**
@@ -23,15 +28,26 @@ const ADVICE = "docs/training.md#when-it-does-not-learn";
 export function describeFirstRollout({ trajectories }: Pick<Rollout, "trajectories">): readonly string[] {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   if (turns.length < MIN_TURNS) return [];
-  const problems = [
+  return withAdvice([
     describeInvalid(turns),
-    describeRewards(turns),
+    describeRewards(turns, ENV_REMEDY),
     describeEntropy(turns),
     describeObservations(turns),
     describeHiddenState(trajectories),
-  ];
-  return problems.flatMap((problem) => (problem === undefined ? [] : [`${problem} See ${ADVICE}.`]));
+  ]);
 }
+
+/**
+ * Describes what will keep a run on an agent's sessions from learning, as its first ones show.
+ */
+export function describeFirstSessions({ trajectories }: Pick<Rollout, "trajectories">): readonly string[] {
+  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  if (turns.length < MIN_TURNS) return [];
+  return withAdvice([describeRewards(turns, SESSION_REMEDY), describeEntropy(turns)]);
+}
+
+const withAdvice = (problems: readonly (string | undefined)[]): readonly string[] =>
+  problems.flatMap((problem) => (problem === undefined ? [] : [`${problem} See ${ADVICE}.`]));
 
 function describeInvalid(turns: readonly Turn[]): string | undefined {
   const ratio = turns.filter(({ isValid }) => !isValid).length / turns.length;
@@ -39,10 +55,10 @@ function describeInvalid(turns: readonly Turn[]): string | undefined {
   return `${Math.round(100 * ratio)} % of the first completions name no action. Constrain completions: --action-mode choices (schema, or regex with --action-regex).`;
 }
 
-function describeRewards(turns: readonly Turn[]): string | undefined {
+function describeRewards(turns: readonly Turn[], remedy: string): string | undefined {
   const [{ reward }] = turns;
   if (turns.some((turn) => turn.reward !== reward)) return undefined;
-  return `All ${turns.length} rewards of the first update are ${reward}, so there is nothing to learn from yet. If the return does not rise, reward progress, shorten episodes (--max-episode-steps), collect more (--batch-size), or start from demonstrations (--sft-warm-start).`;
+  return `All ${turns.length} rewards of the first update are ${reward}, so there is nothing to learn from yet. If the return does not rise, ${remedy}.`;
 }
 
 /**

@@ -43,6 +43,7 @@ export {
   recordedGroups,
   toTurnDetail,
 } from "./record-rollout.js";
+export { describeFirstSessions } from "./describe-first-rollout.js";
 export { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
 export { findRunResult, getCheckpointDir, readRunConfig, requireRunConfig, writeRunConfig } from "./run-config.js";
 export { GamePlayers } from "./self-play.js";

@@ -1,9 +1,12 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../../test/support/random-model.js";
 import { stream } from "../../../core/random/streams.js";
 import { AutoModelForCausalLM, UNFILTERED_SAMPLING, type LanguageModel } from "../../../generation/index.js";
 import { makeTrainable } from "../../../models/adapters/get-peft-model.js";
-import type { ChatMessage } from "../../../models/text/index.js";
+import { AutoTokenizer, type ChatMessage } from "../../../models/text/index.js";
 import { LogProbScorer } from "../../algorithms/update/log-prob-scorer.js";
 import { decisionIndices } from "../../algorithms/update/turn-batch.js";
 import { CompletionSampler } from "../../rollout/completion-sampler.js";
@@ -250,5 +253,33 @@ describe("ToolChat", () => {
     const { message, calls } = chat.parse(model.tokenizer.encodeContinuation(text, 5), 0);
     expect(message.content).toBe(content);
     expect(calls.map((call) => call.args)).toEqual(args);
+  });
+
+  it("continues after calls where the template rejects results without them", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "template-"));
+    await cp(files.folder, folder, { recursive: true });
+    const template =
+      "{% for message in messages %}{% if message.role == 'tool' %}{% if not messages[0].role == 'tool' and not messages[loop.index0 - 1].tool_calls and messages[loop.index0 - 1].role != 'tool' %}" +
+      "{{ raise_exception('There is no call for this result.') }}{% endif %}[TOOL_RESULTS]{{ message.content }}[/TOOL_RESULTS]" +
+      "{% elif message.tool_calls %}[TOOL_CALLS]{{ message.tool_calls | tojson }}<|im_end|>{% else %}{{ message.role }}: {{ message.content }}<|im_end|>{% endif %}" +
+      "{% endfor %}{{ tools | tojson if tools else '' }}";
+    const config = join(folder, "tokenizer_config.json");
+    const fields = JSON.parse(await readFile(config, "utf8")) as object;
+    await writeFile(config, JSON.stringify({ ...fields, chat_template: template }));
+    await rm(join(folder, "chat_template.jinja"), { force: true });
+    const tokenizer = await AutoTokenizer.fromPretrained(folder);
+    await rm(folder, { recursive: true });
+    const endToken = tokenizer.tokenToId("<|im_end|>")!;
+    const chat = new ToolChat({ tokenizer, endTokenIds: [endToken] }, [add]);
+    const results = ["5", "6"].map((content, i) => ({
+      role: "tool",
+      name: "add",
+      tool_call_id: `call0000${i}`,
+      content,
+    }));
+    const added = chat.encodeResults([question(2, 3)], results, endToken);
+    expect(tokenizer.decodeContinuation(added)).toMatch(
+      /^\[TOOL_RESULTS\]5\[\/TOOL_RESULTS\]\[TOOL_RESULTS\]6\[\/TOOL_RESULTS\]/,
+    );
   });
 });
