@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { decodeForwardBackward } from "../src/tinker/wire/index.js";
 import { closeHost, runCommand, runInHost, startCommand } from "./support/command.js";
 import { FlakyHttpProxy, type Fate } from "./support/flaky-http-proxy.js";
+import { listDifferences as listRunDifferences, readRunMetrics } from "./support/run-metrics.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tinker-backend-"));
 const KEY = "tml-secret-of-this-test";
@@ -44,34 +45,9 @@ async function train(name: string, options: string, { baseUrl = url, isRemote = 
   return runInHost(["train", "blackjack", ...options.split(" "), ...backend, "--output", path(name)], { env });
 }
 
-/** Reads the metrics of a run without its times. */
-function readRun(name: string): Record<string, number>[] {
-  const lines = readFileSync(join(path(name), "metrics.jsonl"), "utf8")
-    .trim()
-    .split("\n");
-  return lines.map((line) => {
-    const metrics = Object.entries(JSON.parse(line) as Record<string, number>);
-    return Object.fromEntries(metrics.filter(([key]) => !/time|per_second|^service/u.test(key)));
-  });
-}
-
-/**
- * Lists the metrics in which two runs differ by more than a tolerance, which is near their
- * rounding.
- */
-function listDifferences(actual: string, expected: string, tolerance = 1e-4): string[] {
-  const [actualRun, expectedRun] = [readRun(actual), readRun(expected)];
-  const updates = actualRun.length === expectedRun.length ? [] : [`${actualRun.length} updates`];
-  const differences = expectedRun.flatMap((metrics, i) =>
-    Object.entries(metrics).flatMap(([name, value]) =>
-      // A service does not return it.
-      name.endsWith("mean_token_accuracy") || Math.abs(actualRun[i]?.[name] - value) <= tolerance
-        ? []
-        : [`${name} of update ${i}: ${actualRun[i]?.[name]} and ${value}`],
-    ),
-  );
-  return [...updates, ...differences];
-}
+const readRun = (name: string) => readRunMetrics(path(name));
+const listDifferences = (actual: string, expected: string, tolerance?: number) =>
+  listRunDifferences(path(actual), path(expected), tolerance);
 
 function readAllFiles(folderPath: string): string {
   return readdirSync(folderPath, { recursive: true, encoding: "utf8" })
@@ -109,8 +85,11 @@ describe("a run on a Tinker service in another process", () => {
   it("samples free completions, and evaluates and plays them on the service", async () => {
     const { status, err, out } = await train("free", `--algorithm grpo ${RUN} --action-mode free --turns 60`);
     expect(err + out).toContain("Saved");
+    // Turns in the same state share tokens, so that the linear loss is cheaper.
+    expect(out + err).toContain("Losses of the service: linear.");
     expect(status).toBe(0);
     const adapter = join(path("free"), "adapter");
+    expect(JSON.parse(readFileSync(join(adapter, "tinker.json"), "utf8"))).toMatchObject({ losses: ["linear"] });
     const evaluated = await runInHost(["eval", "blackjack", "--adapter", adapter, "--episodes", "8", "--json"], {
       env,
     });
@@ -339,12 +318,20 @@ describe("llamagym tinker check", () => {
       model: "embedded",
       reduction: "sum",
       losses: ["importance_sampling", "ppo", "cispo", "dro", "gspo"],
+      clipSettings: ["ppo", "cispo"],
+      severalTargets: "sparse",
       hasPromptLogProbs: true,
     });
-    const { samplingError, ppoBounds } = JSON.parse(out) as { samplingError: number; ppoBounds: readonly number[] };
+    const { samplingError, ppoBounds, cispoBounds } = JSON.parse(out) as {
+      samplingError: number;
+      ppoBounds: readonly number[];
+      cispoBounds: readonly number[];
+    };
     expect(samplingError).toBeLessThan(1e-4);
-    expect(ppoBounds[0]).toBeCloseTo(0.8, 5);
-    expect(ppoBounds[1]).toBeCloseTo(1.2, 5);
+    for (const bounds of [ppoBounds, cispoBounds]) {
+      expect(bounds[0]).toBeCloseTo(0.8, 5);
+      expect(bounds[1]).toBeCloseTo(1.2, 5);
+    }
   });
 
   it("leaves out a loss that the service refuses, whose request takes no number", async () => {

@@ -1,11 +1,15 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startCommand } from "./support/command.js";
+import { decodeForwardBackward } from "../src/tinker/wire/index.js";
+import { runCommand, startCommand } from "./support/command.js";
+import { FlakyHttpProxy } from "./support/flaky-http-proxy.js";
+import { listDifferences } from "./support/run-metrics.js";
 import { TinkerTestClient, TinkerTestModel, toDatum } from "./support/tinker-client.js";
 
 /** More with LLAMAGYM_TEST_KILLS. */
@@ -25,6 +29,12 @@ async function start(name: string) {
   const child = startCommand([...args, "--threads", "1"]);
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   return { child, client: new TinkerTestClient(line.replace(/.* at (.*)\/v1$/, "$1")) };
+}
+
+/** Returns how often a server has run each kind of request. */
+async function readWork(url: string): Promise<(kind: string) => number> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  return (kind) => Number(new RegExp(`work_total\\{kind="${kind}"\\} (\\d+)`, "u").exec(metrics)?.[1] ?? 0);
 }
 
 /** Finds the checkpoint with the most steps among all runs. */
@@ -62,9 +72,7 @@ async function train(client: TinkerTestClient, onStep: (step: number) => void): 
     onStep(step);
   }
   const { lossFnOutputs } = await model.pass("cross_entropy", data, { seqId: ++seq_id, forwardOnly: true });
-  const metrics = await (await fetch(`${client.url}/metrics`)).text();
-  const count = (kind: string) =>
-    Number(new RegExp(`work_total\\{kind="${kind}"\\} (\\d+)`, "u").exec(metrics)?.[1] ?? 0);
+  const count = await readWork(client.url);
   // The last server has run each number once.
   const steps = STEPS - (last?.step ?? 0);
   expect([count("forward_backward"), count("optim_step"), count("save_weights")]).toEqual([steps, steps, steps]);
@@ -115,3 +123,101 @@ async function lastSaved(): Promise<number> {
   await once(child, "exit");
   return last?.step ?? 0;
 }
+
+/** A share of the answers that is lost, after which a request is sent again. */
+const LOST_ANSWERS = 0.05;
+/** Time until a kill: the learner starts in a second, and an update takes about 300 ms. */
+const MAX_LEARNER_MS = 5000;
+const TRAINING_KINDS = ["forward", "forward_backward", "optim_step"];
+const RUN =
+  "train blackjack --backend tinker --model embedded --algorithm grpo --batch-size 16 --num-generations 4 --min-turns 0 " +
+  "--mini-batch-size 64 --num-iterations 2 --num-envs 4 --sft-warm-start none --no-tensorboard --rollouts none --seed 3 " +
+  "--action-mode choices --turns 110 --save-steps 1";
+
+/** Lists the numbered requests of some kind that a server may have run: model and number. */
+function listNumbers({ requests }: FlakyHttpProxy, kind: string): Set<string> {
+  const numbers = requests.flatMap(({ path, body, status = 200 }) => {
+    if (status !== 200) return [];
+    if (path === "optim_step") {
+      const { model_id: id, seq_id: seq } = JSON.parse(body.toString()) as { model_id: string; seq_id: number };
+      return kind === "optim_step" ? [`${id} ${seq}`] : [];
+    }
+    if (path !== "forward_backward") return [];
+    const { modelId, seqId, forwardOnly } = decodeForwardBackward(body);
+    return kind === (forwardOnly ? "forward" : "forward_backward") ? [`${modelId} ${seqId}`] : [];
+  });
+  return new Set(numbers);
+}
+
+it(
+  `a run continues after ${KILLS} kills of its learner or its server as without them`,
+  { timeout: 60_000 + 60_000 * KILLS },
+  async () => {
+    let server = await start("runs");
+    const proxy = await FlakyHttpProxy.start(server.client.url, (path) =>
+      /forward_backward|optim_step|save_weights|asample/u.test(path) && Math.random() < LOST_ANSWERS
+        ? "drop-answer"
+        : "forward",
+    );
+    const output = (name: string) => join(folder, name);
+    const begin = (name: string) => [...RUN.split(" "), "--base-url", proxy.url, "--output", output(name)];
+    expect((await runCommand(begin("whole"))).status).toBe(0);
+
+    const table = { learner: 0, server: 0, runs: 0, trained: 0, repeated: 0 };
+    /** Checks that the server has run no number twice, before it ends. */
+    const checkWork = async () => {
+      const count = await readWork(server.client.url);
+      for (const kind of TRAINING_KINDS) expect(count(kind)).toBeLessThanOrEqual(listNumbers(proxy, kind).size);
+      table.trained += count("forward_backward");
+      const sent = proxy.requests.filter(({ path }) => path === "optim_step").length;
+      table.repeated += sent - listNumbers(proxy, "optim_step").size;
+    };
+    const restartServer = async () => {
+      await checkWork();
+      server.child.kill("SIGKILL");
+      proxy.target = undefined;
+      await once(server.child, "exit");
+      proxy.requests.length = 0;
+      server = await start("runs");
+      proxy.target = server.client.url;
+    };
+    const unexplained: string[] = [];
+    let kills = 0;
+    for (let run = 0; kills < KILLS; run++) {
+      const name = `run-${run}`;
+      let status: number | null = null;
+      while (status !== 0) {
+        const isResumed = existsSync(join(output(name), "config.json"));
+        const child = startCommand(isResumed ? ["train", "--resume", output(name)] : begin(name));
+        let err = "";
+        child.stderr.on("data", (data: Buffer) => (err += data.toString()));
+        child.stdout.resume();
+        const ended = once(child, "close") as Promise<[number | null]>;
+        if (kills < KILLS) {
+          await Promise.race([sleep(MAX_LEARNER_MS * Math.random()), ended]);
+          if (child.exitCode === null) {
+            kills++;
+            if (Math.random() < 0.5) {
+              table.learner++;
+              child.kill("SIGKILL");
+            } else {
+              table.server++;
+              await restartServer();
+            }
+          }
+        }
+        [status] = await ended;
+        // A server that has forgotten its sessions ends the run by an error that says so.
+        if (status !== 0 && status !== null && !/resume the run/iu.test(err)) unexplained.push(err);
+      }
+      table.runs++;
+      expect(listDifferences(output(name), output("whole"))).toEqual([]);
+    }
+    expect(unexplained).toEqual([]);
+    await checkWork();
+    server.child.kill("SIGKILL");
+    await proxy.stop();
+    expect(table.learner + table.server).toBe(KILLS);
+    if (process.env.LLAMAGYM_TEST_KILLS !== undefined) console.table(table);
+  },
+);

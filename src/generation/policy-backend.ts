@@ -103,6 +103,8 @@ export interface PolicyBackend {
   readonly cacheVersion: number;
   /** Metrics of what it computed so far, such as the tokens of a service. */
   readonly metrics?: Readonly<Record<string, number>>;
+  /** Losses of a service that the policy was trained with, by name; "linear" for any other. */
+  readonly usedLosses?: readonly string[];
   /** Whether it has computed as many tokens as it may; a run then ends. */
   readonly isExhausted?: boolean;
   markParametersChanged(): void;

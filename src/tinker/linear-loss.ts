@@ -1,7 +1,7 @@
-import { toData, type TargetSequence } from "./token-sequences.js";
+import { toData, type TargetSequence, type TargetSupport } from "./token-sequences.js";
 import type { TrainingDatum } from "./wire/forward-backward.js";
 
-/** Sequences with the weights of their selected tokens in a loss -sum(weights * logProbs). */
+/** Sequences with the weights of their targets in a loss -sum(weights * logProbs). */
 export interface WeightedSequences {
   readonly sequences: readonly TargetSequence[];
   readonly logProbs: Float32Array;
@@ -16,9 +16,12 @@ export interface WeightedSequences {
 export function toLinearLoss(
   gradient: readonly WeightedSequences[],
   isMean: boolean,
+  support?: TargetSupport,
 ): { readonly lossFn: string; readonly data: readonly TrainingDatum[] } {
   if (!isMean) {
-    const data = gradient.flatMap(({ sequences, weights }) => toData(sequences, { weights: (i) => weights[i] }));
+    const data = gradient.flatMap(({ sequences, weights }) =>
+      toData(sequences, { weights: (i) => weights[i] }, support),
+    );
     return { lossFn: "cross_entropy", data };
   }
   const count = gradient.reduce((sum, { sequences }) => sum + sequences.length, 0);

@@ -4,6 +4,7 @@ import { ServiceSession } from "./client/service-session.js";
 import type { ConnectionOptions } from "./client/service-connection.js";
 import { TokenUsage } from "./client/token-usage.js";
 import { RemoteModel } from "./client/remote-model.js";
+import { toData, readTargets, type TargetSequence, type TargetSupport } from "./token-sequences.js";
 import type { TrainingDatum } from "./wire/forward-backward.js";
 
 /** How a service computes. */
@@ -20,6 +21,12 @@ export interface ServiceTraits {
    * value.
    */
   readonly ppoBounds?: readonly [number, number] | undefined;
+  /** Bounds at which its cispo loss clips the ratio by default. */
+  readonly cispoBounds?: readonly [number, number] | undefined;
+  /** Losses whose bounds may be set. */
+  readonly clipSettings?: readonly string[] | undefined;
+  /** Whether cross_entropy takes several targets of a position, and as lists of them. */
+  readonly severalTargets?: TargetSupport | undefined;
   /** Names of the metrics of a training pass. */
   readonly metrics: readonly string[];
   /**
@@ -33,10 +40,18 @@ export interface ServiceTraits {
 
 /** A few tokens that any vocabulary has. */
 const TOKENS = [11, 12, 13, 14, 15, 16];
+const CLIPPED_LOSSES = ["ppo", "cispo"] as const;
+type ClippedLoss = (typeof CLIPPED_LOSSES)[number];
+/** Largest difference between two log-probabilities of one token, in bfloat16. */
+const TARGET_ERROR = 0.05;
 const PROBED_LOSSES = ["importance_sampling", "ppo", "cispo", "dro", "gspo"];
 const NO_STEP = { learningRate: 0, beta1: 0.9, beta2: 0.95, epsilon: 1e-12, weightDecay: 0, maxGradNorm: 0 };
 /** Ratios beyond any usual bound. */
 const [LOW_RATIO, HIGH_RATIO] = [0.25, 4];
+/** Bounds that are no default. */
+const SET_BOUNDS = [0.5, 2] as const;
+/** Largest relative error of a bound that was set, in bfloat16. */
+const BOUND_ERROR = 0.01;
 
 /**
  * Measures how a service computes, on a small adapter in another session. It takes a dozen passes
@@ -65,12 +80,21 @@ class ServiceProbe {
     const reduction = await this.measureReduction();
     const losses: string[] = [];
     for (const loss of PROBED_LOSSES) if (await this.hasLoss(loss, logProbs)) losses.push(loss);
-    const ppoBounds = losses.includes("ppo") ? await this.measureBounds(logProbs) : undefined;
+    const bounds: Partial<Record<ClippedLoss, readonly [number, number]>> = {};
+    const clipSettings: string[] = [];
+    for (const loss of CLIPPED_LOSSES.filter((each) => losses.includes(each))) {
+      bounds[loss] = await this.measureBounds(loss, logProbs);
+      if (await this.hasClipSettings(loss, logProbs)) clipSettings.push(loss);
+    }
+    const severalTargets = await this.measureTargets(logProbs);
     const sampled = await this.scorePrompt();
     return {
       reduction,
       losses,
-      ppoBounds,
+      ppoBounds: bounds.ppo,
+      cispoBounds: bounds.cispo,
+      clipSettings,
+      severalTargets,
       metrics: Object.keys(metrics),
       hasPromptLogProbs: sampled !== undefined,
       samplingError: sampled && Math.max(...sampled.map((value, i) => Math.abs(value - logProbs[i]))),
@@ -103,16 +127,50 @@ class ServiceProbe {
   }
 
   /** At ratios beyond the bounds, the loss of one token is a bound. */
-  private async measureBounds(logProbs: ArrayLike<number>): Promise<readonly [number, number] | undefined> {
+  private async measureBounds(
+    lossFn: ClippedLoss,
+    logProbs: ArrayLike<number>,
+    config: Readonly<Record<string, number>> = {},
+  ): Promise<readonly [number, number] | undefined> {
     const lossAt = async (ratio: number, advantage: number) => {
-      const { metrics } = await this.pass("ppo", {
-        logprobs: (i) => logProbs[i] - (i === 0 ? Math.log(ratio) : 0),
-        advantages: (i) => (i === 0 ? advantage : 0),
-      });
-      return metrics["loss:sum"] ?? NaN;
+      const inputs = {
+        logprobs: (i: number) => logProbs[i] - (i === 0 ? Math.log(ratio) : 0),
+        advantages: (i: number) => (i === 0 ? advantage : 0),
+      };
+      const { metrics } = await this.pass(lossFn, inputs, true, config);
+      // In cispo, the ratio is the weight of a log-probability.
+      return (metrics["loss:sum"] ?? NaN) / (lossFn === "cispo" ? logProbs[0] : 1);
     };
     const bounds = [await lossAt(LOW_RATIO, -1), -(await lossAt(HIGH_RATIO, 1))] as const;
     return bounds.every((bound) => bound > 0) ? bounds : undefined;
+  }
+
+  private async hasClipSettings(lossFn: ClippedLoss, logProbs: ArrayLike<number>): Promise<boolean> {
+    const [clip_low_threshold, clip_high_threshold] = SET_BOUNDS;
+    try {
+      const bounds = await this.measureBounds(lossFn, logProbs, { clip_low_threshold, clip_high_threshold });
+      return bounds?.every((bound, i) => Math.abs(bound / SET_BOUNDS[i] - 1) < BOUND_ERROR) === true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Scores two targets of one position. */
+  private async measureTargets(logProbs: ArrayLike<number>): Promise<TargetSupport> {
+    const position = TOKENS.length - 1;
+    const targets = [TOKENS[position], TOKENS[0]].map((token, index) => ({ position, token, index }));
+    const sequence: TargetSequence = { tokens: TOKENS, targets };
+    for (const support of ["sparse", "dense"] as const) {
+      try {
+        const data = toData([sequence], { weights: () => 1 }, support);
+        const { lossFnOutputs } = await this.model.pass(data, { lossFn: "cross_entropy", forwardOnly: true });
+        const scores = readTargets([sequence], [lossFnOutputs.at(0)?.logprobs], targets.length);
+        if (Math.abs((scores?.[0] ?? NaN) - logProbs[position - 1]) < TARGET_ERROR) return support;
+      } catch {
+        // The service does not take such a tensor.
+      }
+    }
+    return "one";
   }
 
   private async scorePrompt(): Promise<readonly number[] | undefined> {

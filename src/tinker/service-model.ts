@@ -33,11 +33,16 @@ const serviceModel = z.object({
       reduction: z.enum(["sum", "mean"]).optional(),
       losses: z.array(z.string()).readonly(),
       ppoBounds: z.tuple([z.number(), z.number()]).readonly().optional(),
+      cispoBounds: z.tuple([z.number(), z.number()]).readonly().optional(),
+      clipSettings: z.array(z.string()).readonly().optional(),
+      severalTargets: z.enum(["one", "dense", "sparse"]).optional(),
       metrics: z.array(z.string()).readonly(),
       hasPromptLogProbs: z.boolean(),
       samplingError: z.number().optional(),
     })
     .optional(),
+  /** Losses of the service that it was trained with; "linear" for any other by its derivative. */
+  losses: z.array(z.string()).readonly().optional(),
   tokens: z.object({ prefilled: count, sampled: count, scored: count, trained: count }),
 });
 

@@ -14,15 +14,15 @@ import type { GraphOptions, LossResult, PolicyNodes, TokenBatch } from "../model
 import { SamplingClient } from "./client/sampling-client.js";
 import type { ServiceSession } from "./client/service-session.js";
 import { TokenUsage } from "./client/token-usage.js";
-import { RemoteModel, type AdamStep, type ServiceAdapter } from "./client/remote-model.js";
+import type { ServiceAdapter } from "./client/remote-model.js";
 import type { LocalCritic } from "./local-critic.js";
 import { RemoteOptimizer } from "./remote-optimizer.js";
 import { RemoteSampler } from "./remote-sampler.js";
-import { RemoteTrainer, type LinearGradients } from "./remote-trainer.js";
+import { RemoteTrainer } from "./remote-trainer.js";
 import type { ServiceTraits } from "./probe-service.js";
-import { toLinearLoss, type WeightedSequences } from "./linear-loss.js";
 import { readServiceModel, writeServiceModel, type ServiceModel } from "./service-model.js";
-import { toData, unpackSequences, type TargetSequence } from "./token-sequences.js";
+import { unpackSequences, type TargetSequence } from "./token-sequences.js";
+import { TrainedServiceModel } from "./trained-service-model.js";
 
 /** A policy on a service. */
 export interface TinkerPolicyOptions {
@@ -49,10 +49,10 @@ const MICRO_BATCH_TOKENS = 2 ** 30;
 
 /**
  * A policy that a Tinker service samples and trains. Nothing is created there before the first
- * sample or pass. The service trains linear losses, into which RemoteTrainer turns every loss over
- * log-probabilities.
+ * sample or pass. The service trains its own losses and linear ones, into which RemoteTrainer turns
+ * every loss over log-probabilities.
  */
-export class TinkerPolicy implements PolicyBackend, LinearGradients {
+export class TinkerPolicy implements PolicyBackend {
   readonly causalLM = undefined;
   readonly frozenStates = undefined;
   readonly generationConfig = {};
@@ -66,18 +66,12 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
   readonly usage: TokenUsage;
   private version = 0;
   private clearedCaches = 0;
-  private saved: ServiceModel | undefined;
-  private model: Promise<RemoteModel> | undefined;
-  private modelCount = 0;
+  private readonly trained: TrainedServiceModel;
   private samplerCount = 0;
   private snapshot: { readonly version: number; readonly client: Promise<SamplingClient> } | undefined;
   private reference: Promise<SamplingClient> | undefined;
   private readonly samplers = new Map<boolean, Promise<TokenSampler>>();
-  private traits: Promise<ServiceTraits> | undefined;
   private openedRuntime: Runtime | undefined;
-  private gradient: WeightedSequences[] = [];
-  /** Whether the optimizer at the service has the moments of one that was released. */
-  private hasStaleOptimizer = false;
 
   constructor(private readonly options: TinkerPolicyOptions) {
     const { vocabSize, maxPositions, saved, maxServiceTokens } = options;
@@ -85,14 +79,20 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
     // for it.
     this.config = { vocabSize, maxPositions, hiddenSize: Infinity, heads: 1 };
     this.usage = new TokenUsage(maxServiceTokens);
-    this.saved = saved;
+    const { session, form, probe } = options;
+    this.trained = new TrainedServiceModel({ session, form, saved, probe, usage: this.usage });
   }
 
   get name(): string {
     return this.options.form.baseModel;
   }
 
-  get critic(): LocalCritic | undefined {
+  /** Losses of the service that the policy was trained with: see `ServiceModel`. */
+  get usedLosses(): readonly string[] {
+    return this.trained.usedLosses;
+  }
+
+  private get critic(): LocalCritic | undefined {
     return this.options.critic;
   }
 
@@ -140,15 +140,15 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
   async createScorer(): Promise<PolicyScorer> {
     const run: PolicyScorer["run"] = async (batch, options) => {
       checkBatch(batch);
-      const sequences = unpackSequences(batch);
       const isReference = options?.adapter === false;
+      const sequences = unpackSequences(batch, isReference ? "one" : (await this.trained.getTraits()).severalTargets);
       const count = batch.selected.length;
       const [logProbs, values] = await Promise.all([
         isReference
           ? this.scoreReference(sequences, count)
           : options?.valuesOnly === true
             ? new Float32Array(count).fill(NaN)
-            : this.score(sequences, count),
+            : this.trained.score(sequences, count),
         isReference ? undefined : this.critic?.score(batch),
       ]);
       return { logProbs, maxLogProbs: undefined, entropy: undefined, values, outputs: {} };
@@ -157,7 +157,12 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
   }
 
   async createTrainer(lossFn: (policy: PolicyNodes) => LossResult, options?: GraphOptions): Promise<PolicyTrainer> {
-    const trainer = await RemoteTrainer.create(this, this.runtime, lossFn, options);
+    const trainer = await RemoteTrainer.create(this.trained, {
+      ...options,
+      runtime: this.runtime,
+      critic: this.critic,
+      lossFn,
+    });
     return {
       run: async (batch, inputs, runOptions) => {
         checkBatch(batch);
@@ -168,28 +173,12 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
   }
 
   createOptimizer(options: PolicyOptimizerOptions): RemoteOptimizer {
-    return new RemoteOptimizer(options, this, this.critic?.createOptimizer(options));
+    return new RemoteOptimizer(options, this.trained, this.critic?.createOptimizer(options));
   }
 
   /** The critic's parameters are always trained; those at the service all or none. */
   async zeroGradients(isUntrained: (parameter: string) => boolean): Promise<void> {
-    if (isUntrained(ADAPTER_PARAMETER)) this.gradient = [];
-  }
-
-  /** Takes an optimizer step with the gradient of the linear losses that were added. */
-  async step(adam: AdamStep): Promise<Readonly<Record<string, number>>> {
-    if (this.gradient.length === 0) return {};
-    const [model, { reduction }] = [await this.trainedModel(), await this.getTraits()];
-    const { lossFn, data } = toLinearLoss(this.gradient, reduction === "mean");
-    this.gradient = [];
-    this.usage.add({ trained: countTokens(data) });
-    // Both are submitted before either has ended.
-    const [, metrics] = await Promise.all([model.pass(data, { lossFn }), model.optimStep(adam)]);
-    return metrics;
-  }
-
-  resetOptimizer(): void {
-    this.hasStaleOptimizer = true;
+    if (isUntrained(ADAPTER_PARAMETER)) this.trained.gradient.drop();
   }
 
   checkTraining({ title, critic, scoresEntropy, filtersParameters, ...sampling }: TrainingNeeds): void {
@@ -210,47 +199,12 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
       throw invalidArgument(`${title} cannot train ${this.name} on a Tinker service: ${problem}.`);
   }
 
-  /** Scores under the trained policy, by a forward pass. */
-  async score(sequences: readonly TargetSequence[], count: number): Promise<Float32Array> {
-    const model = await this.trainedModel();
-    const data = toData(sequences, { weights: () => 1 });
-    this.usage.add({ scored: countTokens(data) });
-    const { lossFnOutputs: outputs } = await model.pass(data, { lossFn: "cross_entropy", forwardOnly: true });
-    const logProbs = new Float32Array(count);
-    sequences.forEach(({ tokens, selected }, i) => {
-      const values = outputs.at(i)?.logprobs?.data;
-      if (values?.length !== tokens.length - 1)
-        throw new LlamaGymError(
-          "SERVICE_FAILED",
-          "The service returned other log-probabilities than those of the data.",
-        );
-      for (const [position, index] of selected) logProbs[index] = values[position - 1];
-    });
-    return logProbs;
-  }
-
-  addGradient(weighted: WeightedSequences, { accumulate }: { readonly accumulate: boolean }): void {
-    this.gradient = accumulate ? [...this.gradient, weighted] : [weighted];
-  }
-
   /** Saves adapter and optimizer on the service, and their paths in a folder. */
   async save(folder: string): Promise<void> {
-    const model = await this.trainedModel();
-    const name = createName();
-    const statePath = await model.save(name);
-    const samplerPath = await model.saveForSampler(name);
-    const { form, session } = this.options;
-    this.saved = {
-      baseUrl: session.connection.baseUrl,
-      form,
-      statePath,
-      samplerPath,
-      tokens: this.usage.counts,
-      traits: await this.traits,
-    };
+    const saved = await this.trained.save();
     await fs.makeFolder(folder);
     await this.critic?.save(fs.join(folder, CRITIC_FOLDER));
-    await writeServiceModel(folder, this.saved);
+    await writeServiceModel(folder, saved);
   }
 
   /**
@@ -267,13 +221,8 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
           `${form.baseModel} with rank ${form.rank}. Resume it with the settings that it was started with.`,
       );
     await this.loadCritic(folder);
-    const previous = this.model;
-    this.saved = saved;
-    this.model = undefined;
-    this.hasStaleOptimizer = false;
-    await (await previous)?.unload();
+    await this.trained.load(saved);
     this.snapshot = undefined;
-    this.gradient = [];
     if (this.usage.total === 0) this.usage.restore(saved.tokens);
     this.markParametersChanged();
   }
@@ -290,35 +239,6 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
     await this.openedRuntime?.close();
   }
 
-  /** Returns how the service computes, measured once for a run. */
-  private async getTraits(): Promise<ServiceTraits> {
-    this.traits ??= this.saved?.traits === undefined ? this.options.probe() : Promise.resolve(this.saved.traits);
-    return this.traits;
-  }
-
-  private async trainedModel(): Promise<RemoteModel> {
-    const { session, form } = this.options;
-    const { saved } = this;
-    this.model ??=
-      saved === undefined
-        ? RemoteModel.create(session, this.modelCount++, form)
-        : RemoteModel.load(session, this.modelCount++, { path: saved.statePath, baseModel: form.baseModel });
-    if (this.hasStaleOptimizer) {
-      this.hasStaleOptimizer = false;
-      this.model = this.withNewOptimizer(await this.model);
-    }
-    return this.model;
-  }
-
-  private async withNewOptimizer(model: RemoteModel): Promise<RemoteModel> {
-    const { session, form } = this.options;
-    const path = await model.save(createName());
-    const { baseModel } = form;
-    const renewed = await RemoteModel.load(session, this.modelCount++, { path, baseModel, optimizer: false });
-    await model.unload();
-    return renewed;
-  }
-
   /** Returns the client of the policy's present weights; saved weights need no trained model. */
   private async policyClient(): Promise<SamplingClient> {
     const { version, options } = this;
@@ -328,10 +248,9 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
 
   private async openPolicyClient(session: ServiceSession): Promise<SamplingClient> {
     this.usage.check();
-    if (this.model === undefined && this.saved !== undefined)
-      return SamplingClient.open(session, this.samplerCount++, { modelPath: this.saved.samplerPath }, this.usage);
-    const model = await this.trainedModel();
-    return new SamplingClient(session, await model.snapshot(this.samplerCount++), this.usage);
+    const { samplerPath: modelPath } = this.trained;
+    if (modelPath !== undefined) return SamplingClient.open(session, this.samplerCount++, { modelPath }, this.usage);
+    return new SamplingClient(session, await this.trained.snapshot(this.samplerCount++), this.usage);
   }
 
   private async referenceClient(): Promise<SamplingClient> {
@@ -345,22 +264,14 @@ export class TinkerPolicy implements PolicyBackend, LinearGradients {
     const client = await this.referenceClient();
     const logProbs = new Float32Array(count);
     await Promise.all(
-      sequences.map(async ({ tokens, selected }) => {
-        const first = Math.min(...selected.keys());
+      sequences.map(async ({ tokens, targets }) => {
+        const first = Math.min(...targets.map(({ position }) => position));
         const values = await client.scoreLast(tokens, tokens.length - first);
-        for (const [position, index] of selected) logProbs[index] = values[position - first];
+        for (const { position, index } of targets) logProbs[index] = values[position - first];
       }),
     );
     return logProbs;
   }
-}
-
-function createName(): string {
-  return `llamagym-${crypto.randomUUID().slice(0, 13)}`;
-}
-
-function countTokens(data: readonly { readonly tokens: readonly number[] }[]): number {
-  return data.reduce((sum, { tokens }) => sum + tokens.length, 0);
 }
 
 /** @throws INVALID_ARGUMENT for a batch that a service does not score. */

@@ -13,13 +13,21 @@ export type Fate =
   | "drop-answer"
   | { readonly answer: object; readonly status?: number };
 
+/** A request, and the status that the server answered if it has. */
+export interface ProxiedRequest {
+  readonly path: string;
+  readonly body: Buffer;
+  status?: number;
+}
+
 /** An HTTP proxy on a free port that lets requests and answers get lost. */
 export class FlakyHttpProxy {
-  readonly requests: { readonly path: string; readonly body: Buffer }[] = [];
+  readonly requests: ProxiedRequest[] = [];
 
   private constructor(
     private readonly server: Server,
-    private readonly target: string,
+    /** Address of the server; undefined while there is none, so that requests are dropped. */
+    public target: string | undefined,
     private readonly decide: (path: string, count: number) => Fate,
   ) {}
 
@@ -48,7 +56,8 @@ export class FlakyHttpProxy {
   private handle(incoming: IncomingMessage, body: Buffer, response: ServerResponse): void {
     const path = incoming.url!.replace("/api/v1/", "");
     const fate = this.decide(path, this.requests.length);
-    this.requests.push({ path, body });
+    const proxied: ProxiedRequest = { path, body };
+    this.requests.push(proxied);
     if (typeof fate === "object") {
       response.writeHead(fate.status ?? 200, { "content-type": "application/json" }).end(JSON.stringify(fate.answer));
       return;
@@ -57,7 +66,7 @@ export class FlakyHttpProxy {
       response.writeHead(fate, { "retry-after": "0" }).end();
       return;
     }
-    if (fate === "drop") {
+    if (fate === "drop" || this.target === undefined) {
       incoming.socket.destroy();
       return;
     }
@@ -65,6 +74,7 @@ export class FlakyHttpProxy {
       `${this.target}${incoming.url}`,
       { method: incoming.method, headers: incoming.headers },
       (answer) => {
+        proxied.status = answer.statusCode;
         if (fate === "drop-answer") {
           answer.resume();
           answer.on("end", () => incoming.socket.destroy());

@@ -288,14 +288,18 @@ export class OpenRun<Config extends BaseRunConfig, Opened extends OpenedRun<Conf
     return records.watch(opened.train({ ...callbacks, ...hooks } as never));
   }
 
-  /** Tokens that a service has computed for the run, as text; undefined for a run of the engine. */
+  /**
+   * Tokens that a service has computed for the run, and the losses that it trained with, as text;
+   * undefined for a run of the engine.
+   */
   get serviceUsage(): string | undefined {
-    const { metrics } = this.opened.model.policy;
+    const { metrics, usedLosses = [] } = this.opened.model.policy;
     if (metrics === undefined) return undefined;
     const counts = Object.entries(metrics).map(
       ([name, count]) => `${count.toLocaleString("en-US")} ${name.replace("service/tokens_", "")}`,
     );
-    return `Tokens of the service: ${counts.join(", ")}.`;
+    const losses = usedLosses.length === 0 ? "" : ` Losses of the service: ${usedLosses.join(", ")}.`;
+    return `Tokens of the service: ${counts.join(", ")}.${losses}`;
   }
 
   get isExhausted(): boolean {

@@ -44,7 +44,7 @@ export function mountCheckpointRoutes(add: AddRoute, service: TinkerService): vo
   add("DELETE", CHECKPOINT, async (context) => {
     const path = readPath(context);
     await store.delete(path);
-    await service.forgetCheckpoint(formatPath(path));
+    await service.sampling.forgetCheckpoint(formatPath(path));
     return {};
   });
   add("PUT", `${CHECKPOINT}/ttl`, async (context) => {

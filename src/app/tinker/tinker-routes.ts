@@ -5,7 +5,8 @@ import { RequestError, toRequestError } from "../server/request-error.js";
 import { RequestLifetime } from "../server/request-lifetime.js";
 import { mountCheckpointRoutes } from "./checkpoint-routes.js";
 import { readRequest, type AddRoute } from "./read-request.js";
-import { getSampleLog, type TinkerService } from "./tinker-service.js";
+import { getSampleLog } from "./sampling-service.js";
+import type { TinkerService } from "./tinker-service.js";
 
 /** Time that a request waits for a result; the SDK abandons requests after 45 seconds. */
 const LONG_POLL_MS = 25_000;
@@ -48,7 +49,7 @@ export function mountTinkerRoutes(app: Hono, service: TinkerService, onError?: (
 }
 
 function mountSessionRoutes(add: AddRoute, service: TinkerService): void {
-  const { causalLM } = service.model;
+  const { causalLM } = service.base.model;
   add("GET", "healthz", () => ({ status: "ok" }));
   add("POST", "client/config", () => CLIENT_CONFIG);
   add("POST", "client/dynamic_config", () => ({ refresh_interval_sec: 300, sample_cancel_enabled: true }));
@@ -56,7 +57,7 @@ function mountSessionRoutes(add: AddRoute, service: TinkerService): void {
   add("GET", "get_server_capabilities", () => ({
     supported_models: [
       {
-        model_name: service.modelName,
+        model_name: service.base.name,
         max_context_length: causalLM.config.maxPositions,
         trainable: true,
         sampleable: true,
@@ -79,14 +80,14 @@ function mountSessionRoutes(add: AddRoute, service: TinkerService): void {
 }
 
 function mountTrainingRoutes(add: AddRoute, service: TinkerService): void {
-  const { causalLM } = service.model;
+  const { causalLM } = service.base.model;
   add("POST", "create_model", async (context) =>
-    service.createModel(await readRequest(context, requests.createModelRequest)),
+    service.training.createModel(await readRequest(context, requests.createModelRequest)),
   );
   add("POST", "get_info", async (context) => {
     const { model_id: id } = await readRequest(context, requests.modelRequest);
     const { form } = service.sessions.getModel(id);
-    const { modelName: name } = service;
+    const { name } = service.base;
     return {
       type: "get_info",
       model_id: id,
@@ -100,25 +101,25 @@ function mountTrainingRoutes(add: AddRoute, service: TinkerService): void {
   add("POST", "forward_backward", async (context) => {
     if (!(context.req.header("content-type") ?? "").startsWith(PROTOBUF))
       throw new RequestError(415, `forward_backward takes ${PROTOBUF}, as the SDK sends it since version 0.25.`);
-    return service.forwardBackward(decodeForwardBackward(await readBody(context)));
+    return service.training.forwardBackward(decodeForwardBackward(await readBody(context)));
   });
   add("POST", "optim_step", async (context) =>
-    service.optimStep(await readRequest(context, requests.optimStepRequest)),
+    service.training.optimStep(await readRequest(context, requests.optimStepRequest)),
   );
   add("POST", "save_weights", async (context) =>
-    service.saveWeights(await readRequest(context, requests.saveWeightsRequest), "weights"),
+    service.training.saveWeights(await readRequest(context, requests.saveWeightsRequest), "weights"),
   );
   add("POST", "save_weights_external", async (context) =>
-    service.saveWeights(await readRequest(context, requests.saveWeightsRequest), "external_weights"),
+    service.training.saveWeights(await readRequest(context, requests.saveWeightsRequest), "external_weights"),
   );
   add("POST", "save_weights_for_sampler", async (context) =>
-    service.saveForSampler(await readRequest(context, requests.saveWeightsForSamplerRequest)),
+    service.training.saveForSampler(await readRequest(context, requests.saveWeightsForSamplerRequest)),
   );
   add("POST", "load_weights", async (context) =>
-    service.loadWeights(await readRequest(context, requests.loadWeightsRequest)),
+    service.training.loadWeights(await readRequest(context, requests.loadWeightsRequest)),
   );
   add("POST", "unload_model", async (context) =>
-    service.unloadModel((await readRequest(context, requests.modelRequest)).model_id),
+    service.training.unloadModel((await readRequest(context, requests.modelRequest)).model_id),
   );
   add("POST", "create_custom_loss", () => {
     throw new RequestError(
@@ -131,9 +132,9 @@ function mountTrainingRoutes(add: AddRoute, service: TinkerService): void {
 function mountSamplingRoutes(add: AddRoute, service: TinkerService): void {
   add("POST", "create_sampling_session", async (context) => {
     const body = await readRequest(context, requests.createSamplingSessionRequest);
-    service.checkBaseModel(body.base_model);
+    service.base.checkName(body.base_model);
     const session = service.sessions.get(body.session_id);
-    const { id } = await service.createSampling(session, body.sampling_session_seq_id, body.model_path);
+    const { id } = await service.sampling.createSession(session, body.sampling_session_seq_id, body.model_path);
     return { type: "create_sampling_session", sampling_session_id: id };
   });
   add("POST", "join_sampling_session", async (context) => {
@@ -143,9 +144,11 @@ function mountSamplingRoutes(add: AddRoute, service: TinkerService): void {
   });
   add("GET", "samplers/:id", (context) => {
     const { id, path } = service.sessions.getSampling(context.req.param("id")!);
-    return { sampler_id: id, base_model: service.modelName, ...(path !== undefined && { model_path: path }) };
+    return { sampler_id: id, base_model: service.base.name, ...(path !== undefined && { model_path: path }) };
   });
-  add("POST", "asample", async (context) => service.sample(await readRequest(context, requests.sampleRequest)));
+  add("POST", "asample", async (context) =>
+    service.sampling.sample(await readRequest(context, requests.sampleRequest)),
+  );
 }
 
 function mountFutureRoutes(add: AddRoute, { futures, sessions }: TinkerService): void {

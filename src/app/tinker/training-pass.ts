@@ -129,7 +129,7 @@ function normalize(mask: ArrayLike<number>): Float32Array {
  * computed once.
  */
 export function* splitPass({ data, loss }: TrainingPass, config: DecoderConfig): Generator<PassPart> {
-  const targetsPerToken = Math.max(...data.map(({ shape }) => shape[1] ?? 1));
+  const targetsPerToken = Math.max(...data.map(countTargetsPerToken));
   const fitting = Math.min(defaultMicroBatchTokens(config), Math.floor(MAX_LOGITS / config.vocabSize));
   const microBatchTokens = Math.max(1, Math.floor(fitting / targetsPerToken));
   const items = data.map(({ tokens }) => [tokens]);
@@ -141,6 +141,15 @@ export function* splitPass({ data, loss }: TrainingPass, config: DecoderConfig):
     indices.forEach((datum, i) => part.add(datum, i, data[datum], positions[i]));
     yield part.build(groups);
   }
+}
+
+/** Returns the mean number of different targets of a position, each of which takes logits. */
+function countTargetsPerToken({ tokens, targets, shape: [, width = 1] }: CheckedDatum): number {
+  if (width === 1) return 1;
+  let count = 0;
+  for (let start = 0; start < targets.length; start += width)
+    count += new Set(Array.from({ length: width }, (_, k) => targets[start + k])).size;
+  return count / tokens.length;
 }
 
 /** Selects the targets of a part. */

@@ -183,7 +183,7 @@ async function scoreBatch(
   const scores = await client.score(sequences.map(({ tokens }) => tokens));
   const logProbs = new Float32Array(selected.length);
   sequences.forEach((sequence, i) => {
-    for (const [position, index] of sequence.selected) logProbs[index] = scores[i][position]! / temperature;
+    for (const { position, index } of sequence.targets) logProbs[index] = scores[i][position]! / temperature;
   });
   return logProbs;
 }

@@ -44,8 +44,9 @@ export interface PassOptions {
   readonly config?: Readonly<Record<string, number>>;
 }
 
-/** Bytes of a token with its target and weight. */
-const BYTES_PER_TOKEN = 24;
+/** Bytes of a token, and of a number in an input of the loss with what lists of cells add. */
+const BYTES_PER_TOKEN = 4;
+const BYTES_PER_VALUE = 10;
 
 /**
  * A model that the service trains: its requests are numbered and sent one after another, and
@@ -261,7 +262,10 @@ export class RemoteModel {
     const chunks: TrainingDatum[][] = [];
     let bytes = Infinity;
     for (const datum of data) {
-      const size = BYTES_PER_TOKEN * datum.tokens.length;
+      const size = Object.values(datum.lossFnInputs).reduce(
+        (sum, { data: { length } }) => sum + BYTES_PER_VALUE * length,
+        BYTES_PER_TOKEN * datum.tokens.length,
+      );
       const last = chunks.at(-1);
       if (last === undefined || last.length >= maxLength || bytes + size > maxBytes) {
         chunks.push([datum]);

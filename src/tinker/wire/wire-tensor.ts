@@ -162,3 +162,21 @@ export function toDense({ shape, data, sparse }: WireTensor, fill = 0): ArrayLik
   }
   return dense;
 }
+
+/** Returns a matrix that lists some cells only. */
+export function toSparse(
+  { dtype, shape, data }: WireTensor,
+  cells: readonly { readonly row: number; readonly column: number }[],
+): WireTensor {
+  const [rows, columns] = shape;
+  const listed = cells.toSorted((a, b) => a.row - b.row || a.column - b.column);
+  const crow = Array.from({ length: rows + 1 }, () => 0);
+  for (const { row } of listed) crow[row + 1]++;
+  for (let row = 0; row < rows; row++) crow[row + 1] += crow[row];
+  return {
+    dtype,
+    shape,
+    data: listed.map(({ row, column }) => data[row * columns + column]),
+    sparse: { crow, col: listed.map(({ column }) => column) },
+  };
+}

@@ -48,10 +48,9 @@ function formatTraits(
     ["checked with", model === EMBEDDED_MODEL ? "embedded" : model],
     ["reduction of losses", describeReduction(traits)],
     ["losses", ["cross_entropy", ...traits.losses].join(", ")],
-    [
-      "bounds of ppo",
-      traits.ppoBounds === undefined ? "unknown" : traits.ppoBounds.map((bound) => bound.toFixed(3)).join(" to "),
-    ],
+    ["bounds of ppo", describeBounds(traits.ppoBounds, traits.clipSettings?.includes("ppo"))],
+    ["bounds of cispo", describeBounds(traits.cispoBounds, traits.clipSettings?.includes("cispo"))],
+    ["targets of a position", traits.severalTargets === "one" ? "one" : `several, ${traits.severalTargets}`],
     ["metrics of a pass", traits.metrics.join(", ") || "none"],
     ["prompt log-probabilities", traits.hasPromptLogProbs ? "yes" : "no: choices and beta above 0 are not possible"],
     [
@@ -66,4 +65,9 @@ function describeReduction({ reduction }: ServiceTraits): string {
   if (reduction === "sum") return "sum over tokens";
   if (reduction === "mean") return "mean over tokens and sequences; training corrects it";
   return "unknown, because it reports no norm of gradients; gradients may be scaled, so set maxGradNorm with care";
+}
+
+function describeBounds(bounds: readonly [number, number] | undefined, isSettable = false): string {
+  if (bounds === undefined) return "unknown";
+  return `${bounds.map((bound) => bound.toFixed(3)).join(" to ")}, ${isSettable ? "or as set" : "fixed"}`;
 }
