@@ -32,6 +32,8 @@ const tracker = {
   },
 };
 
+const PPO = ppo({ batchSize: 16, rewardScaling: true, explorationBonus: 0.1, initKlCoef: 0.1 });
+
 async function openModel(valueHead: null | object) {
   const model = await openTrainable(folder, { device: "cpu", threads: 1, peftConfig: { r: 2 }, valueHead });
   models.track(model);
@@ -39,7 +41,7 @@ async function openModel(valueHead: null | object) {
 }
 
 async function trainInEnv(options: AgentOptions<number, number>): Promise<void> {
-  const agent = new EvenOddAgent(await openModel("ppo" in options ? {} : null), undefined, options);
+  const agent = new EvenOddAgent(await openModel(options.algorithm === PPO ? {} : null), undefined, options);
   const createEnv = () => new CountingEnv();
   const transport = new InProcessTransport({
     model: agent.model.causalLM,
@@ -121,7 +123,7 @@ async function documentedNames(): Promise<string[]> {
 it("docs/metrics.md lists the metrics that short runs of all algorithms log, and no others", async () => {
   const groups = { batchSize: 8, numGenerations: 4, filterGroups: false };
   await trainInEnv({
-    algorithm: ppo({ batchSize: 16, rewardScaling: true, explorationBonus: 0.1, initKlCoef: 0.1 }),
+    algorithm: PPO,
     onlineSft: true,
   });
   for (const lossType of ["dapo", "cispo", "vespo"] as const)

@@ -17,7 +17,7 @@ export const PPO: PpoOptions = {
   learningRate: 0.01,
   lrSchedulerType: "linear",
 };
-export const agentOptions: AgentOptions<number, number> = {
+const agentOptions: AgentOptions<number, number> = {
   algorithm: ppo(PPO),
   seed: 3,
 };

@@ -45,7 +45,7 @@ const LEAGUE = {
 } as const;
 
 async function setUp(options: Partial<TrainerOptions> = {}, agentOptions: AgentOptions = ALGORITHMS.ppo) {
-  const hasCritic = agentOptions === ALGORITHMS.ppo;
+  const hasCritic = agentOptions.algorithm === ALGORITHMS.ppo.algorithm;
   const model = await models.reopen(modelFolder, {
     r: 4,
     seed: 1,

@@ -1,6 +1,7 @@
 import { resolveSettings, selectSettings } from "../../../core/settings.js";
 import { stream } from "../../../core/random/streams.js";
 import { policySamplingSettings, type LanguageModel } from "../../../generation/index.js";
+import { algorithms } from "../../algorithms/algorithms.js";
 import { createLearner } from "../../algorithms/create-learner.js";
 import type { GroupSpec, Learner } from "../../algorithms/learner.js";
 import { hashRows, loadPromptDataset, type PromptRow } from "../../data/prompt-dataset.js";
@@ -75,7 +76,7 @@ export class PromptTraining {
     // GRPO may normalize each function's rewards before weighting them.
     const weights = algorithm === "grpo" ? { rewardWeights: scorer.rewardWeights } : {};
     const learner = await createLearner(model, {
-      [algorithm]: { ...algorithmConfig, ...weights },
+      algorithm: algorithms[algorithm]({ ...algorithmConfig, ...weights } as never),
       temperature,
       isTruncatedSampling: isTruncatedSampling(settings),
       random: stream(seed, "learner"),
