@@ -76,7 +76,7 @@ export class PromptTraining {
     // GRPO may normalize each function's rewards before weighting them.
     const weights = algorithm === "grpo" ? { rewardWeights: scorer.rewardWeights } : {};
     const learner = await createLearner(model, {
-      algorithm: algorithms[algorithm]({ ...algorithmConfig, ...weights } as never),
+      algorithm: algorithms[algorithm]({ ...algorithmConfig, ...weights }),
       temperature,
       isTruncatedSampling: isTruncatedSampling(settings),
       random: stream(seed, "learner"),
