@@ -8,6 +8,7 @@ import type { LanguageModel } from "../src/generation/index.js";
 import { TextAgent } from "../src/rl/agent/text-agent.js";
 import { evaluate } from "../src/rl/train/evaluate.js";
 import { Trainer } from "../src/rl/train/trainer.js";
+import { ppo } from "../src/rl/algorithms/index.js";
 import { TrainableModels } from "./support/trainable.js";
 
 const methods = ["reset", "step", "render"] as const;
@@ -55,8 +56,8 @@ beforeAll(async () => void (model = await models.open({ maxPositions: 512 })));
 afterAll(() => models.close());
 
 const createAgent = () => {
-  const ppo = { batchSize: 4, miniBatchSize: 4, numPpoEpochs: 1 };
-  const options = { actionMode: "choices" as const, callTimeoutSeconds: 0.05, historyTurns: 0, ppo };
+  const algorithm = ppo({ batchSize: 4, miniBatchSize: 4, numPpoEpochs: 1 });
+  const options = { actionMode: "choices" as const, callTimeoutSeconds: 0.05, historyTurns: 0, algorithm };
   return new TextAgent(model, new FailingEnv({}).text, options);
 };
 

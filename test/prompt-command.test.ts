@@ -239,10 +239,10 @@ describe("llamagym sweep on prompts", () => {
   });
 
   it.each([
-    [["blackjack", ...given], /has `env`, or `data` and `rewardFuncs`/],
+    [["blackjack", ...given], /has `env`, or `data` of runs on a file/],
     [["--data", "none.jsonl", "--reward-funcs", "rewards.js"], /none\.jsonl does not exist/],
     [["--data", "prompts.jsonl", "--reward-funcs", "none.js"], /none\.js must export reward functions/],
-    [[...given, "--algorithm", "ppo"], /`algorithm` must be "grpo" or "rloo", got "ppo"/],
+    [[...given, "--algorithm", "ppo"], /`algorithm` must be "grpo", "rloo", "sft", "dpo" or "kto", got "ppo"/],
     [[...given, "--metric", "eval/mean_return"], /Compare them by `reward`/],
   ])("rejects %j, and writes nothing", async (args, message) => {
     const result = await run("sweep", ...args, "--search", "learningRate=1e-6,3e-3", "--output", "never");

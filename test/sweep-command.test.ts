@@ -216,9 +216,9 @@ describe("llamagym sweep on a file of examples", () => {
       "--max-steps",
       "6",
     ];
-    const { status, err } = await sweep([...given, "--no-tensorboard", "--output", path("halved")]);
+    const { status, err } = await sweep([...given, "--no-tensorboard", "--output", path("halved-dpo")]);
     expect([status, err]).toEqual([0, expect.not.stringMatching(/Error/)]);
-    const results = JSON.parse(await readFile(join(path("halved"), "results.json"), "utf8")) as {
+    const results = JSON.parse(await readFile(join(path("halved-dpo"), "results.json"), "utf8")) as {
       readonly trials: readonly {
         readonly runs: readonly { readonly rungResults: readonly { updates: number }[] }[];
       }[];

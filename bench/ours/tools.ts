@@ -66,9 +66,10 @@ async function train({ work, turns }: ToolsWork): Promise<Result> {
     trained = (await trainer.train()).state.turns;
     await trainer.close();
   } else {
-    const { text } = make("ShopSupport-v0");
+    const env = () => make("ShopSupport-v0", { json: work === "schema" });
+    const { text } = env();
     const agent = new TextAgent(model, text!, { actionMode: work, generation: { maxNewTokens: 64 }, algorithm });
-    const trainer = new Trainer({ agent, env: "ShopSupport-v0", turns, numEnvs: 32, seed: 1 });
+    const trainer = new Trainer({ agent, env, turns, numEnvs: 32, seed: 1 });
     trained = (await trainer.train()).state.turns;
   }
   const { user, system } = process.cpuUsage(before);

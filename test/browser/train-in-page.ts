@@ -1,4 +1,3 @@
-import { ppo } from "../../src/rl/algorithms/index.js";
 import type * as Llamagym from "../../src/index.js";
 
 /** Metrics of updates, and what the adapter does after them. */
@@ -13,7 +12,7 @@ export const PROMPT = "Your total is 13. The dealer shows 2.";
 
 /** Trains Blackjack for two updates of 64 turns; runs in Node and in a page. */
 export async function trainBlackjack(
-  { AutoModelForCausalLMWithValueHead, make, TextAgent, Trainer }: typeof Llamagym,
+  { AutoModelForCausalLMWithValueHead, make, ppo, TextAgent, Trainer }: typeof Llamagym,
   { threads, checkpointDir }: { readonly threads: number; readonly checkpointDir?: string },
 ): Promise<PageResult> {
   const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded", { threads });

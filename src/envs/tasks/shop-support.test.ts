@@ -99,6 +99,18 @@ describe("ShopSupportEnv", () => {
     }
   });
 
+  it("writes and reads calls as JSON", () => {
+    const { text, actionSpace } = new ShopSupportEnv({ json: true });
+    expect(text.choices).toBeUndefined();
+    actionSpace.seed(4);
+    for (let i = 0; i < 20; i++) {
+      const call = actionSpace.sample();
+      expect(text.parseAction(text.formatAction(call))).toEqual(call);
+      expect(JSON.parse(text.formatAction(call))).toEqual(call);
+    }
+    expect(() => new ShopSupportEnv({ json: 1 as never })).toThrow("option json must be a boolean");
+  });
+
   it("reads calls of its tools, and no others", () => {
     const { text, tools, actionSpace } = new ShopSupportEnv();
     const call: ShopCall = { name: "refund", arguments: { order: 12 } };
@@ -107,7 +119,8 @@ describe("ShopSupportEnv", () => {
     expect(text.parseAction("wait")).toEqual({ name: "wait", arguments: {} });
     for (const wrong of ['{"name": "refund", "arguments": {}}', "close 100", "close 0", "refund"])
       expect(text.parseAction(wrong)).toBeUndefined();
-    for (const choice of text.choices) expect(text.formatAction(text.parseAction(choice)!)).toBe(choice);
+    for (const choice of text.choices as readonly string[])
+      expect(text.formatAction(text.parseAction(choice)!)).toBe(choice);
     expect(tools.map(({ name }) => name)).toEqual(["lookup", "refund", "wait", "close"]);
     expect(actionSpace.contains({ name: "close", arguments: { order: 100 } })).toBe(false);
   });

@@ -1,10 +1,11 @@
-import { readCounts } from "../env-options.js";
+import { applyDefaults, readCounts } from "../env-options.js";
 import type { Info } from "../info.js";
 import type { Policy } from "../policy.js";
 import type { Registration } from "../registry/env-registry.js";
 import { SchemaSpace } from "../spaces/schema-space.js";
 import { Text } from "../spaces/text.js";
 import { type CallableTool, toolCallSchema } from "../spaces/tool-call-schema.js";
+import type { TextInterface } from "../text-interface.js";
 import { COMMAND_CHARSET, TaskEnv, type TaskStep } from "./task-env.js";
 
 /** Where an order is. */
@@ -39,6 +40,8 @@ export interface ShopSupportOptions {
   readonly highest?: number;
   /** Calls per episode. */
   readonly turns?: number;
+  /** Whether completions are JSON instead of commands. Default false. */
+  readonly json?: boolean;
 }
 
 type ShopState = {
@@ -70,7 +73,7 @@ const DESCRIPTIONS: Readonly<Record<ShopCall["name"], string>> = {
 export class ShopSupportEnv extends TaskEnv<string, ShopCall, ShopState> {
   override readonly observationSpace = new Text(MAX_OBSERVATION, { charset: `${COMMAND_CHARSET}\n:` });
   override readonly actionSpace: SchemaSpace<ShopCall>;
-  override readonly text;
+  override readonly text: TextInterface<string, ShopCall>;
   /** The tools, for agents that call a model by its API. */
   readonly tools: readonly ShopTool[];
   private readonly numOrders: number;
@@ -79,7 +82,9 @@ export class ShopSupportEnv extends TaskEnv<string, ShopCall, ShopState> {
 
   constructor(options: ShopSupportOptions = {}) {
     super();
-    const { orders, highest, turns } = readCounts("ShopSupport", options, {
+    const { json: givenJson, ...counts } = options;
+    const { json: isJson } = applyDefaults("ShopSupport", { json: givenJson }, { json: false });
+    const { orders, highest, turns } = readCounts("ShopSupport", counts, {
       orders: [8, 1, 1000],
       highest: [99, 1, 9999],
       turns: [8, 1, 100],
@@ -96,15 +101,21 @@ export class ShopSupportEnv extends TaskEnv<string, ShopCall, ShopState> {
     const space = new SchemaSpace<ShopCall>(toolCallSchema(this.tools, layout, false));
     this.actionSpace = space;
     this.text = {
-      systemPrompt:
-        "A customer of a shop asks for an order that has not arrived. lookup returns its status. If it is shipped, wait. If it is lost, refund it. At the end, close it. Reply with one call, such as lookup 7, refund 7, wait or close 7.",
+      systemPrompt: `A customer of a shop asks for an order that has not arrived. lookup returns its status. If it is shipped, wait. If it is lost, refund it. At the end, close it. ${
+        isJson
+          ? 'Reply with one call as JSON, such as {"name": "lookup", "arguments": {"order": 7}} or {"name": "wait", "arguments": {}}.'
+          : "Reply with one call, such as lookup 7, refund 7, wait or close 7."
+      }`,
       formatObservation: (observation: string) => observation,
       parseAction: (completion: string) => space.parse(completion) ?? parseCall(completion, highest),
-      formatAction: formatCall,
-      choices: this.tools.flatMap(({ name }) =>
-        name === "wait" ? [name] : Array.from({ length: highest }, (_, i) => `${name} ${i + 1}`),
-      ),
-      jsonSchema: space.jsonSchema,
+      formatAction: (call: ShopCall) => (isJson ? space.format(call) : formatCall(call)),
+      ...(isJson
+        ? { jsonSchema: space.jsonSchema }
+        : {
+            choices: this.tools.flatMap(({ name }) =>
+              name === "wait" ? [name] : Array.from({ length: highest }, (_, i) => `${name} ${i + 1}`),
+            ),
+          }),
     };
   }
 
