@@ -145,11 +145,16 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
 
   it("colors tokens by their distance to a teacher", async () => {
     await train("taught", "--algorithm", "grpo", "--episodes", "32", "--rollouts", "all", "--teacher", "embedded");
+    await open("#/runs");
+    await page.locator(".run-row", { hasText: "taught" }).waitFor();
     await open("#/tokens?run=taught");
     await page.getByLabel("Color by").selectOption("teacher");
     await page.locator(".token-row .token[class*=div-]").first().click();
     await page.locator(".token-detail", { hasText: "Teacher's log-probability" }).waitFor();
     expect(await page.getByText("This run has no record of this measure").count()).toBe(0);
+    // The tokens of the run before would take the selection.
+    await open("#/curves");
+    await heading("Curves");
     await open("#/tokens?run=grpo");
     await page.getByLabel("Color by").selectOption("teacher");
     await page.getByText("This run has no record of this measure").waitFor();
