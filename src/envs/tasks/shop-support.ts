@@ -82,8 +82,8 @@ export class ShopSupportEnv extends TaskEnv<string, ShopCall, ShopState> {
 
   constructor(options: ShopSupportOptions = {}) {
     super();
-    const { json: givenJson, ...counts } = options;
-    const { json: isJson } = applyDefaults("ShopSupport", { json: givenJson }, { json: false });
+    const { json, ...counts } = options;
+    const { json: isJson } = applyDefaults("ShopSupport", { json }, { json: false });
     const { orders, highest, turns } = readCounts("ShopSupport", counts, {
       orders: [8, 1, 1000],
       highest: [99, 1, 9999],
@@ -100,22 +100,24 @@ export class ShopSupportEnv extends TaskEnv<string, ShopCall, ShopState> {
     const layout = { isList: false, argumentsKey: "arguments" } as const;
     const space = new SchemaSpace<ShopCall>(toolCallSchema(this.tools, layout, false));
     this.actionSpace = space;
+    const { examples, ...actions } = isJson
+      ? {
+          examples: '{"name": "lookup", "arguments": {"order": 7}} or {"name": "wait", "arguments": {}}',
+          formatAction: (call: ShopCall) => space.format(call),
+          jsonSchema: space.jsonSchema,
+        }
+      : {
+          examples: "lookup 7, refund 7, wait or close 7",
+          formatAction: formatCall,
+          choices: this.tools.flatMap(({ name }) =>
+            name === "wait" ? [name] : Array.from({ length: highest }, (_, i) => `${name} ${i + 1}`),
+          ),
+        };
     this.text = {
-      systemPrompt: `A customer of a shop asks for an order that has not arrived. lookup returns its status. If it is shipped, wait. If it is lost, refund it. At the end, close it. ${
-        isJson
-          ? 'Reply with one call as JSON, such as {"name": "lookup", "arguments": {"order": 7}} or {"name": "wait", "arguments": {}}.'
-          : "Reply with one call, such as lookup 7, refund 7, wait or close 7."
-      }`,
-      formatObservation: (observation: string) => observation,
-      parseAction: (completion: string) => space.parse(completion) ?? parseCall(completion, highest),
-      formatAction: (call: ShopCall) => (isJson ? space.format(call) : formatCall(call)),
-      ...(isJson
-        ? { jsonSchema: space.jsonSchema }
-        : {
-            choices: this.tools.flatMap(({ name }) =>
-              name === "wait" ? [name] : Array.from({ length: highest }, (_, i) => `${name} ${i + 1}`),
-            ),
-          }),
+      systemPrompt: `A customer of a shop asks for an order that has not arrived. lookup returns its status. If it is shipped, wait. If it is lost, refund it. At the end, close it. Reply with one call${isJson ? " as JSON" : ""}, such as ${examples}.`,
+      formatObservation: (observation) => observation,
+      parseAction: (completion) => space.parse(completion) ?? parseCall(completion, highest),
+      ...actions,
     };
   }
 
