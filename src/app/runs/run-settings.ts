@@ -319,7 +319,8 @@ function getAlgorithmDefaults(
 ): AlgorithmSettings {
   const { algorithm, maxCompletionLength } = run;
   // A service does not return the entropy of free completions.
-  const serviceDefaults = run.backend === "tinker" && !run.isListed ? { entropyCoef: 0 } : {};
+  const hasEntropyBonus = Object.hasOwn(findAlgorithm(algorithm).settings, "entropyCoef");
+  const serviceDefaults = run.backend === "tinker" && !run.isListed && hasEntropyBonus ? { entropyCoef: 0 } : {};
   if (!isBuiltInAlgorithm(algorithm))
     return Object.hasOwn(findAlgorithm(algorithm).settings, "maxCompletionLength") ? { maxCompletionLength } : {};
   if (algorithm !== "ppo")

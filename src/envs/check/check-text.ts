@@ -1,4 +1,4 @@
-import { findHiddenState } from "./hidden-state.js";
+import { findHiddenState, formatLag } from "./hidden-state.js";
 import { invalidEnv } from "../../core/errors.js";
 import type { Env } from "../env.js";
 import type { Info } from "../info.js";
@@ -49,7 +49,7 @@ async function checkHistory(probe: EnvProbe, text: AnyText): Promise<void> {
   const { lag } = (await findHiddenState(calls, { actionSpace, text }, 11)) ?? {};
   if (lag === undefined) return;
   probe.warn(
-    `What an action leads to depends on an observation ${lag} turns earlier. Say so with \`text.historyTurns\`: ${lag}, so that prompts contain the earlier turns, or state it in every observation.`,
+    `What an action leads to depends on an observation ${formatLag(lag)} earlier. Say so with \`text.historyTurns\`: ${lag}, so that prompts contain the earlier turns, or state it in every observation.`,
   );
 }
 

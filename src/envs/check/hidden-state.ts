@@ -32,6 +32,9 @@ export function findHiddenStateLag(episodes: readonly (readonly ObservedTurn[])[
   return undefined;
 }
 
+/** Formats a lag as "1 turn" or "2 turns". */
+export const formatLag = (lag: number): string => (lag === 1 ? "1 turn" : `${lag} turns`);
+
 const MAX_EPISODES = 512;
 const MAX_TURNS = 4096;
 /** Environments that are slower are left alone. */

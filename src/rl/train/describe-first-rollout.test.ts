@@ -87,4 +87,25 @@ describe("describeFirstRollout", () => {
     const problems = describeFirstRollout({ trajectories });
     expect(problems).toEqual([expect.stringMatching(/depends on an observation 2 turns earlier.*--history-turns 2/)]);
   });
+
+  it("takes equal chance within a group for what it is", () => {
+    // The seed of a group decides the first observation and what the second turn leads to.
+    const trajectories = Array.from({ length: 64 }, (_, i) => {
+      const group = Math.floor(i / 8);
+      return {
+        turns: [
+          turn(10 + group, CHOICES[i % 3], 0, { logProb: logProbOf(group % 3) }),
+          turn(20, CHOICES[0], group % 2, { logProb: -0.9 }),
+        ],
+        end: "terminated" as const,
+        bootstrapPrompt: undefined,
+        group,
+      };
+    });
+    expect(describeFirstRollout({ trajectories })).toEqual([]);
+    const ungrouped = trajectories.map(({ turns, end, bootstrapPrompt }) => ({ turns, end, bootstrapPrompt }));
+    expect(describeFirstRollout({ trajectories: ungrouped })).toEqual([
+      expect.stringMatching(/depends on an observation 1 turn earlier/),
+    ]);
+  });
 });

@@ -1,4 +1,4 @@
-import { findHiddenStateLag } from "../../envs/index.js";
+import { findHiddenStateLag, formatLag } from "../../envs/index.js";
 import type { Rollout } from "../rollout/rollout-collector.js";
 import type { Turn } from "../rollout/trajectory.js";
 
@@ -104,9 +104,17 @@ function describeObservations(turns: readonly Turn[]): string | undefined {
 
 /**
  * Describes turns whose outcomes depend on an earlier observation that the prompt does not contain.
+ * Reads one trajectory of each group: the others have its seed, so that equal starts with equal
+ * chance follow them, which looks like memory.
  */
 function describeHiddenState(trajectories: Rollout["trajectories"]): string | undefined {
-  const episodes = trajectories.map(({ turns, bootstrapPrompt }) =>
+  const groups = new Set<number>();
+  const independent = trajectories.filter(({ group }) => {
+    const isFirst = group === undefined || !groups.has(group);
+    if (group !== undefined) groups.add(group);
+    return isFirst;
+  });
+  const episodes = independent.map(({ turns, bootstrapPrompt }) =>
     turns.map(({ prompt, tokens, reward, isValid }, i) => {
       const next = i === turns.length - 1 ? bootstrapPrompt : turns[i + 1].prompt;
       // Instead of an invalid action, a random one is taken.
@@ -116,5 +124,5 @@ function describeHiddenState(trajectories: Rollout["trajectories"]): string | un
   );
   const lag = findHiddenStateLag(episodes);
   if (lag === undefined) return undefined;
-  return `What an action leads to depends on an observation ${lag} turns earlier, which the prompt does not contain. Let prompts contain it: --history-turns ${lag}.`;
+  return `What an action leads to depends on an observation ${formatLag(lag)} earlier, which the prompt does not contain. Let prompts contain it: --history-turns ${lag}.`;
 }

@@ -13,15 +13,21 @@ export function describeStart(
   }: Pick<Run, "config" | "folder" | "isResumed" | "resumedAt"> & Partial<Pick<Run, "hasCheckpoint">>,
   where: string,
 ): string {
-  const { model, batchSize } = config;
+  const { model, batchSize, minTurns = 0 } = config;
   const { algorithmName, hasCritic: countsTurns } = findAlgorithm(config.algorithm);
   const limits = (["episodes", "turns"] as const).flatMap((name) =>
     config[name] === undefined ? [] : [`${formatCount(config[name])} ${name}`],
   );
-  const [unit, ending] = countsTurns ? ["turns", "completed"] : ["episodes", "shortened to whole groups"];
+  const episodes = `${formatCount(batchSize!)} episodes`;
+  const [update, ending] = countsTurns
+    ? [`${formatCount(batchSize!)} turns`, "completed"]
+    : [
+        minTurns > 0 ? `at least ${episodes} and ${formatCount(minTurns)} turns` : episodes,
+        "shortened to whole groups",
+      ];
   return [
     describeFolder({ folder, isResumed, resumedAt, hasCheckpoint }),
-    `Training ${model} ${where} with ${algorithmName}: ${limits.join(" or ")}, updates of ${formatCount(batchSize!)} ${unit} (the last one is ${ending}).`,
+    `Training ${model} ${where} with ${algorithmName}: ${limits.join(" or ")}, updates of ${update} (the last one is ${ending}).`,
   ].join("\n");
 }
 
