@@ -18,18 +18,23 @@ const CHOICES = `${RUN} --action-mode choices`;
 let server: ReturnType<typeof startCommand>;
 let url = "";
 
+/** Waits for the address in a line of a server's output. */
+async function readUrl(process: ReturnType<typeof startCommand>, line: RegExp): Promise<string> {
+  return new Promise<string>((resolve, reject) => {
+    let out = "";
+    process.stdout.on("data", (data: Buffer) => {
+      out += data.toString();
+      const found = line.exec(out)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+    process.once("exit", (status) => reject(new Error(`The server exited with status ${status}.`)));
+  });
+}
+
 beforeAll(async () => {
   const options = ["--port", "0", "--api-key", KEY, "--tinker-folder", join(folder, "service")];
   server = startCommand(["serve", "--tinker", "--model", "embedded", "--threads", "1", ...options]);
-  url = await new Promise<string>((resolve, reject) => {
-    let out = "";
-    server.stdout.on("data", (data: Buffer) => {
-      out += data.toString();
-      const found = /Tinker API at (http:\S+):/u.exec(out)?.[1];
-      if (found !== undefined) resolve(found);
-    });
-    server.once("exit", (status) => reject(new Error(`The server exited with status ${status}.`)));
-  });
+  url = await readUrl(server, /Tinker API at (http:\S+):/u);
 });
 
 afterAll(async () => {
@@ -58,7 +63,7 @@ function readAllFiles(folderPath: string): string {
 }
 
 describe("a run on a Tinker service in another process", () => {
-  it.each(["grpo --beta 0.05", "rloo", "reinforce"])(
+  it.each(["grpo --beta 0.05", "rloo", "reinforce", "online-dpo"])(
     "has the metrics of the same run in one process: %s",
     async (algorithm) => {
       const options = `--algorithm ${algorithm} ${CHOICES} --turns 150`;
@@ -119,6 +124,23 @@ describe("a run on a Tinker service in another process", () => {
     const local = await runInHost([...game, "--model", "embedded", "--adapter", exported, "--threads", "1"]);
     const remote = JSON.parse(evaluated.out) as { meanReturn: number };
     expect((JSON.parse(local.out) as { meanReturn: number }).meanReturn).toBe(remote.meanReturn);
+
+    // The command that a gateway's run prints at its end.
+    const serving = startCommand(
+      ["serve", "--model", "embedded", "--threads", "1", "--port", "0", "--adapter", `trained=${adapter}`],
+      { env },
+    );
+    try {
+      const address = await readUrl(serving, /Serving embedded, trained at (http:\S+)/u);
+      const response = await fetch(`${address}/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ model: "trained", messages: [{ role: "user", content: "hello" }], max_tokens: 3 }),
+      });
+      expect(await response.json()).toMatchObject({ model: "trained", choices: [{ message: { role: "assistant" } }] });
+    } finally {
+      serving.kill("SIGKILL");
+    }
   });
 
   it("writes the key into no file and no output", async () => {

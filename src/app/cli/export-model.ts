@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
 import { AutoModelForCausalLM } from "../../generation/index.js";
 import {
@@ -9,12 +6,12 @@ import {
   type ExportDtype,
   type ExportFormat,
 } from "../../models/export/index.js";
-import { downloadAdapter, isServiceModelFolder } from "../../tinker/index.js";
 import { formatModelCard } from "../runs/format-model-card.js";
 import { findRunResult, readRunConfig } from "../../rl/train/index.js";
 import { checkWritable } from "../runs/run-folder.js";
 import { fractionFields } from "../tracking/progress/progress-fields.js";
 import { reportDownloads } from "./display/report-downloads.js";
+import { withLocalAdapter } from "./local-adapter.js";
 import type { Reporter } from "./reporter.js";
 import { withModelAdvice } from "./with-model-advice.js";
 
@@ -35,14 +32,9 @@ export async function exportToFolder(given: string, options: ExportCommandOption
   await checkWritable(output);
   await checkExportFolder(output, overwrite);
   const result = await findResult(given);
-  if (!(await isServiceModelFolder(result))) return exportResult(result, given, options, reporter);
-  const folder = await mkdtemp(join(tmpdir(), "llamagym-adapter-"));
-  try {
-    const base = await downloadAdapter(result, folder, { onWarning: reporter.warn });
-    await exportResult(folder, given, { model: base, ...options }, reporter);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  await withLocalAdapter(result, reporter, async ({ folder, base }) =>
+    exportResult(folder, given, base === undefined ? options : { model: base, ...options }, reporter),
+  );
 }
 
 async function exportResult(

@@ -142,6 +142,10 @@ describe("a server of models", () => {
       body: { error: { code: "model_not_found" } },
     });
     expect(await post("/images", CHAT)).toMatchObject({ status: 404, body: { error: { type: "not_found_error" } } });
+    const unversioned = await fetch(server.url.replace(/\/v1$/u, "").concat("/chat/completions"), { method: "POST" });
+    expect(await unversioned.json()).toMatchObject({
+      error: { message: "There is no POST /chat/completions. Did you mean POST /v1/chat/completions?" },
+    });
     expect(await post("/embeddings", { model: "embedded", input: "x" })).toMatchObject({ status: 501 });
   });
 

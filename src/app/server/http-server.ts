@@ -82,8 +82,9 @@ export async function startHttpServer(
   app.use(receiveBodies(maxBodyBytes), limitRequests(maxRequests, metrics));
   addRoutes(app, metrics);
   app.notFound((context) => {
-    const error = new RequestError(404, `There is no ${context.req.method} ${context.req.path}.`);
-    return context.json(formatErrorAt(context.req.path, error), 404);
+    const { method, path } = context.req;
+    const error = new RequestError(404, `There is no ${method} ${path}.${suggestRoute(app, method, path)}`);
+    return context.json(formatErrorAt(path, error), 404);
   });
   app.onError((error, context) => {
     const requestError = toRequestError(error);
@@ -142,4 +143,14 @@ function limitRequests(maxRequests: number, metrics: ServerMetrics): MiddlewareH
     const streamEnd = (context.get(STREAM_END) as Promise<void> | undefined) ?? Promise.resolve();
     void streamEnd.then(() => metrics.running--);
   };
+}
+
+/**
+ * Names the routes that a path without its beginning may stand for: /chat/completions for
+ * /v1/chat/completions.
+ */
+function suggestRoute(app: Hono, method: string, path: string): string {
+  const routes = app.routes.filter((route) => route.method === method && route.path.endsWith(path));
+  const names = [...new Set(routes.map((route) => `${method} ${route.path}`))];
+  return names.length === 0 || path === "/" ? "" : ` Did you mean ${names.join(" or ")}?`;
 }

@@ -6,6 +6,7 @@ import { PeftModel, type LanguageModel } from "../../../generation/index.js";
 import type { RunningServer } from "../../server/http-server.js";
 import type { TinkerServerOptions } from "../../tinker/start-tinker-server.js";
 import type { OutputFunctions } from "../../server/score-engine.js";
+import { withLocalAdapter } from "../local-adapter.js";
 import { openModel } from "../open-model.js";
 import { defineCommand } from "../options/define-command.js";
 import { generateOptions, modelOptions } from "../options/generation-options.js";
@@ -93,7 +94,9 @@ async function serve(args: GivenSettings<typeof serveOptions>, reporter: Reporte
     const name = args.modelName ?? (/^[\w.-]+\/[\w.-]+$/.test(args.model) ? args.model : basename(args.model));
     const engines = [new ModelChatEngine(base, name)];
     for (const adapter of adapters)
-      engines.push(new ModelChatEngine(await PeftModel.fromPretrained(base, adapter.path), adapter.name));
+      await withLocalAdapter(adapter.path, reporter, async ({ folder }) => {
+        engines.push(new ModelChatEngine(await PeftModel.fromPretrained(base, folder), adapter.name));
+      });
     const { host, port, apiKey = process.env.LLAMAGYM_API_KEY, maxRequests, timeout } = args;
     const outputs = args.outputs === undefined ? {} : await loadOutputs(args.outputs);
     const onError = (error: unknown) => reporter.warn(String(error));
