@@ -3,15 +3,21 @@ import { formatValue } from "./spaces/space.js";
 
 /**
  * Merges options over the defaults. @throws INVALID_ARGUMENT for a name that is not among the
- * defaults and for a value of another type than the default's.
+ * defaults and for a value of another type than the default's. `otherNames` names the options
+ * that the owner reads itself.
  */
-export function applyDefaults<T extends object>(owner: string, options: object, defaults: T): T {
+export function applyDefaults<T extends object>(
+  owner: string,
+  options: object,
+  defaults: T,
+  otherNames: readonly string[] = [],
+): T {
   const result = { ...defaults };
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined) continue;
     if (!Object.hasOwn(defaults, name))
       throw invalidArgument(
-        `${owner} has no option "${name}". Its options: ${Object.keys(defaults).join(", ") || "none"}.`,
+        `${owner} has no option "${name}". Its options: ${[...otherNames, ...Object.keys(defaults)].join(", ") || "none"}.`,
       );
     const expected = typeof defaults[name as keyof T];
     if (typeof value !== expected || Number.isNaN(value))
@@ -31,17 +37,18 @@ export function checkProbability(owner: string, name: string, value: number): vo
 type CountRange = readonly [value: number, min: number, max: number];
 
 /**
- * Merges integer options over their defaults. @throws INVALID_ARGUMENT like `applyDefaults`, and
- * out of their ranges.
+ * Merges integer options, and `others` with their defaults, over their defaults. @throws
+ * INVALID_ARGUMENT like `applyDefaults`, and for integers out of their ranges.
  */
-export function readCounts<Name extends string>(
+export function readCounts<Name extends string, Others extends object>(
   owner: string,
   options: object,
   ranges: Readonly<Record<Name, CountRange>>,
-): Record<Name, number> {
+  others?: Others,
+): Record<Name, number> & Others {
   const entries = Object.entries<CountRange>(ranges);
   const defaults = Object.fromEntries(entries.map(([name, [value]]) => [name, value])) as Record<Name, number>;
-  const counts = applyDefaults(owner, options, defaults);
+  const counts = applyDefaults(owner, options, { ...defaults, ...(others as Others) });
   for (const [name, [, min, max]] of entries) {
     const value = counts[name as Name];
     if (Number.isInteger(value) && value >= min && value <= max) continue;

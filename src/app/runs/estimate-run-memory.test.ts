@@ -56,6 +56,17 @@ describe("estimateRunMemory", () => {
     expect(await needed({ microBatchTokens: 256 })).toBeLessThan(await needed({ microBatchTokens: 2048 }));
   });
 
+  it("counts the reference policy's copy of the trained values", async () => {
+    const needed = async (more: object) => (await estimateRunMemory({ ...config(TINY_LLAMA), ...more }))!.needed;
+    const save = { modulesToSave: "lm_head" };
+    const head = 2048 * 32_000;
+    for (const copy of [{ syncRefModel: true }, { algorithm: "dpo" }, { algorithm: "kto" }]) {
+      const adapterCopy = (await needed(copy)) - (await needed({}));
+      expect(adapterCopy).toBeGreaterThan(4 * 12e6);
+      expect((await needed({ ...save, ...copy })) - (await needed(save)) - adapterCopy).toBeCloseTo(12 * head, -6);
+    }
+  });
+
   it("reads the config.json of a folder", async () => {
     const sizes = {
       hidden_size: 576,

@@ -38,7 +38,8 @@ export function availableMemory(): number {
  */
 export async function estimateRunMemory(
   config: Pick<TrainConfig, "model" | "quantize" | "microBatchTokens" | "gradientCheckpointing" | "tuning"> &
-    AdapterSettings,
+    AdapterSettings &
+    ReferenceSettings,
   available: number = availableMemory(),
 ): Promise<MemoryEstimate | undefined> {
   const { model, quantize, r, microBatchTokens, tuning } = config;
@@ -55,12 +56,19 @@ export async function estimateRunMemory(
     gradientCheckpointing: parseGradientCheckpointing(config.gradientCheckpointing),
     layersToTransform: [layersToTransform ?? []].flat(),
     modulesToSave,
+    copiesReference: config.syncRefModel === true || config.algorithm === "dpo" || config.algorithm === "kto",
   } as const;
   const needed = estimate(usage);
   const text = `Training ${model} needs about ${formatGigabytes(needed)} of memory; ${formatGigabytes(available)} are free.`;
   if (needed <= available) return { needed, available, text, fit: "fits" };
   const fit = needed <= TOLERANCE * available ? "tight" : "insufficient";
   return { needed, available, text: `${text} ${findFittingSettings(estimate, usage, available)}`, fit };
+}
+
+/** By which a run has separate values of the trained parameters as its reference policy. */
+interface ReferenceSettings {
+  readonly algorithm?: string;
+  readonly syncRefModel?: boolean;
 }
 
 type AdapterSettings = Parameters<typeof parseLoraOptions>[0];

@@ -1,6 +1,8 @@
+import { stat } from "node:fs/promises";
 import { LlamaGymError } from "../../core/errors.js";
 import { hashFile as hashContent } from "../../core/files/checksums.js";
 import { toReadError } from "../../core/files/file-errors.js";
+import { parseExportReference } from "./load-exports.js";
 
 /**
  * Returns the hash of a file; `advice` follows the error message. @throws FILE_NOT_FOUND,
@@ -35,4 +37,44 @@ export async function hashData(path: string, option: string, saved?: SavedData):
     `${path} has changed since the run in ${saved.folder} started, so the run cannot be resumed on it. Restore the file, or give ` +
       `${option} the path of an unchanged copy, or start a new run.`,
   );
+}
+
+/**
+ * Returns the hashes of the files that a run in an environment names: the modules of its algorithm
+ * and environment, and files in the environment's options, such as its tasks and its reward.
+ */
+export async function hashNamedFiles({
+  algorithm,
+  env,
+  envOptions,
+}: {
+  readonly algorithm: string;
+  readonly env: string;
+  readonly envOptions: Readonly<Record<string, unknown>>;
+}): Promise<Readonly<Record<string, string>>> {
+  const hashes: Record<string, string> = {};
+  for (const reference of [algorithm, env, ...listTexts(envOptions)]) {
+    const { path } = parseExportReference(reference);
+    const file = await stat(path).catch(() => undefined);
+    if (file?.isFile() === true) hashes[path] = await hashFile(path);
+  }
+  return hashes;
+}
+
+/** Calls `onWarning` for each file that differs from when the run started. */
+export function reportChangedFiles(
+  saved: Readonly<Record<string, string>> = {},
+  current: Readonly<Record<string, string>>,
+  onWarning: (message: string) => void,
+): void {
+  for (const [path, hash] of Object.entries(saved)) if (current[path] !== hash) onWarning(changedFileWarning(path));
+}
+
+export function changedFileWarning(path: string): string {
+  return `${path} has changed since the run started, so the resumed run differs from an uninterrupted one.`;
+}
+
+function listTexts(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(listTexts) : [];
 }

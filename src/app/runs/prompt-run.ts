@@ -7,7 +7,7 @@ import {
   type TrainResult,
 } from "../../rl/train/index.js";
 import { checkService } from "./check-service.js";
-import { hashData, hashFile } from "./hash-files.js";
+import { changedFileWarning, hashData, hashFile } from "./hash-files.js";
 import { loadRewardFunctions, loadTools, parseExportReference } from "./load-exports.js";
 import {
   resumeProgram,
@@ -99,8 +99,7 @@ async function hashFiles({ config, saved, lock, onWarning }: PromptContext): Pro
       const { path } = parseExportReference(reference);
       const sha256 = await hashFile(path, saved && ` If it was moved, give its new path with ${option} FILE.`);
       const before = savedSha256?.[i];
-      if (before !== undefined && before !== sha256)
-        onWarning(`${path} has changed since the run started, so the resumed run differs from an uninterrupted one.`);
+      if (before !== undefined && before !== sha256) onWarning(changedFileWarning(path));
       hashes.push(sha256);
     }
     return hashes;

@@ -170,6 +170,8 @@ export function trainSettingsOf(algorithm: string = runSettings.algorithm.defaul
 export interface TrainConfig extends Settings<typeof runSettings>, Omit<AlgorithmSettings, keyof typeof runSettings> {
   readonly env: string;
   readonly envOptions: Readonly<Record<string, unknown>>;
+  /** Hashes of the files that `algorithm`, `env` and `envOptions` name, by path. */
+  readonly filesSha256?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Options of a training run: `env` and any setting. */
@@ -224,7 +226,7 @@ interface ResolveOptions {
  * algorithm, for values out of range, and for an unsupported actionRegex.
  */
 export function resolveTrainConfig(
-  { env, envOptions = {}, ...explicit }: TrainOptions,
+  { env, envOptions = {}, filesSha256, ...explicit }: TrainOptions,
   { isResolved = false, envTraits }: ResolveOptions = {},
 ): TrainConfig {
   const envDefaults = env.startsWith("mcp:") ? MCP_DEFAULTS : pickTraits(envTraits);
@@ -271,7 +273,8 @@ export function resolveTrainConfig(
     ),
     ...algorithmOptions,
   });
-  return { env, envOptions, ...runConfig, ...algorithmConfig };
+  const files = filesSha256 === undefined ? {} : { filesSha256 };
+  return { env, envOptions, ...files, ...runConfig, ...algorithmConfig };
 }
 
 /** Whether a run is long enough for a warm start on random actions. */

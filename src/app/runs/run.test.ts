@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -39,6 +39,26 @@ it("opens no environment only to look at it, in new and in resumed runs", async 
   await resumed.train();
   await resumed.close();
   expect([opened, closed]).toEqual([4, 4]);
+});
+
+it("warns of files of the environment that changed before a run is resumed", async () => {
+  register({ id: "Rewarded-v0", entryPoint: () => make("Blackjack-v1") });
+  const path = join(folder, "reward.mjs");
+  await writeFile(path, "export const goal = () => 1;");
+  const runFolder = join(folder, "changed");
+  const envOptions = { reward: `${path}#goal`, tasks: ["a task"] };
+  const run = await startRun({ env: "Rewarded-v0", envOptions, turns: 8, ...settings }, runFolder);
+  await run.train();
+  await run.close();
+  const warningsOf = async (turns: number) => {
+    const warnings: string[] = [];
+    const resumed = await resumeRun(runFolder, { turns }, { onWarning: (message) => void warnings.push(message) });
+    await resumed.close();
+    return warnings.filter((message) => message.includes(path));
+  };
+  expect(await warningsOf(16)).toEqual([]);
+  await writeFile(path, "export const goal = () => 2;");
+  expect(await warningsOf(24)).toEqual([expect.stringMatching(/reward\.mjs has changed since the run started/)]);
 });
 
 it("closes an environment that was not handed out", async () => {

@@ -10,6 +10,7 @@ import { withJudge } from "../judge/judged-env.js";
 import { checkRunSize } from "./check-run-size.js";
 import { checkService } from "./check-service.js";
 import { EnvSupply } from "./env-supply.js";
+import { hashNamedFiles, reportChangedFiles } from "./hash-files.js";
 import { findAlgorithm, isBuiltInAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { makeTextAgent, readNewTextEnv, readTextEnv, type TextEnv } from "./make-text-agent.js";
 import {
@@ -134,7 +135,10 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   const env = new RunEnv(context.config);
   const envs = new EnvSupply(env, (opened) => withJudge(opened, judge));
   defer(async () => envs.close());
-  const { config, textEnv } = await readEnv(context, envs);
+  const { config: settings, textEnv } = await readEnv(context, envs);
+  const filesSha256 = await hashNamedFiles(settings);
+  reportChangedFiles(saved?.filesSha256, filesSha256, onWarning);
+  const config: TrainConfig = { ...settings, filesSha256 };
   checkService(config);
   if (config.backend === "tinker" && openTransport !== undefined)
     throw invalidArgument("Workers sample with the engine: leave them out, or set `backend` to engine.");

@@ -57,7 +57,8 @@ export class BabyAiEnv extends TaskEnv<BabyAiObservation, number, BabyAiState> {
 
   constructor({ kind = null, ...options }: BabyAiOptions = {}) {
     super();
-    const { level, observations } = applyDefaults("BabyAI", options, { level: "GoToLocal", observations: 1 });
+    const defaults = { level: "GoToLocal", observations: 1 };
+    const { level, observations } = applyDefaults("BabyAI", options, defaults, ["kind"]);
     if (!LEVEL_NAMES.includes(level))
       throw invalidArgument(`BabyAI has no level "${level}". Its levels: ${LEVEL_NAMES.join(", ")}.`);
     if (!(Number.isInteger(observations) && observations >= 1 && observations <= MAX_OBSERVATIONS))

@@ -45,7 +45,7 @@ export class KuhnPoker extends RulesGame<KuhnPosition> {
   private readonly rounds: number;
 
   constructor({ rules = "kuhn", rounds, ...options }: KuhnPokerOptions = {}) {
-    super(options);
+    super(options, ["rules", "rounds"]);
     if (rules !== "kuhn" && rules !== "text-arena")
       throw invalidArgument(`KuhnPoker: option rules must be "kuhn" or "text-arena", got ${JSON.stringify(rules)}.`);
     this.isTextArena = rules === "text-arena";

@@ -27,7 +27,7 @@ export class Nim extends RulesGame<NimPosition> {
   private readonly max: number;
 
   constructor({ piles = [3, 4, 5], ...options }: NimOptions = {}) {
-    super(options);
+    super(options, ["piles"]);
     const isPile = (pile: unknown) => Number.isInteger(pile) && (pile as number) >= 1 && (pile as number) <= 20;
     if (!Array.isArray(piles) || piles.length === 0 || piles.length > 10 || !piles.every(isPile))
       throw invalidArgument(`Nim: piles must be 1 to 10 integers from 1 to 20, got ${JSON.stringify(piles)}.`);

@@ -34,7 +34,7 @@ export class Pig extends RulesGame<PigPosition> {
   private readonly maxActions: number;
 
   constructor({ goal, maxActions, ...options }: PigOptions = {}) {
-    super(options);
+    super(options, ["goal", "maxActions"]);
     const counts = readCounts("Pig", { goal, maxActions }, { goal: [100, 2, 10_000], maxActions: [0, 0, 1_000_000] });
     this.goal = counts.goal;
     this.maxActions = counts.maxActions;

@@ -47,10 +47,13 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
   private isWarned = false;
   private forfeitedBy: number | undefined;
 
-  /** @throws INVALID_ARGUMENT for an unknown option or value */
-  constructor(options: RulesGameOptions = {}) {
+  /**
+   * `otherNames` names the options that the game reads itself. @throws INVALID_ARGUMENT for an
+   * unknown option or value
+   */
+  constructor(options: RulesGameOptions = {}, otherNames: readonly string[] = []) {
     super();
-    const { illegalMoves } = applyDefaults(this.constructor.name, options, { illegalMoves: "lose" });
+    const { illegalMoves } = applyDefaults(this.constructor.name, options, { illegalMoves: "lose" }, otherNames);
     if (illegalMoves !== "lose" && illegalMoves !== "retry")
       throw invalidArgument(
         `${this.constructor.name}: option illegalMoves must be "lose" or "retry", got ${JSON.stringify(illegalMoves)}.`,

@@ -98,7 +98,7 @@ export class SimpleNegotiation extends RulesGame<NegotiationPosition, string> {
   private readonly turns: number;
 
   constructor({ rules = "strict", turns, ...options }: SimpleNegotiationOptions = {}) {
-    super(options);
+    super(options, ["rules", "turns"]);
     if (rules !== "strict" && rules !== "text-arena")
       throw invalidArgument(
         `SimpleNegotiation: option rules must be "strict" or "text-arena", got ${JSON.stringify(rules)}.`,

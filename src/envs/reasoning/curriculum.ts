@@ -38,16 +38,19 @@ export class CurriculumWrapper<Observation = unknown, Action = unknown> extends 
 
   constructor(
     private readonly leveled: LeveledEnv<Observation, Action>,
-    { increaseAbove = 0.7, decreaseBelow = 0.1, ...options }: CurriculumOptions = {},
+    options: CurriculumOptions = {},
   ) {
     super(leveled);
+    const shares = { increaseAbove: 0.7, decreaseBelow: 0.1 };
+    const counts = readCounts("CurriculumWrapper", options, { episodes: [20, 1, 100_000] }, shares);
+    const { increaseAbove, decreaseBelow, episodes } = counts;
     if (!(decreaseBelow <= increaseAbove))
       throw invalidArgument(
         `CurriculumWrapper: decreaseBelow must be at most increaseAbove, got ${decreaseBelow} and ${increaseAbove}.`,
       );
     this.increaseAbove = increaseAbove;
     this.decreaseBelow = decreaseBelow;
-    this.episodes = readCounts("CurriculumWrapper", options, { episodes: [20, 1, 100_000] }).episodes;
+    this.episodes = episodes;
   }
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {

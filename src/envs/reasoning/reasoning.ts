@@ -50,7 +50,7 @@ export class ReasoningEnv extends TaskEnv<string, string, ReasoningState> {
 
   constructor({ level = null, ...options }: ReasoningOptions = {}) {
     super();
-    const { task, attempts } = applyDefaults("Reasoning", options, { task: "chain_sum", attempts: 1 });
+    const { task, attempts } = applyDefaults("Reasoning", options, { task: "chain_sum", attempts: 1 }, ["level"]);
     this.task = findReasoningTask(task);
     this.level = checkLevel(this.task, level ?? undefined);
     if (!(Number.isInteger(attempts) && attempts >= 1 && attempts <= MAX_ATTEMPTS))

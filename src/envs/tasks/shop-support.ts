@@ -1,4 +1,4 @@
-import { applyDefaults, readCounts } from "../env-options.js";
+import { readCounts } from "../env-options.js";
 import type { Info } from "../info.js";
 import type { Policy } from "../policy.js";
 import type { Registration } from "../registry/env-registry.js";
@@ -82,13 +82,8 @@ export class ShopSupportEnv extends TaskEnv<string, ShopCall, ShopState> {
 
   constructor(options: ShopSupportOptions = {}) {
     super();
-    const { json, ...counts } = options;
-    const { json: isJson } = applyDefaults("ShopSupport", { json }, { json: false });
-    const { orders, highest, turns } = readCounts("ShopSupport", counts, {
-      orders: [8, 1, 1000],
-      highest: [99, 1, 9999],
-      turns: [8, 1, 100],
-    });
+    const ranges = { orders: [8, 1, 1000], highest: [99, 1, 9999], turns: [8, 1, 100] } as const;
+    const { orders, highest, turns, json: isJson } = readCounts("ShopSupport", options, ranges, { json: false });
     this.numOrders = Math.min(orders, highest);
     this.highest = highest;
     this.turns = turns;

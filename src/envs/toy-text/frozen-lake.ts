@@ -69,7 +69,8 @@ export class FrozenLakeEnv extends TabularEnv {
 
   constructor(options: FrozenLakeOptions = {}) {
     const { desc: customMap = null, mapName = "4x4", rewardSchedule = [1, 0, 0], ...others } = options;
-    const rules = applyDefaults("FrozenLake", others, { isSlippery: true, successRate: 1 / 3 });
+    const otherNames = ["desc", "mapName", "rewardSchedule"];
+    const rules = applyDefaults("FrozenLake", others, { isSlippery: true, successRate: 1 / 3 }, otherNames);
     checkProbability("FrozenLake", "successRate", rules.successRate);
     const isSchedule =
       Array.isArray(rewardSchedule) && rewardSchedule.length === 3 && rewardSchedule.every(Number.isFinite);

@@ -3,6 +3,7 @@ import { excerpt } from "../../core/format.js";
 import { runSteps, type Steps } from "../../core/steps.js";
 import { ByteAutomaton } from "./automaton/byte-automaton.js";
 import { type JsonSchema, stringifySchema } from "./json-schema/keywords.js";
+import { nameTool } from "./json-schema/name-tool.js";
 import { schemaToExpression } from "./json-schema/schema-to-expression.js";
 import { parseRegex } from "./regex/parse-regex.js";
 
@@ -85,8 +86,13 @@ export function compileToByteAutomaton(pattern: TextPattern): ByteAutomaton {
 
 /** Compiles a pattern in steps. Throws as `compileToByteAutomaton` does. */
 export function* buildByteAutomaton(pattern: TextPattern): Steps<ByteAutomaton> {
-  if ("jsonSchema" in pattern)
-    return yield* ByteAutomaton.build(schemaToExpression(pattern.jsonSchema), "The JSON schema", { isLazy: true });
+  if ("jsonSchema" in pattern) {
+    try {
+      return yield* ByteAutomaton.build(schemaToExpression(pattern.jsonSchema), "The JSON schema", { isLazy: true });
+    } catch (error) {
+      throw nameTool(error, pattern.jsonSchema);
+    }
+  }
   const expression = parseRegex(pattern.regex);
   return yield* ByteAutomaton.build(expression, `The regular expression ${excerpt(describeRegex(pattern.regex))}`);
 }

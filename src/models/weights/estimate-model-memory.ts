@@ -31,6 +31,10 @@ export interface MemoryUsage {
   readonly gradientCheckpointing?: boolean;
   /** Tokens in the cache of keys and values, of all sequences together. Default 1,024. */
   readonly cachedTokens?: number;
+  /**
+   * Whether a reference policy has separate values of the trained parameters. Default false.
+   */
+  readonly copiesReference?: boolean;
   /** Whether training sessions keep packed weights; see usesPackedWeights. Default false. */
   readonly packed?: boolean;
 }
@@ -70,6 +74,11 @@ const BYTES_PER_TRAINABLE_VALUE = 16;
 /** The base model's value of a parameter that is trained as a whole, for the reference policy. */
 const BYTES_PER_BASE_VALUE = 4;
 
+/**
+ * A copy of a trained parameter, and the two in JavaScript with which it is moved to the policy's.
+ */
+const BYTES_PER_COPIED_VALUE = 12;
+
 const DEFAULT_CACHED_TOKENS = 1024;
 
 /**
@@ -93,7 +102,15 @@ export function estimateModelMemory(network: DecoderConfig, usage: MemoryUsage =
 /** Estimates what training adds. */
 function estimateTrainingMemory(
   network: DecoderConfig,
-  { bits = 32, r = 16, layersToTransform = [], modulesToSave = [], packed = false, ...usage }: MemoryUsage,
+  {
+    bits = 32,
+    r = 16,
+    layersToTransform = [],
+    modulesToSave = [],
+    packed = false,
+    copiesReference = false,
+    ...usage
+  }: MemoryUsage,
 ): number {
   const { layers, hiddenSize, vocabSize } = network;
   const modules = linearModules(network);
@@ -111,6 +128,7 @@ function estimateTrainingMemory(
   const headWeights = vocabSize * hiddenSize;
   const adaptedShare = (layersToTransform.length || layers.length) / layers.length;
   const adapterValues = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
+  const bytesPerValue = BYTES_PER_TRAINABLE_VALUE + (copiesReference ? BYTES_PER_COPIED_VALUE : 0);
   const weightBytes =
     FORWARD_BYTES[bits] * layerWeights +
     BACKWARD_BYTES[bits] * trainedShare * layerWeights +
@@ -119,8 +137,8 @@ function estimateTrainingMemory(
     (packed ? 4 * 2 * (trainedShare * layerWeights + headWeights) : 0);
   return (
     weightBytes +
-    BYTES_PER_TRAINABLE_VALUE * adaptedShare * adapterValues +
-    (BYTES_PER_TRAINABLE_VALUE + BYTES_PER_BASE_VALUE) * savedValues +
+    bytesPerValue * adaptedShare * adapterValues +
+    (bytesPerValue + BYTES_PER_BASE_VALUE) * savedValues +
     4 * (ACTIVATIONS_PER_TOKEN * microBatchTokens * keptLayers * hiddenSize + LOGIT_COPIES * logitRows * vocabSize)
   );
 }

@@ -99,6 +99,9 @@ describe("options", () => {
     [{ generation: { maxNewTokens: 256 } }, /no room for a prompt in a context of 256 tokens/],
     [{ generation: { maxNewTokens: 20 }, maxContextLength: 20 }, /no room for a prompt in a context of 20 tokens/],
     [{ ppo: { batchSize: 16 } }, /`ppo` is not an option; write `algorithm: ppo\(\{ \.\.\. \}\)`/],
+    [{ "online-dpo": {} }, /`online-dpo` is not an option; write `algorithm: onlineDpo\(\{ \.\.\. \}\)`/],
+    [{ onlineDpo: {} }, /is not an option; write `algorithm: onlineDpo\(\{ \.\.\. \}\)`/],
+    [{ algorithm: {} }, /must be the result of ppo\(\), grpo\(\), rloo\(\), reinforce\(\), onlineDpo\(\) or/],
     [{ algorithm: "grpo" }, /`algorithm` must be the result of ppo\(\), grpo\(\).*, got "grpo"/],
   ])("refuses %j", (options, message) => {
     expect(() => new ScriptedAgent(model, undefined, options as never)).toThrow(message);

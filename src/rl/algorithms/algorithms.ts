@@ -19,14 +19,22 @@ export interface AlgorithmOptions {
   readonly algorithm?: ConfiguredAlgorithm;
 }
 
+/** The functions that configure the built-in algorithms, by their names in code. */
+const FUNCTION_NAMES = ALGORITHM_NAMES.map((name) => name.replace(/-./, ([, letter]) => letter.toUpperCase()));
+
 /** @throws INVALID_ARGUMENT for the options of an algorithm that are not wrapped in it. */
 export function selectAlgorithm(options: AlgorithmOptions): ConfiguredAlgorithm {
   const { algorithm = ppo() } = options;
-  const bare = ALGORITHM_NAMES.find((name) => Object.hasOwn(options, name));
-  if (bare !== undefined) throw invalidArgument(`\`${bare}\` is not an option; write \`algorithm: ${bare}({ ... })\`.`);
+  const bare = FUNCTION_NAMES.findIndex((name, i) =>
+    [name, ALGORITHM_NAMES[i]].some((key) => Object.hasOwn(options, key)),
+  );
+  if (bare >= 0)
+    throw invalidArgument(
+      `\`${ALGORITHM_NAMES[bare]}\` is not an option; write \`algorithm: ${FUNCTION_NAMES[bare]}({ ... })\`.`,
+    );
   if (typeof algorithm?.create !== "function")
     throw invalidArgument(
-      `\`algorithm\` must be the result of ppo(), grpo(), rloo(), reinforce() or of an algorithm from defineAlgorithm, got ${describeValue(algorithm)}.`,
+      `\`algorithm\` must be the result of ${FUNCTION_NAMES.map((name) => `${name}()`).join(", ")} or of an algorithm from defineAlgorithm, got ${describeValue(algorithm)}.`,
     );
   return algorithm;
 }

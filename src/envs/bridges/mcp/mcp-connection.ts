@@ -170,6 +170,8 @@ export class McpConnection {
       for (const json of list.tools as readonly unknown[]) {
         const tool = readTool(json);
         if (typeof tool === "string") problems.push(tool);
+        else if (tools.some(({ name }) => name === tool.name))
+          problems.push(`${JSON.stringify(excerpt(tool.name, 60))} is the name of an earlier tool.`);
         else tools.push(tool);
       }
       cursor = typeof list.nextCursor === "string" ? list.nextCursor : undefined;
@@ -179,7 +181,6 @@ export class McpConnection {
     const { length } = JSON.stringify(tools.map(({ parameters }) => parameters));
     if (length > MAX_SCHEMA_LENGTH)
       throw this.invalid(`has schemas of ${length} characters, at most ${MAX_SCHEMA_LENGTH} are allowed.`);
-    if (new Set(tools.map(({ name }) => name)).size < tools.length) throw this.invalid("has two tools of one name.");
     this.tools = tools;
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { toolCallSchema, unionSchema } from "../../../envs/index.js";
 import { compileToByteAutomaton } from "../output-constraint.js";
 import type { JsonSchema } from "./keywords.js";
 
@@ -121,5 +122,20 @@ describe("schemaToExpression", () => {
     );
     const schema = { $ref: "#/$defs/s0", $defs: { ...doubling, s40: { type: "null" } } };
     expect(() => compileToByteAutomaton({ jsonSchema: schema })).toThrowError(/matches no text/);
+  });
+
+  it("names the tool whose arguments have an unsupported schema", () => {
+    const tools = [
+      { name: "add", parameters: { type: "object", properties: { a: { type: "integer" } } } },
+      { name: "search", parameters: { type: "object", properties: { query: { type: "text" } } } },
+    ];
+    const calls = [true, false].map((isList) => toolCallSchema(tools, { isList, argumentsKey: "arguments" }, true));
+    const answerOrCall = unionSchema({ type: "object" }, calls[1]);
+    for (const jsonSchema of [...calls, answerOrCall])
+      expect(() => compileToByteAutomaton({ jsonSchema })).toThrow(
+        /^The tool "search" cannot be called: Invalid JSON schema: at #.*\/query, "type" must be one or a list of/,
+      );
+    const plain = { type: "object", properties: { arguments: { type: "text" } } };
+    expect(() => compileToByteAutomaton({ jsonSchema: plain })).toThrow(/^Invalid JSON schema: at #\/properties/);
   });
 });
