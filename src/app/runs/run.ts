@@ -138,7 +138,7 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   const { config: settings, textEnv } = await readEnv(context, envs);
   const filesSha256 = await hashNamedFiles(settings);
   reportChangedFiles(saved?.filesSha256, filesSha256, onWarning);
-  const config: TrainConfig = { ...settings, filesSha256 };
+  const config = Object.keys(filesSha256).length === 0 ? settings : { ...settings, filesSha256 };
   checkService(config);
   if (config.backend === "tinker" && openTransport !== undefined)
     throw invalidArgument("Workers sample with the engine: leave them out, or set `backend` to engine.");
