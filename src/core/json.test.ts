@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseBoundedJson } from "./json.js";
+import { checkJsonSize, parseBoundedJson } from "./json.js";
 
 describe("parseBoundedJson", () => {
   it.each(['{"a":["b\\"[{",1,null],"\\\\":{}}', '"\\\\\\""', "[]", "1", '["a", "\\u0022", "]"]'])(
@@ -19,4 +19,10 @@ describe("parseBoundedJson", () => {
   it.each(["{", '"abc', '"abc\\"', "", '["\\'])("refuses %j as JSON.parse does", (text) => {
     expect(() => parseBoundedJson(text, 10)).toThrow(SyntaxError);
   });
+});
+
+it("checkJsonSize counts commas between values, but not those of strings", () => {
+  const text = '{"a,b":[1,2,3],"c":",,"}';
+  expect(checkJsonSize(text, { maxNodes: 5, maxCommas: 3 })).toBe(8);
+  expect(() => checkJsonSize(text, { maxNodes: 5, maxCommas: 2 })).toThrow("more than 2 values after another");
 });

@@ -32,26 +32,38 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const BRACKET = 0x5b;
 const BRACE = 0x7b;
+const COMMA = 0x2c;
 
 /**
  * Parses JSON with at most `maxNodes` arrays, objects and strings. A small compressed text can
  * contain millions of them, which take ten times the memory of their text; they are counted before
- * anything is created. `parse` is JSON.parse or `parseLosslessJson`.
+ * anything is created.
  * @throws SyntaxError for text that is not JSON, RangeError for more nodes.
  */
-export function parseBoundedJson(
+export function parseBoundedJson(text: string, maxNodes: number): unknown {
+  checkJsonSize(text, { maxNodes });
+  return JSON.parse(text);
+}
+
+/**
+ * Checks that JSON has at most `maxNodes` arrays, objects and strings, and at most `maxCommas`
+ * commas between items and members. Returns how many it has of both. @throws RangeError for more.
+ */
+export function checkJsonSize(
   text: string,
-  maxNodes: number,
-  parse: (text: string) => unknown = JSON.parse,
-): unknown {
+  { maxNodes, maxCommas = Infinity }: { readonly maxNodes: number; readonly maxCommas?: number },
+): number {
   let nodes = 0;
+  let commas = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
+    if (code === COMMA && ++commas > maxCommas)
+      throw new RangeError(`it has more than ${maxCommas} values after another`);
     if (code !== QUOTE && code !== BRACKET && code !== BRACE) continue;
     if (++nodes > maxNodes) throw new RangeError(`it has more than ${maxNodes} arrays, objects and strings`);
     if (code === QUOTE) i = findStringEnd(text, i);
   }
-  return parse(text);
+  return nodes + commas;
 }
 
 /** Returns the index of the quote that closes a string, or the text's length. */

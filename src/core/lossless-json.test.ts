@@ -6,6 +6,7 @@ import {
   jsonItems,
   keepWrittenForm,
   parseLosslessJson,
+  parseLosslessJsonSteps,
   stringifyJson,
 } from "./lossless-json.js";
 
@@ -89,4 +90,11 @@ describe("parseLosslessJson", () => {
     const value = { a: undefined, b: [undefined, null, true, "é\u2028"], c: new Date(0).toJSON() };
     expect(stringifyJson(value)).toBe(JSON.stringify(value));
   });
+});
+
+it("pauses while it reads a long list of numbers", () => {
+  const steps = parseLosslessJsonSteps(`[${Array.from({ length: 20_000 }, () => "1.0").join()}]`);
+  let pauses = 0;
+  while (steps.next().done !== true) pauses++;
+  expect(pauses).toBeGreaterThan(8);
 });

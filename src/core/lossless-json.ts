@@ -1,4 +1,5 @@
 import { findStringEnd, isJsonObject } from "./json.js";
+import { runSteps, type Steps } from "./steps.js";
 
 /**
  * A number as JSON text, where JavaScript's number is another value or of another kind: 10.0, 1e22,
@@ -17,7 +18,8 @@ export class JsonNumber {
 interface WrittenForm {
   /** The keys in their order; integer-like ones move to the front in an object. */
   readonly keys: readonly string[];
-  readonly numbers: ReadonlyMap<string, JsonNumber>;
+  /** By key or index. */
+  readonly numbers: ReadonlyMap<string | number, JsonNumber>;
 }
 
 /** The forms of parsed arrays and objects that lose something. */
@@ -32,8 +34,15 @@ const MAYBE_LOSSY = /\d{16}|\d[.eE]|"[\d\\][^"]*"\s*:/;
  * text that is not JSON.
  */
 export function parseLosslessJson(text: string): unknown {
+  return runSteps(parseLosslessJsonSteps(text));
+}
+
+/** Does what `parseLosslessJson` does, in steps. */
+export function* parseLosslessJsonSteps(text: string): Steps<unknown> {
   const value: unknown = JSON.parse(text);
-  if (MAYBE_LOSSY.test(text)) recordForms(text, value);
+  if (!MAYBE_LOSSY.test(text)) return value;
+  yield;
+  yield* recordForms(text, value);
   return value;
 }
 
@@ -51,7 +60,7 @@ export function jsonEntries(object: object): [key: string, value: unknown][] {
 /** Returns the items of an array, with numbers that JavaScript changes as `JsonNumber`. */
 export function jsonItems(array: readonly unknown[]): readonly unknown[] {
   const form = writtenForms.get(array);
-  return form === undefined ? array : array.map((item, i) => asWritten(form, String(i), item));
+  return form === undefined ? array : array.map((item, i) => asWritten(form, i, item));
 }
 
 /**
@@ -69,10 +78,12 @@ export function keepWrittenForm<Copy extends object>(copy: Copy, object: object)
 export function stringifyJson(value: unknown, separators: readonly [item: string, key: string] = [",", ":"]): string {
   const [itemSeparator, keySeparator] = separators;
   if (value instanceof JsonNumber) return value.text;
-  if (Array.isArray(value))
-    return `[${jsonItems(value)
-      .map((item) => stringifyJson(item ?? null, separators))
-      .join(itemSeparator)}]`;
+  if (Array.isArray(value)) {
+    let items = "";
+    for (const item of jsonItems(value))
+      items += (items === "" ? "" : itemSeparator) + stringifyJson(item ?? null, separators);
+    return `[${items}]`;
+  }
   if (!isJsonObject(value)) return JSON.stringify(value);
   const members = jsonEntries(value)
     .filter(([, member]) => member !== undefined)
@@ -81,7 +92,7 @@ export function stringifyJson(value: unknown, separators: readonly [item: string
 }
 
 /** A value may have been replaced since it was parsed. */
-function asWritten({ numbers }: WrittenForm, key: string, value: unknown): unknown {
+function asWritten({ numbers }: WrittenForm, key: string | number, value: unknown): unknown {
   const number = numbers.get(key);
   return number !== undefined && Object.is(Number(number.text), value) ? number : value;
 }
@@ -91,34 +102,39 @@ interface OpenContainer {
   readonly value: unknown;
   readonly isArray: boolean;
   readonly keys: Set<string>;
-  readonly numbers: Map<string, JsonNumber>;
+  readonly numbers: Map<string | number, JsonNumber>;
   /**
    * Key or index of the member that is being read; undefined before the key of an object's member.
    */
-  key: string | undefined;
+  key: string | number | undefined;
 }
 
 const NUMBER = /[-+.\deE]+/y;
 
+/** Parts of a text that are read in one step. */
+const PARTS_PER_STEP = 4096;
+
 /** Reads valid JSON next to its value. Not recursive, for untrusted JSON. */
-function recordForms(text: string, root: unknown): void {
+function* recordForms(text: string, root: unknown): Steps<void> {
   const open: OpenContainer[] = [];
-  for (let i = 0; i < text.length; i++) {
+  for (let i = 0, parts = 1; i < text.length; i++, parts++) {
+    if (parts % PARTS_PER_STEP === 0) yield;
     const container = open.at(-1);
     const character = text[i];
     if (character === "{" || character === "[") {
       const value = container === undefined ? root : memberOf(container);
       const isArray = character === "[";
-      open.push({ value, isArray, keys: new Set(), numbers: new Map(), key: isArray ? "0" : undefined });
+      open.push({ value, isArray, keys: new Set(), numbers: new Map(), key: isArray ? 0 : undefined });
     } else if (character === "}" || character === "]") {
       saveForm(open.pop()!);
     } else if (character === ",") {
-      container!.key = container!.isArray ? String(Number(container!.key) + 1) : undefined;
+      container!.key = container!.isArray ? (container!.key as number) + 1 : undefined;
     } else if (character === '"') {
       const end = findStringEnd(text, i);
       if (container !== undefined && container.key === undefined) {
-        container.key = JSON.parse(text.slice(i, end + 1)) as string;
-        container.keys.add(container.key);
+        const key = JSON.parse(text.slice(i, end + 1)) as string;
+        container.key = key;
+        container.keys.add(key);
       }
       i = end;
     } else if (character === "-" || (character >= "0" && character <= "9")) {
@@ -135,7 +151,7 @@ function recordForms(text: string, root: unknown): void {
  * name replaced it.
  */
 function memberOf({ value, key }: OpenContainer): unknown {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key!] : undefined;
+  return typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[key!] : undefined;
 }
 
 function recordNumber({ numbers, key }: OpenContainer, text: string): void {

@@ -12,7 +12,7 @@ const MAX_BODY_BYTES = 2 ** 20;
  * `readJsonBody`.
  */
 export async function parseBody<Value>(c: Context, schema: z.ZodType<Value>): Promise<Value> {
-  const { data, error } = schema.safeParse(await readJsonBody(c, MAX_BODY_BYTES));
+  const { data, error } = schema.safeParse(await readJsonBody(c, { maxBytes: MAX_BODY_BYTES }));
   if (error === undefined) return data;
   throw invalidArgument(`The request is invalid: ${describeIssue(error.issues)}.`);
 }

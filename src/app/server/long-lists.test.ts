@@ -19,6 +19,18 @@ afterAll(async () => {
 
 const repeat = <Item>(item: Item, count: number) => Array.from({ length: count }, () => item);
 const message = { role: "user", content: "a" };
+const numbers = (count: number) => JSON.stringify({ a: repeat(1, count) });
+const call = (counts: readonly number[]) => ({
+  role: "assistant",
+  tool_calls: counts.map((count, i) => ({ id: `c${i}`, function: { name: "look", arguments: numbers(count) } })),
+});
+const responseCall = (count: number) => ({
+  type: "function_call",
+  call_id: "c",
+  name: "look",
+  arguments: numbers(count),
+});
+const numbered = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 1]));
 const part = { type: "text", text: "a" };
 
 it.each<[string, string, object, RegExp]>([
@@ -35,8 +47,30 @@ it.each<[string, string, object, RegExp]>([
   ["stop strings", "/completions", { prompt: "a", stop: repeat("", 60_000) }, /`stop`/],
   ["arrays, objects and strings", "/chat/completions", { messages: [], other: repeat({}, 70_000) }, /more than 65536/],
   ["prompts", "/completions", { prompt: repeat("a", 129) }, /`prompt`/],
-  ["invalid tokens", "/completions", { prompt: repeat(-1, 1_000_000) }, /`prompt`: must be a list of token ids >= 0/],
-  ["tokens", "/completions", { prompt: repeat(1, 1_000_000) }, /1000000 tokens/],
+  ["invalid tokens", "/completions", { prompt: repeat(-1, 250_000) }, /`prompt`: must be a list of token ids >= 0/],
+  ["tokens", "/completions", { prompt: repeat(1, 250_000) }, /250000 tokens/],
+  ["token ids of a request", "/completions", { prompt: repeat(1, 300_000) }, /more than 262144 values/],
+  [
+    "numbers of a chat",
+    "/chat/completions",
+    { messages: [message], user: repeat(1, 70_000) },
+    /more than 65536 values/,
+  ],
+  [
+    "numbers of arguments",
+    "/chat/completions",
+    { messages: repeat(call([70_000]), 1) },
+    /earlier tool calls have more/,
+  ],
+  ["numbers of all arguments", "/chat/completions", { messages: repeat(call([9000, 9000]), 4) }, /earlier tool calls/],
+  ["arguments of a response", "/responses", { input: repeat(responseCall(9000), 8) }, /earlier tool calls have more/],
+  ["fields", "/chat/completions", { ...numbered(300), messages: [message] }, /has 30\d fields, more than 256/],
+  [
+    "biases",
+    "/chat/completions",
+    { messages: [message], logit_bias: numbered(30_000) },
+    /`logit_bias`: is not supported/,
+  ],
 ])("refuses too many %s with one short error", async (_, path, body, expected) => {
   const headers = { "content-type": "application/json" };
   const response = await fetch(`${server.url}/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });

@@ -38,7 +38,7 @@ export function mountChatRoutes(app: Hono, engineFor: EngineLookup, options: Cha
   for (const format of WIRE_FORMATS) {
     app.post(format.path, async (context) => {
       try {
-        const wire = format.parse(await readJsonBody(context));
+        const wire = format.parse(await readJsonBody(context, { maxCommas: format.maxCommas }));
         noteIgnored(wire.ignoredFields, format, context);
         return await respond(wire, format, await engineFor(wire.model, context), context, options);
       } catch (error) {

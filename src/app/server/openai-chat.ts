@@ -1,12 +1,14 @@
 import type { ToolCall } from "../../rl/tools/index.js";
 import * as z from "zod";
 import { decodeUtf8 } from "../../core/bytes.js";
+import { isJsonObject } from "../../core/json.js";
 import type { JsonSchema } from "../../generation/index.js";
 import { RESERVED_VARIABLES, type ChatMessage } from "../../models/text/index.js";
 import type { ChatChoice, ChatEngine, ChatRequest, ChatResult, ToolChoice } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
 import { formatOpenAiError, openAiErrorEvent } from "./openai-error.js";
 import {
+  argumentsParser,
   checkToolNames,
   countTokens,
   createId,
@@ -19,7 +21,6 @@ import {
   MAX_TOP_LOG_PROBS,
   noPenalty,
   nameToolResults,
-  parseArguments,
   maxTokensField,
   parseVendorBody,
   readSampling,
@@ -92,7 +93,7 @@ export const chatBody = z.strictObject({
   ...samplingFields,
   frequency_penalty: noPenalty,
   presence_penalty: noPenalty,
-  logit_bias: z.record(z.string(), z.never("is not supported")).nullish(),
+  logit_bias: z.custom((value) => isJsonObject(value) && Object.keys(value).length === 0, "is not supported").nullish(),
   max_tokens: maxTokensField.nullish(),
   max_completion_tokens: maxTokensField.nullish(),
   stop: stopField,
@@ -156,8 +157,9 @@ function toChatRequest(body: ChatBody): ChatRequest {
     description: tool.description ?? undefined,
   }));
   checkToolNames(tools);
+  const parseArguments = argumentsParser();
   return {
-    input: nameToolResults(body.messages.map(toTemplateMessage)),
+    input: nameToolResults(body.messages.map((message, i) => toTemplateMessage(message, i, parseArguments))),
     tools,
     variables: readVariables(body.chat_template_kwargs),
     ...readEnding(body),
@@ -183,6 +185,7 @@ function toTemplateMessage(
     reasoning_content: reasoning,
   }: ChatBody["messages"][number],
   index: number,
+  parseArguments: (text: string) => unknown,
 ): ChatMessage {
   if (role === "tool" && callId === undefined) throw invalidField(`messages[${index}].tool_call_id`, "is missing");
   return {

@@ -3,6 +3,7 @@ import { decodeUtf8 } from "../../core/bytes.js";
 import type { ChatChoice, ChatDelta, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
 import { generationSettings, type TokenLogProb } from "../../generation/index.js";
 import { formatUsage } from "./openai-chat.js";
+import { MAX_TOKEN_VALUES } from "./read-json-body.js";
 import { settingField } from "./setting-field.js";
 import { formatOpenAiError, openAiErrorEvent } from "./openai-error.js";
 import {
@@ -67,6 +68,7 @@ const DEFAULT_MAX_TOKENS = 16;
 /** POST /v1/completions of OpenAI: texts that continue prompts, without a chat template. */
 export const openAiCompletions: WireFormat = {
   path: "/completions",
+  maxCommas: MAX_TOKEN_VALUES,
   parse(body) {
     const { parsed, ignoredFields } = parseVendorBody(completionBody, body);
     const isEcho = parsed.echo === true;

@@ -6,6 +6,7 @@ import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
 import { formatOpenAiError } from "./openai-error.js";
 import { formatEnd, formatOutput, ResponseStream } from "./openai-response-stream.js";
 import {
+  argumentsParser,
   checkToolNames,
   createId,
   ignored,
@@ -13,7 +14,6 @@ import {
   listOf,
   MAX_TOOLS,
   nameToolResults,
-  parseArguments,
   maxTokensField,
   parseVendorBody,
   readSampling,
@@ -177,9 +177,10 @@ function readToolChoice(choice: ResponseBody["tool_choice"]): ToolChoice {
 function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
   if (typeof input === "string") return [{ role: "user", content: input }];
   const messages: ChatMessage[] = [];
+  const parseArguments = argumentsParser();
   input.forEach((item) => {
     if (item.type === "reasoning" || item.type === "web_search_call") return;
-    const call = readCall(item);
+    const call = readCall(item, parseArguments);
     if ("output" in item) {
       messages.push({ role: "tool", tool_call_id: item.call_id, content: item.output });
     } else if (call !== undefined) {
@@ -200,7 +201,7 @@ function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
 }
 
 /** Returns the call of an item; those of custom tools and of the shell are calls with an object. */
-function readCall(item: InputItem): object | undefined {
+function readCall(item: InputItem, parseArguments: (text: string) => unknown): object | undefined {
   switch (item.type) {
     case "function_call":
       return toTemplateCall(item.call_id, item.name, parseArguments(item.arguments));

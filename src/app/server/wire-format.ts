@@ -3,11 +3,12 @@ import * as z from "zod";
 import { settingField } from "./setting-field.js";
 import { generationSettings, isSchema } from "../../generation/index.js";
 import { findNearestName, suggestNames } from "../../core/suggest.js";
-import { asJsonObject, isJsonObject, type JsonObject } from "../../core/json.js";
+import { asJsonObject, checkJsonSize, isJsonObject, type JsonObject } from "../../core/json.js";
 import { parseLosslessJson } from "../../core/lossless-json.js";
 import { findIssue } from "../../core/schema-issue.js";
 import type { ChatMessage } from "../../models/text/index.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
+import { MAX_BODY_VALUES } from "./read-json-body.js";
 import { RequestError } from "./request-error.js";
 
 /** An event of a stream (SSE). */
@@ -41,6 +42,8 @@ export interface WireRequest {
 /** A vendor's API for completions. */
 export interface WireFormat {
   readonly path: string;
+  /** Maximum number of commas between values of a body. Default `MAX_BODY_VALUES`. */
+  readonly maxCommas?: number;
   /** @throws RequestError for a body that is not valid. */
   parse(body: unknown): WireRequest;
   formatError(error: RequestError): object;
@@ -60,6 +63,9 @@ const EFFECTIVE_FIELDS = [
   ..."guided_json guided_regex guided_choice guided_grammar structured_outputs grammar stop_token_ids".split(" "),
 ];
 
+/** Maximum number of fields of a request; the unknown ones are compared with the known ones. */
+const MAX_FIELDS = 256;
+
 /**
  * Checks the body of a vendor's API, which gets new optional fields and tools every week: unknown
  * fields are ignored, as are tools of other types than `toolType`, which the vendor runs; both are
@@ -73,6 +79,7 @@ export function parseVendorBody<Schema extends z.ZodObject>(
 ): { readonly parsed: z.infer<Schema>; readonly ignoredFields: readonly string[] } {
   const known = new Set(Object.keys(schema.shape));
   const fields = Object.entries(asJsonObject(body) ?? {});
+  if (fields.length > MAX_FIELDS) throw invalidField("body", `has ${fields.length} fields, more than ${MAX_FIELDS}`);
   // A field that is null asks for nothing.
   const unknown = fields.filter(([name, value]) => !known.has(name) && value !== null).map(([name]) => name);
   const isRefused = (name: string) => EFFECTIVE_FIELDS.includes(name) || findNearestName(name, known) !== undefined;
@@ -221,16 +228,24 @@ export function toTemplateCall(id: string, name: string, args: unknown): Record<
 }
 
 /**
- * Parses the arguments of an earlier tool call. Models write broken calls, which agents send back
- * with the error that they got; what is not a JSON object stays the text that it is.
+ * Returns a function that parses the arguments of a request's earlier tool calls. Models write
+ * broken calls, which agents send back with the error that they got; what is not a JSON object
+ * stays the text that it is. The function throws a RequestError when the arguments together have
+ * more values than a body may have.
  */
-export function parseArguments(text: string): unknown {
-  try {
-    const value: unknown = text === "" ? {} : parseLosslessJson(text);
-    return isSchema(value) ? value : text;
-  } catch {
-    return text;
-  }
+export function argumentsParser(): (text: string) => unknown {
+  let left = MAX_BODY_VALUES;
+  return (text) => {
+    try {
+      left -= checkJsonSize(text, { maxNodes: left, maxCommas: left });
+      const value: unknown = text === "" ? {} : parseLosslessJson(text);
+      return isSchema(value) ? value : text;
+    } catch (error) {
+      if (error instanceof RangeError)
+        throw invalidField("arguments", `of earlier tool calls have more than ${MAX_BODY_VALUES} values in all`);
+      return text;
+    }
+  };
 }
 
 /** Adds the names of the called tools to their results, which some templates need. */

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type * as z from "zod";
-import { readJsonBody } from "../server/read-json-body.js";
+import { MAX_TOKEN_VALUES, readJsonBody } from "../server/read-json-body.js";
 import { parseBody } from "../server/wire-format.js";
 
 /** Adds a route whose errors have the form that the SDK shows. */
@@ -15,5 +15,5 @@ export async function readRequest<Schema extends z.ZodObject>(
   context: Context,
   schema: Schema,
 ): Promise<z.infer<Schema>> {
-  return parseBody(schema, await readJsonBody(context));
+  return parseBody(schema, await readJsonBody(context, { maxCommas: MAX_TOKEN_VALUES }));
 }
