@@ -32,17 +32,18 @@ const suites: readonly Suite[] = [
   { folder: "textworld", load: async () => (await import("./text-world.js")).runTextWorldParity, from: "folder above" },
 ];
 
-const USAGE = "Usage: npm run parity -- DIR [--model PATH]";
+const DEVICES = ["cpu", "webgpu"] as const;
+const USAGE = "Usage: npm run parity -- DIR [--model PATH] [--device cpu|webgpu]";
 
 async function main(): Promise<number> {
-  const { directory, model } = readArguments();
+  const { directory, ...options } = readArguments();
   if (directory === undefined) return 1;
   const report = new ParityReport();
   for (const { folder, load, from = "own folder" } of suites) {
     const suiteFolder = join(directory, folder);
     if (!existsSync(suiteFolder)) report.skip(folder, `there is no ${suiteFolder}`);
     else if (load === undefined) report.skip(folder, "not supported yet");
-    else await runSuite(report, folder, load, from === "own folder" ? suiteFolder : directory, { model });
+    else await runSuite(report, folder, load, from === "own folder" ? suiteFolder : directory, options);
   }
   console.log(`${report.passed} passed, ${report.failed} failed`);
   return report.failed > 0 || report.passed === 0 ? 1 : 0;
@@ -67,13 +68,16 @@ async function runSuite(
   }
 }
 
-function readArguments(): { directory?: string; model?: string } {
+function readArguments(): ParityOptions & { directory?: string } {
   const printUsageError = (message: string) => {
     console.error(`${message}\n${USAGE}`);
     return {};
   };
   try {
-    const { values, positionals } = parseArgs({ allowPositionals: true, options: { model: { type: "string" } } });
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { model: { type: "string" }, device: { type: "string", default: "cpu" } },
+    });
     const [directory, ...others] = positionals;
     if (directory === undefined || others.length > 0)
       return printUsageError("Give the folder that holds the fixtures.");
@@ -83,7 +87,10 @@ function readArguments(): { directory?: string; model?: string } {
       );
     if (values.model !== undefined && !existsSync(values.model))
       return printUsageError(`There is no model at ${values.model}.`);
-    return { directory, model: values.model };
+    const device = DEVICES.find((each) => each === values.device);
+    if (device === undefined)
+      return printUsageError(`The device must be ${DEVICES.join(" or ")}, got ${values.device}.`);
+    return { directory, model: values.model, device };
   } catch (error) {
     return printUsageError((error as Error).message);
   }

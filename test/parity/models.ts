@@ -19,17 +19,25 @@ const TOLERANCE = 1e-4;
 /**
  * Every model below `directory` (the fixtures' models/ folder) that has an expected.safetensors.
  */
-export async function runModelsParity(directory: string, report: ParityReport, _options: ParityOptions): Promise<void> {
+export async function runModelsParity(
+  directory: string,
+  report: ParityReport,
+  { device = "cpu" }: ParityOptions,
+): Promise<void> {
   const names = existsSync(directory) ? (await readdir(directory)).sort() : [];
   const folders = names.filter((name) => existsSync(join(directory, name, "expected.safetensors")));
   if (folders.length === 0) report.skip("models", `no folder below ${directory} has an expected.safetensors`);
   for (const name of folders)
-    await runGuarded(report, `models/${name}`, () => runModel(join(directory, name), name, report));
+    await runGuarded(report, `models/${name}`, () => runModel(join(directory, name), name, { report, device }));
 }
 
-async function runModel(folder: string, name: string, report: ParityReport): Promise<void> {
+async function runModel(
+  folder: string,
+  name: string,
+  { report, device }: ParityOptions & { readonly report: ParityReport },
+): Promise<void> {
   const fixture = await ModelFixture.open(folder);
-  const model = await CausalLM.open(folder, { device: "cpu", threads: 1 });
+  const model = await CausalLM.open(folder, { device, threads: 1 });
   try {
     const parity = new ModelParity(fixture, `models/${name}`, report);
     await parity.forward(model);

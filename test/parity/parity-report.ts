@@ -1,7 +1,11 @@
+import type { Device } from "../../src/engine/runtime/index.js";
+
 /** Options of a parity run. */
 export interface ParityOptions {
   /** A model folder or GGUF file, for the cases that need a real model's tokenizer. */
   readonly model?: string;
+  /** The device that computes; default "cpu". */
+  readonly device?: Device;
 }
 
 /** Collects the outcome of each parity case and prints it as it comes. */

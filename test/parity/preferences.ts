@@ -52,13 +52,13 @@ interface PreferenceFixture {
 export async function runPreferenceParity(
   directory: string,
   report: ParityReport,
-  _options: ParityOptions,
+  { device = "cpu" }: ParityOptions,
 ): Promise<void> {
   const fixture = (await readJson(join(directory, "cases.json"))) as unknown as PreferenceFixture;
   const tokenizer = await AutoTokenizer.fromPretrained(join(directory, "..", "text", "model"));
   const files = await writeDatasets(fixture);
   const open = async (name: string) =>
-    AutoModelForCausalLM.fromPretrained(join(directory, name), { device: "cpu", threads: 1 });
+    AutoModelForCausalLM.fromPretrained(join(directory, name), { device, threads: 1 });
   const [policy, reference] = [await open("policy"), await open("reference")];
   const gradients = await SafetensorsFile.open(join(directory, "gradients.safetensors"));
   try {

@@ -43,8 +43,12 @@ const caseBuilders: Readonly<Record<string, CaseBuilder>> = {
 };
 
 /** Losses, advantages and returns: `directory` is the fixtures' rl/ folder. */
-export async function runRlParity(directory: string, report: ParityReport, _options: ParityOptions): Promise<void> {
-  const runtime = new Runtime({ device: "cpu", threads: 1 });
+export async function runRlParity(
+  directory: string,
+  report: ParityReport,
+  { device = "cpu" }: ParityOptions,
+): Promise<void> {
+  const runtime = new Runtime({ device, threads: 1 });
   try {
     for (const [file, buildCases] of Object.entries(caseBuilders)) {
       const path = join(directory, file);

@@ -9,7 +9,7 @@ import { readAdapter, SafetensorsFile } from "../../src/models/files/index.js";
 import { readJson } from "../../src/core/files/json-file.js";
 import { loadAdapter } from "../../src/models/save-model.js";
 import { TinkerTestClient, TinkerTestModel, toDatum, type Numbers } from "../support/tinker-client.js";
-import { maxRelativeError, type ParityReport } from "./parity-report.js";
+import { maxRelativeError, type ParityOptions, type ParityReport } from "./parity-report.js";
 
 /** What a datum is made of; a case may leave out what all cases share. */
 interface DatumFixture {
@@ -53,6 +53,13 @@ interface Fixture extends DatumFixture {
   readonly adam_steps?: readonly StepFixture[];
 }
 
+/** A folder of cases and the model that they are for. */
+interface FolderContext {
+  readonly folder: string;
+  readonly modelPath: string;
+  readonly report: ParityReport;
+}
+
 const TOLERANCE = 1e-5;
 const RUN = "00000000-0000-0000-0000-000000000000:train:0";
 const START = `tinker://${RUN}/weights/start`;
@@ -62,14 +69,18 @@ const EXPECTED = "expected.json";
  * Compares losses, gradients and optimizer steps over HTTP with numbers by PyTorch and PEFT: every
  * folder with an expected.json.
  */
-export async function runTinkerParity(directory: string, report: ParityReport): Promise<void> {
+export async function runTinkerParity(
+  directory: string,
+  report: ParityReport,
+  { device = "cpu" }: ParityOptions,
+): Promise<void> {
   const names = await readdir(directory, { recursive: true });
   for (const name of names.filter((each) => each === EXPECTED || each.endsWith(`/${EXPECTED}`)).sort()) {
     const folder = dirname(join(directory, name));
     const model = findModel(folder, directory);
     const label = `tinker ${relative(directory, folder) || "."}`;
     if (model === undefined) report.skip(label, "there is no model/ for it");
-    else await compareFolder(label, folder, model, report);
+    else await compareFolder(label, { folder, modelPath: model, report, device });
   }
 }
 
@@ -80,10 +91,13 @@ function findModel(folder: string, root: string): string | undefined {
   return folder === root ? undefined : findModel(dirname(folder), root);
 }
 
-async function compareFolder(label: string, folder: string, modelPath: string, report: ParityReport): Promise<void> {
+async function compareFolder(
+  label: string,
+  { folder, modelPath, report, device }: ParityOptions & FolderContext,
+): Promise<void> {
   const fixture = (await readJson(join(folder, EXPECTED))) as unknown as Fixture;
   const state = await mkdtemp(join(tmpdir(), "tinker-parity-"));
-  const model = await AutoModelForCausalLM.fromPretrained(modelPath, { device: "cpu" });
+  const model = await AutoModelForCausalLM.fromPretrained(modelPath, { device });
   try {
     await storeAdapter(state, model.causalLM, join(folder, "adapter"));
     const server = await startTinkerServer(model, { folder: state, modelName: "model", port: 0 });

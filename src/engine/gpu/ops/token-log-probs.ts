@@ -8,8 +8,9 @@ import { declareReductions, neutral, reduceInGroup } from "../reduce-in-group.js
 import { writeProduct } from "../write-product.js";
 import type { GpuForm } from "./form.js";
 
-/** Rows whose logits are in memory at once. */
+/** Most rows whose logits are in memory at once, and most logits: 128 MB fit into any buffer. */
 const CHUNK_SIZE = 256;
+const MAX_CHUNK_LOGITS = 2 ** 25;
 
 const THREADS = 256;
 
@@ -22,7 +23,9 @@ export const tokenLogProbs: GpuForm<LmHeadAttributes> = ({ program, node, inputs
   const vocabulary = head.shape[0];
   const results = node.outputs.map(({ dtype, shape }) => program.temporary(dtype, shape));
   const requested = results.map((_, index) => isRead(index));
-  const chunkSize = mulDims(CHUNK_SIZE, vocabulary);
+  const chunkRows =
+    typeof vocabulary === "number" ? Math.min(CHUNK_SIZE, Math.floor(MAX_CHUNK_LOGITS / vocabulary)) : CHUNK_SIZE;
+  const chunkSize = mulDims(chunkRows, vocabulary);
   const createChunk = () => {
     const value = program.addValue({ kind: "temporary" }, "f32", program.dim(chunkSize));
     return { value, format: "f32" as const, offset: 0, strides: [vocabulary, 1] };
@@ -32,7 +35,7 @@ export const tokenLogProbs: GpuForm<LmHeadAttributes> = ({ program, node, inputs
   const withEntropyDirection = entropy === "gradient" && requested[4];
   const entropyWeights = withEntropyDirection ? createChunk() : undefined;
 
-  program.repeat(rows, CHUNK_SIZE, (chunk) => {
+  program.repeat(rows, chunkRows, (chunk) => {
     const hiddenRows = { ...hidden.view, offset: mulDims(chunk.start, width) };
     multiply(program, { view: hiddenRows, shape: [chunk.rows, width] }, head, true, logits);
     const writer = new KernelWriter(program);

@@ -2,8 +2,8 @@ import type { ElementFormat, KernelOperand, KernelSource } from "../../gpu/progr
 
 /** How the operands of a dispatch are bound: operands in one buffer share its binding. */
 export interface BindingPattern {
-  /** Binding of each operand of each part. */
-  readonly slots: readonly (readonly number[])[];
+  /** Bindings of each operand of each part: several for a weight that is larger than one buffer. */
+  readonly slots: readonly (readonly (readonly number[])[])[];
   /** Whether each binding is written. */
   readonly written: readonly boolean[];
 }
@@ -53,10 +53,28 @@ export function listParameters(
   return parts.flatMap(({ groups, starts, parameters }) => [(end += groups), ...starts, ...parameters]);
 }
 
-function operandFunctions({ name, format, isWritten }: KernelOperand, start: number, slot: number): string {
+/** Bindings of an operand, and the words of each but the last. */
+interface OperandSlots {
+  readonly slots: readonly number[];
+  readonly pieceWords: number;
+}
+
+function operandFunctions(
+  { name, format, isWritten }: KernelOperand,
+  start: number,
+  { slots, pieceWords }: OperandSlots,
+): string {
   const [type, load] = LOADS[format];
-  const own = (code: string) => code.replaceAll("m[", `m${slot}[`).replaceAll("start", word(start));
-  const lines = [`fn ${name}(i: u32) -> ${type} { return ${own(load)}; }`];
+  const lines: string[] = [];
+  let own = (code: string) => code.replaceAll("m[", `m${slots[0]}[`).replaceAll("start", word(start));
+  if (slots.length > 1) {
+    const cases = slots.map((slot, i) => `case ${i}u: { return m${slot}[at - ${i * pieceWords}u]; }`);
+    lines.push(
+      `fn word_of_${name}(at: u32) -> u32 { switch at / ${pieceWords}u { ${cases.join(" ")} default: { return 0u; } } }`,
+    );
+    own = (code) => code.replaceAll(/m\[([^\]]*)\]/gu, `word_of_${name}($1)`).replaceAll("start", word(start));
+  }
+  lines.push(`fn ${name}(i: u32) -> ${type} { return ${own(load)}; }`);
   if (isWritten) {
     const [storedType, store] = STORES[format];
     lines.push(`fn set_${name}(i: u32, value: ${storedType}) { ${own("m[start + i]")} = ${store}; }`);
@@ -77,7 +95,9 @@ interface PartCode {
 class PartWriter {
   private readonly shared = new Map<string, string>();
 
-  write(kernel: KernelSource, part: number, firstWord: number, slots: readonly number[]): PartCode {
+  constructor(private readonly pieceWords: number) {}
+
+  write(kernel: KernelSource, part: number, firstWord: number, slots: readonly (readonly number[])[]): PartCode {
     const { operands, declarations, body } = kernel;
     const prefix = part === 0 ? "" : `part${part}_`;
     const names = new Map<string, string>();
@@ -99,7 +119,10 @@ class PartWriter {
         .replaceAll(/\$(\d+)/gu, (_, k: string) => word(firstWord + 1 + operands.length + Number(k)))
         .replaceAll(/\b[A-Za-z_]\w*\b/gu, (name) => names.get(name) ?? name);
     const functions = operands.map((operand, index) =>
-      operandFunctions({ ...operand, name: `${prefix}${operand.name}` }, firstWord + 1 + index, slots[index]),
+      operandFunctions({ ...operand, name: `${prefix}${operand.name}` }, firstWord + 1 + index, {
+        slots: slots[index],
+        pieceWords: this.pieceWords,
+      }),
     );
     return {
       declarations: [...functions, ...lines, own(declarations.replaceAll(WORKGROUP_VARIABLE, ""))].join("\n"),
@@ -108,10 +131,17 @@ class PartWriter {
   }
 }
 
-/** Returns the WGSL of one dispatch of kernels whose operands are bound in a pattern. */
-export function assembleShader(kernels: readonly KernelSource[], { slots, written }: BindingPattern): string {
+/**
+ * Returns the WGSL of one dispatch of kernels whose operands are bound in a pattern; the buffers of
+ * an operand with several have `pieceWords` words.
+ */
+export function assembleShader(
+  kernels: readonly KernelSource[],
+  { slots, written }: BindingPattern,
+  pieceWords: number,
+): string {
   const vectors = Math.ceil(countParameterWords(kernels) / 4);
-  const writer = new PartWriter();
+  const writer = new PartWriter(pieceWords);
   let firstWord = 0;
   const parts = kernels.map((kernel, part) => {
     const end = word(firstWord);

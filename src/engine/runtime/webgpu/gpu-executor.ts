@@ -19,6 +19,8 @@ export interface DeviceBuffer {
   readonly buffer: GPUBuffer;
   /** Size in words. */
   readonly words: number;
+  /** Further buffers of a weight that is larger than one; all but the last have `pieceWords`. */
+  readonly rest?: readonly DeviceBuffer[];
 }
 
 /** The place of an operand. */
@@ -88,7 +90,11 @@ export class GpuExecutor {
   private loss: string | undefined;
   private isClosed = false;
 
-  private constructor(private readonly opened: OpenedGpu) {
+  private constructor(
+    private readonly opened: OpenedGpu,
+    /** Words of a buffer of a weight that is larger than one. */
+    private readonly pieceWords = largestBufferWords(opened),
+  ) {
     this.device = opened.device;
     this.device.addEventListener("uncapturederror", (event) => {
       event.preventDefault();
@@ -105,8 +111,9 @@ export class GpuExecutor {
     };
   }
 
-  static async open(): Promise<GpuExecutor> {
-    return new GpuExecutor(await openGpu());
+  /** @param pieceWords Words from which on a weight is split; default those of the largest buffer. */
+  static async open(pieceWords?: number): Promise<GpuExecutor> {
+    return new GpuExecutor(await openGpu(), pieceWords);
   }
 
   get name(): string {
@@ -120,8 +127,27 @@ export class GpuExecutor {
 
   /** Words of the largest buffer that a kernel can read. */
   get maxBufferWords(): number {
-    const { maxStorageBufferBindingSize, maxBufferSize } = this.device.limits;
-    return Math.floor(Math.min(maxStorageBufferBindingSize, maxBufferSize) / 4);
+    return largestBufferWords(this.opened);
+  }
+
+  /** Creates the buffer of a weight, or several, as `rest`, where it is larger than one. */
+  createWeight(words: number): DeviceBuffer {
+    const { pieceWords } = this;
+    const count = Math.max(1, Math.ceil(words / pieceWords));
+    const [first, ...rest] = Array.from({ length: count }, (_, i) =>
+      this.createBuffer(Math.min(pieceWords, words - i * pieceWords)),
+    );
+    return count === 1 ? first : { ...first, rest };
+  }
+
+  /** Writes words of a weight that no encoded work reads. */
+  uploadWeight(weight: DeviceBuffer, start: number, words: Uint32Array<ArrayBuffer>): void {
+    const { pieceWords } = this;
+    listBuffers(weight).forEach(({ buffer }, i) => {
+      const from = Math.max(start, i * pieceWords);
+      const to = Math.min(start + words.length, (i + 1) * pieceWords);
+      if (from < to) this.upload(buffer, from - i * pieceWords, words.subarray(from - start, to - start));
+    });
   }
 
   createBuffer(words: number, usage: number = BUFFER_USAGE.storage): DeviceBuffer {
@@ -138,7 +164,7 @@ export class GpuExecutor {
 
   /** Frees a buffer once the work that uses it has been submitted. */
   destroyBuffer(buffer: DeviceBuffer): void {
-    this.retired.push(buffer);
+    this.retired.push(...listBuffers(buffer));
     if (this.encoder === undefined) this.destroyRetired();
   }
 
@@ -330,7 +356,7 @@ export class GpuExecutor {
     const known = this.pipelines.get(key);
     if (known !== undefined) return known;
     const layout = this.getLayout(pattern.written);
-    const module = this.device.createShaderModule({ code: assembleShader(kernels, pattern) });
+    const module = this.device.createShaderModule({ code: assembleShader(kernels, pattern, this.pieceWords) });
     const pipeline = this.device.createComputePipeline({
       layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
       compute: { module, entryPoint: "main" },
@@ -366,6 +392,16 @@ export class GpuExecutor {
   }
 }
 
+/** Returns the buffers of an operand: several for a weight that is larger than one. */
+export function listBuffers(operand: DeviceBuffer): readonly DeviceBuffer[] {
+  return operand.rest === undefined ? [operand] : [operand, ...operand.rest];
+}
+
+/** Words of the largest buffer that a kernel can read. */
+function largestBufferWords({ device: { limits } }: OpenedGpu): number {
+  return Math.floor(Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize) / 4);
+}
+
 const identities = new WeakMap<KernelSource, number>();
 
 /** Returns a number that is equal for equal kernels. */
@@ -387,12 +423,14 @@ function bindOperands(parts: readonly BoundPart[]): { pattern: BindingPattern; b
   const written: boolean[] = [];
   const bound: DeviceBuffer[] = [];
   const slots = parts.map(({ kernel, buffers }) =>
-    buffers.map((buffer, i) => {
-      const slot = slotOf.get(buffer.id) ?? bound.push(buffer) - 1;
-      slotOf.set(buffer.id, slot);
-      written[slot] = (written[slot] ?? false) || kernel.operands[i].isWritten;
-      return slot;
-    }),
+    buffers.map((operand, i) =>
+      listBuffers(operand).map((buffer) => {
+        const slot = slotOf.get(buffer.id) ?? bound.push(buffer) - 1;
+        slotOf.set(buffer.id, slot);
+        written[slot] = (written[slot] ?? false) || kernel.operands[i].isWritten;
+        return slot;
+      }),
+    ),
   );
   return { pattern: { slots, written }, buffers: bound };
 }

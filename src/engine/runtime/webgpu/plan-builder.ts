@@ -5,7 +5,13 @@ import type { BufferView } from "../buffer-view.js";
 import { layOutArena, type Arena, type ArenaPlace, type Lifetime } from "./arena.js";
 import { listParameters } from "./assemble-shader.js";
 import { DimValues } from "./dim-values.js";
-import type { DeviceBuffer, GpuExecutor, Location, PreparedDispatch } from "./gpu-executor.js";
+import {
+  listBuffers,
+  type DeviceBuffer,
+  type GpuExecutor,
+  type Location,
+  type PreparedDispatch,
+} from "./gpu-executor.js";
 import { BUFFER_USAGE } from "./gpu-device.js";
 
 /** What a session needs of its device. */
@@ -149,7 +155,9 @@ export class PlanBuilder {
     const dispatches: PlannedPart[][] = [];
     let bound = new Set<string>();
     for (const part of parts.flatMap(({ calls }) => this.planCall(calls, places) ?? [])) {
-      const buffers = part.places.map((place) => ("slab" in place ? `slab ${place.slab}` : `${place.buffer.id}`));
+      const buffers = part.places.flatMap((place) =>
+        "slab" in place ? [`slab ${place.slab}`] : listBuffers(place.buffer).map(({ id }) => `${id}`),
+      );
       const joined = new Set([...bound, ...buffers]);
       const fits = dispatches.length > 0 && joined.size <= MAX_BINDINGS;
       if (fits) dispatches.at(-1)!.push(part);

@@ -89,12 +89,12 @@ export class WeightCache {
   }
 
   private createBuffer(byteLength: number): DeviceBuffer {
-    return this.executor.createBuffer(Math.ceil(byteLength / 4));
+    return this.executor.createWeight(Math.ceil(byteLength / 4));
   }
 
   private upload(buffer: DeviceBuffer, byteOffset: number, bytes: Uint8Array): void {
     const padded = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
     padded.set(bytes);
-    this.executor.upload(buffer.buffer, byteOffset / 4, new Uint32Array(padded.buffer));
+    this.executor.uploadWeight(buffer, byteOffset / 4, new Uint32Array(padded.buffer));
   }
 }
