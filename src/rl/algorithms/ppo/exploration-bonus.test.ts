@@ -38,11 +38,24 @@ describe("the exploration bonus", () => {
     const bonus = create();
     const success = trajectory([
       [1, 0],
+      [2, 0],
       [2, 1],
     ]);
-    expect(bonus.add(Array.from({ length: 16 }, () => success))[0]).toEqual([0.375, 0]);
-    expect(bonus.add(Array.from({ length: 48 }, () => success)).flat()).toEqual(Array(96).fill(0));
+    expect(bonus.add(Array.from({ length: 16 }, () => success))[0]).toEqual([0.375, 0, 0]);
+    expect(bonus.add(Array.from({ length: 48 }, () => success)).flat()).toEqual(Array(144).fill(0));
     expect(bonus.getState()).toEqual({ firstReward: 0, signals: 64 });
+  });
+
+  it("is 0 in an update in which each prompt is new in its trajectory", () => {
+    const bonus = create();
+    expect(bonus.add([walk(1, 2, 3), walk(1, 2)])).toEqual([
+      [0, 0, 0],
+      [0, 0],
+    ]);
+    expect(bonus.add([walk(1, 2, 3), walk(1, 1)])).toEqual([
+      [0.5, 0.5, 0],
+      [0, 0],
+    ]);
   });
 
   it("takes the end of a task as a signal where each turn is rewarded", () => {
@@ -58,7 +71,9 @@ describe("the exploration bonus", () => {
     const bonus = create();
     bonus.add([trajectory([[1, 2]]), trajectory([[1, 3]])]);
     const restored = create(JSON.parse(JSON.stringify(bonus.getState())) as ExplorationState);
-    expect(restored.add([walk(1, 2)])).toEqual(bonus.add([walk(1, 2)]));
+    const loop = walk(1, 2, 1);
+    // One signal before, and three rewards of 0.
+    expect(restored.add([loop])).toEqual([[0.5 * (1 - 4 / 64), 0, 0]]);
     expect(create().getState()).toEqual({ signals: 0 });
   });
 });

@@ -19,7 +19,8 @@ const MAX_SIGNALS = 64;
 /**
  * Rewards turns that lead to a prompt which the trajectory did not have yet, where rewards are too
  * sparse to learn from (episodic novelty, as in Raileanu and Rocktäschel 2020). It falls to 0 in a
- * run's first turns with a signal, so tasks with frequent rewards do without it.
+ * run's first turns with a signal, so tasks with frequent rewards do without it. An update in which
+ * no trajectory has a prompt twice has none.
  */
 export class ExplorationBonus {
   private signals: number;
@@ -36,9 +37,14 @@ export class ExplorationBonus {
   /** Counts the signals of an update and returns the bonuses of its turns. */
   add(trajectories: readonly ScoredTrajectory[]): number[][] {
     if (this.weight > 0) for (const trajectory of trajectories) this.countSignals(trajectory);
+    const none = () => trajectories.map(({ turns }) => turns.map(() => 0));
     const { weight } = this;
-    if (weight === 0) return trajectories.map(({ turns }) => turns.map(() => 0));
-    return trajectories.map((trajectory) => findNewPrompts(trajectory).map((isNew) => (isNew ? weight : 0)));
+    if (weight === 0) return none();
+    const found = trajectories.map(findNewPrompts);
+    // Where a prompt never comes again, as with a log of all turns, the bonus would only tell the
+    // policy not to end an episode.
+    if (!found.some((newness) => newness.includes("seen"))) return none();
+    return found.map((newness) => newness.map((each) => (each === "new" ? weight : 0)));
   }
 
   getState(): ExplorationState {
@@ -59,9 +65,12 @@ export class ExplorationBonus {
   }
 }
 
-/** Returns for each turn whether the prompt after it is the first of its kind. */
-function findNewPrompts({ turns, bootstrapPrompt }: ScoredTrajectory): boolean[] {
+/** Says for each turn whether the prompt after it is new to its trajectory; undefined for none. */
+function findNewPrompts({ turns, bootstrapPrompt }: ScoredTrajectory): ("new" | "seen" | undefined)[] {
   const prompts = [...turns.map(({ turn }) => turn.prompt), bootstrapPrompt].map((prompt) => prompt?.join());
   const seen = new Set([prompts[0]]);
-  return prompts.slice(1).map((prompt) => prompt !== undefined && seen.size !== seen.add(prompt).size);
+  return prompts.slice(1).map((prompt) => {
+    if (prompt === undefined) return undefined;
+    return seen.size === seen.add(prompt).size ? "seen" : "new";
+  });
 }
