@@ -23,8 +23,11 @@ const SMOLLM2 = {
 const LAYERS = 30;
 /** Dispatches of a decoding step that unpack its inputs and draw its tokens. */
 const SAMPLING_DISPATCHES = 3;
-/** Dispatches of the vocabulary loss of three more chunks of 256 rows. */
-const LOSS_DISPATCHES = 9;
+/**
+ * Dispatches of the vocabulary loss of three more chunks of 256 rows, and the sums over parts of a
+ * large vocabulary of all four.
+ */
+const LOSS_DISPATCHES = 13;
 const ROWS = 8;
 const SAMPLING = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
 

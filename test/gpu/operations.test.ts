@@ -4,7 +4,7 @@ import { elementwiseCases } from "../operations/elementwise.js";
 import { indexingCases } from "../operations/indexing.js";
 import { layoutCases } from "../operations/layout.js";
 import { leafCases } from "../operations/leaves.js";
-import { normCases } from "../operations/norm.js";
+import { largeVocabularyCase, normCases } from "../operations/norm.js";
 import { productCases } from "../operations/products.js";
 import { operations, type OperationName } from "../../src/engine/graph/ops/operations.js";
 import { Runtime } from "../../src/engine/runtime/runtime.js";
@@ -34,6 +34,11 @@ describe.skipIf(reason !== undefined)(`operations on the GPU${reason === undefin
     const [first] = cases[name];
     const small = { ...first, sizes: first.sizes.slice(0, 2) };
     await expect(checkOperation(operations[name], [small], { runtime })).resolves.toBeUndefined();
+  });
+
+  it("adds up the terms of a large vocabulary in parts", async () => {
+    const check = checkOperation(operations.tokenLogProbs, [largeVocabularyCase], { runtime });
+    await expect(check).resolves.toBeUndefined();
   });
 
   it.each([...CPU_ONLY])("refuses %s, which is for processors", async (name) => {

@@ -110,6 +110,7 @@ function lmHeadCase(
   softcap: number | undefined,
   withBias: boolean,
   withSets = false,
+  vocabulary = 7,
 ): OperationCase {
   const mapRows = (
     inputs: Readonly<Record<string, PlainArray>>,
@@ -130,10 +131,10 @@ function lmHeadCase(
     sizes: matrixSizes,
     inputs: ({ rows }) => ({
       hidden: float([rows, 5]),
-      head: float([7, 5]),
-      targets: ids([rows], withSets ? 2 : 7, entropy === "none" ? "int32" : "int64"),
+      head: float([vocabulary, 5]),
+      targets: ids([rows], withSets ? 2 : vocabulary, entropy === "none" ? "int32" : "int64"),
       inverseTemperature: between([], 0.5, 2),
-      ...(withBias ? { bias: float([7]) } : {}),
+      ...(withBias ? { bias: float([vocabulary]) } : {}),
       ...(withSets
         ? { sets: { ...integers([3, 7], "bool", 0, 1), values: () => ALLOWED_SETS.flat() }, setIndices: ids([rows], 3) }
         : {}),
@@ -162,6 +163,12 @@ function lmHeadCase(
     differentiable: ["hidden"],
   };
 }
+
+/** A vocabulary that a GPU adds up in parts, for rows that it computes in narrow tiles. */
+export const largeVocabularyCase: OperationCase = {
+  ...lmHeadCase("none", undefined, false, false, 2048),
+  sizes: [{ rows: 9, columns: 1 }],
+};
 
 const normSizes: readonly Sizes[] = matrixSizes;
 

@@ -9,6 +9,9 @@ import { declareReductions, reduceInGroup } from "./reduce-in-group.js";
 /** Threads that attend for one query, each to one key at a time. */
 const THREADS = 64;
 
+/** Terms that a thread loads before it adds them up, so that their loads overlap. */
+const TERMS = 8;
+
 /** Nodes that compute attention, and that nothing else reads. */
 export interface AttentionNodes {
   /** Index of the node with the result [queries, headDim]. */
@@ -222,20 +225,27 @@ function writeBlock(writer: KernelWriter, program: ProgramBuilder, context: Bloc
     const of = (lead.length === 2 ? [group, head] : [group, head, row]).map((c, i) => (lead[i] === 1 ? "0u" : c));
     // The few new tokens of a decoding step are gathered where they are read.
     const resolved = program.resolve(x, false);
-    if (resolved.kind !== "view") return (key: string, d: string) => writer.evaluate(resolved, [...of, key, d]);
+    if (resolved.kind !== "view")
+      return { terms: 1, load: (key: string, d: string) => writer.evaluate(resolved, [...of, key, d]) };
     const { view } = resolved;
     const start = writer.assign("u32", writer.index(view.strides.slice(0, -2), of));
     const name = writer.read(view);
     const index = (key: string, d: string) => writer.index(view.strides.slice(-2), [key, d]);
-    return (key: string, d: string) => `${name}(${start} + ${index(key, d)})`;
+    return { terms: TERMS, load: (key: string, d: string) => `${name}(${start} + ${index(key, d)})` };
   });
   const length = writer.dim(context.keys.shape.at(-2)!);
   writer.line(`for (var first = 0u; first < ${length}; first += ${THREADS}u) {`);
   writer.scoped(() => {
     writer.line("let key = first + thread; var score = -3.40282346e38;");
     writer.line(`if (key < ${length}) { var dot = 0.0;`);
-    writer.line(`for (var d = 0u; d < ${headDim}u; d++) {`);
-    writer.scoped(() => writer.line(`dot += query[d] * ${keys("key", "d")}; }`));
+    const step = headDim % keys.terms === 0 ? keys.terms : 1;
+    writer.line(`for (var d = 0u; d < ${headDim}u; d += ${step}u) {`);
+    writer.scoped(() => {
+      const products = Array.from({ length: step }, (_, t) =>
+        writer.assign("f32", `query[d + ${t}u] * ${keys.load("key", t === 0 ? "d" : `(d + ${t}u)`)}`),
+      );
+      writer.line(`dot += ${products.join(" + ")}; }`);
+    });
     writer.scoped(() => {
       const position = writer.assign("u32", `${writer.dim(firstKey)} + key`);
       const within = [group, "0u", row, "0u", token, position].map((c, i) => (bias.shape[i] === 1 ? "0u" : c));
@@ -250,8 +260,15 @@ function writeBlock(writer: KernelWriter, program: ProgramBuilder, context: Bloc
     parts.forEach((part, i) => {
       const d = `(thread + ${i * THREADS}u)`;
       writer.line(`${part} *= rescale; if (${d} < ${headDim}u) {`);
-      writer.line(`for (var j = 0u; j < ${THREADS}u && first + j < ${length}; j++) {`);
-      writer.scoped(() => writer.line(`${part} += weights[j] * ${values("(first + j)", d)}; } }`));
+      writer.line(`for (var j = 0u; j < ${THREADS}u && first + j < ${length}; j += ${values.terms}u) {`);
+      writer.scoped(() => {
+        // Keys beyond the last have no weight.
+        const products = Array.from({ length: values.terms }, (_, t) => {
+          const key = writer.assign("u32", t === 0 ? "first + j" : `min(first + j + ${t}u, ${length} - 1u)`);
+          return writer.assign("f32", `weights[j + ${t}u] * ${values.load(key, d)}`);
+        });
+        writer.line(`${part} += ${products.join(" + ")}; } }`);
+      });
     });
     writer.line("workgroupBarrier();");
   });

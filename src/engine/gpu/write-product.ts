@@ -21,20 +21,37 @@ type Product = Extract<Expression, { kind: "product" }>;
 
 const THREADS = WORKGROUP_THREADS;
 
-/** Rows of a tile that a thread computes, of four columns. */
-const TILE_ROWS_PER_THREAD = 8;
-
 /**
- * Rows and columns of the tile that a workgroup computes, and terms that it holds in shared memory
- * at a time.
+ * Rows and columns of the tile that a workgroup computes, and terms of which it holds the factors
+ * in shared memory at a time.
  */
-const TILE = 64;
-const DEPTH = 16;
+interface TileShape {
+  readonly rows: number;
+  readonly columns: number;
+  readonly depth: number;
+}
+
+const SQUARE: TileShape = { rows: 64, columns: 64, depth: 16 };
+/**
+ * Tiles of few elements, for products with few columns or rows, such as those of adapters: there
+ * are more of them, so that more workgroups share the terms.
+ */
+const NARROW: TileShape = { rows: 32, columns: 16, depth: 32 };
+const FLAT: TileShape = { rows: 16, columns: 32, depth: 32 };
+
+/** Columns or rows up to which tiles of few elements are used. */
+const FEW = 32;
+
+/** Vectors of four elements in shared memory, for the factors of tiles of any shape. */
+const TILE_VECTORS = 512;
 
 /**
- * Rows up to which a workgroup computes few columns of all rows; more rows are computed in tiles.
+ * Rows up to which a workgroup computes few columns of several rows, for products with few and with
+ * many columns; more rows are computed in tiles.
  */
 const FEW_ROWS = 32;
+const FEW_ROWS_OF_MANY_COLUMNS = 8;
+const MANY_COLUMNS = 1024;
 
 /**
  * Adds the dispatch that computes an expression over `shape` with matrix products, whose elements
@@ -53,13 +70,22 @@ export function writeProduct(
   const [rows, columns] = productShape.slice(-2);
   const batch = mulDims(...productShape.slice(0, -2));
   const context = { program, root, shape, sums, target, rows, columns, batch };
-  const isFewRows = typeof rows === "number" && rows <= FEW_ROWS;
+  const isFixed = typeof rows === "number";
+  const isWide = typeof columns === "number" && columns >= MANY_COLUMNS;
+  const fewRows = product.transposeA ? 0 : isWide ? FEW_ROWS_OF_MANY_COLUMNS : FEW_ROWS;
   const calls: KernelCall[] = [];
-  if (!product.transposeA && (typeof rows !== "number" || isFewRows)) {
-    const rowsAtOnce = typeof rows === "number" ? [rows <= 1 ? 1 : rows <= 4 ? 4 : 8] : [1, 4, 8];
-    for (const count of rowsAtOnce) calls.push(fewRowsCall(context, count, count < 8 ? count : FEW_ROWS));
+  if (!product.transposeA && (!isFixed || rows <= fewRows)) {
+    const rowsAtOnce = isFixed ? [rows <= 1 ? 1 : rows <= 4 ? 4 : 8] : [1, 4, 8];
+    for (const count of rowsAtOnce) calls.push(fewRowsCall(context, count, count < 8 ? count : fewRows));
   }
-  if (product.transposeA || !isFewRows) calls.push(tileCall(context));
+  if (!isFixed || rows > fewRows) {
+    if (product.transposeA && isFixed && rows <= FEW) calls.push(tileCall(context, FLAT));
+    else if (typeof columns === "number" && columns <= FEW) calls.push(tileCall(context, NARROW));
+    else {
+      if (isWide && !product.transposeA) calls.push(tileCall(context, NARROW, FEW));
+      calls.push(tileCall(context, SQUARE));
+    }
+  }
   program.addChoice(calls);
 }
 
@@ -250,25 +276,25 @@ function fewRowsCall(context: ProductContext, rowsAtOnce: number, upTo: number):
  * Each workgroup computes a tile from parts of the factors in shared memory, four neighboring
  * elements in a vector.
  */
-function tileCall(context: ProductContext): KernelCall {
+function tileCall(context: ProductContext, tile: TileShape, upTo?: number): KernelCall {
   const { program, sums, rows, columns, batch } = context;
   const writer = new KernelWriter(program);
-  const vectors = TILE / 4;
-  writer.declare(`var<workgroup> tile_a: array<vec4<f32>, ${DEPTH * vectors}>;`);
-  writer.declare(`var<workgroup> tile_b: array<vec4<f32>, ${DEPTH * vectors}>;`);
-  writer.line(`let column_groups = (${writer.dim(columns)} + ${TILE - 1}u) / ${TILE}u;`);
-  writer.line(`let row_groups = (${writer.dim(rows)} + ${TILE - 1}u) / ${TILE}u;`);
+  const vectors = tile.columns / 4;
+  const rowsPerThread = (tile.rows * vectors) / THREADS;
+  writer.declare(`var<workgroup> tiles: array<vec4<f32>, ${TILE_VECTORS}>;`);
+  writer.line(`let column_groups = (${writer.dim(columns)} + ${tile.columns - 1}u) / ${tile.columns}u;`);
+  writer.line(`let row_groups = (${writer.dim(rows)} + ${tile.rows - 1}u) / ${tile.rows}u;`);
   writer.line(`let batch = group / (column_groups * row_groups);`);
-  writer.line(`let first_row = ((group / column_groups) % row_groups) * ${TILE}u;`);
-  writer.line(`let first_column = (group % column_groups) * ${TILE}u;`);
-  writer.line(`let tr = thread / ${vectors}u; let tc = thread % ${vectors}u;`);
-  const threadRows = Array.from({ length: TILE_ROWS_PER_THREAD }, (_, i) => i);
+  writer.line(`let first_row = ((group / column_groups) % row_groups) * ${tile.rows}u;`);
+  writer.line(`let first_column = (group % column_groups) * ${tile.columns}u;`);
+  writer.line(`let tr = thread / ${vectors}u * ${rowsPerThread}u; let tc = thread % ${vectors}u;`);
+  const threadRows = Array.from({ length: rowsPerThread }, (_, i) => i);
   sums.forEach(({ products }, p) => {
     for (const i of threadRows) writer.line(`var s${p}_${i} = vec4<f32>();`);
-    for (const product of products) writeTileLoop(writer, context, product, `s${p}_`);
+    for (const product of products) writeTileLoop(writer, context, product, tile, `s${p}_`);
   });
   for (const i of threadRows) {
-    const row = writer.assign("u32", `first_row + tr * ${TILE_ROWS_PER_THREAD}u + ${i}u`);
+    const row = writer.assign("u32", `first_row + tr + ${i}u`);
     writer.line(`if (${row} < ${writer.dim(rows)}) { for (var j = 0u; j < 4u; j++) {`);
     writer.line(`let column = first_column + tc * 4u + j;`);
     writer.line(`if (column < ${writer.dim(columns)}) {`);
@@ -278,36 +304,101 @@ function tileCall(context: ProductContext): KernelCall {
     });
     writer.line("} } }");
   }
-  const groups = [program.dim(batch), program.ceilDiv(rows, TILE), program.ceilDiv(columns, TILE)];
-  return program.createCall(writer, "product", THREADS, groups);
+  const groups = [program.dim(batch), program.ceilDiv(rows, tile.rows), program.ceilDiv(columns, tile.columns)];
+  const range = upTo === undefined ? {} : { rows: program.dim(rows), upTo };
+  return program.createCall(writer, "product", THREADS, groups, range);
 }
 
-/** Adds a product's terms to the variables whose names begin with `sum`. */
-function writeTileLoop(writer: KernelWriter, { rows, columns }: ProductContext, product: Product, sum: string): void {
-  const vectors = TILE / 4;
+/** One factor's part of a tile. */
+interface TileSide {
+  /** First vector in shared memory. */
+  readonly start: number;
+  readonly length: number;
+  /** Whether neighbors along the terms are neighbors in memory. */
+  readonly isAlongTerms: boolean;
+  readonly first: string;
+  readonly size: Dim;
+  readonly load: (at: string, k: string) => string;
+}
+
+/**
+ * Adds a product's terms to the variables whose names begin with `sum`. The next part of the
+ * factors is loaded while the sums of this one are computed, so that the loads' latency is hidden.
+ */
+function writeTileLoop(
+  writer: KernelWriter,
+  { rows, columns }: ProductContext,
+  product: Product,
+  tile: TileShape,
+  sum: string,
+): void {
   const factors = writeFactors(writer, product);
-  const { transposeA, transposeB } = product.product;
-  writer.line(`for (var k0 = 0u; k0 < ${factors.inner}; k0 += ${DEPTH}u) {`);
-  const load = (tile: string, alongInner: boolean, first: string, size: Dim, code: (at: string) => string) => {
-    writer.line(`for (var e = thread; e < ${vectors * DEPTH}u; e += ${THREADS}u) {`);
-    const [outer, inner] = alongInner ? [`e / ${DEPTH}u`, `e % ${DEPTH}u`] : [`e % ${vectors}u`, `e / ${vectors}u`];
-    writer.line(
-      `let at = ${first} + (${outer}) * 4u; let depth = ${inner}; let k = k0 + depth; var value = vec4<f32>();`,
-    );
-    writer.line(`if (k < ${factors.inner}) {`);
-    for (let i = 0; i < 4; i++)
-      writer.line(`if (at + ${i}u < ${writer.dim(size)}) { value.${"xyzw"[i]} = ${code(`(at + ${i}u)`)}; }`);
-    writer.line(`} ${tile}[depth * ${vectors}u + ${outer}] = value; }`);
-  };
-  load("tile_a", !transposeA, "first_row", rows, (at) => factors.a(at, "k"));
-  load("tile_b", transposeB, "first_column", columns, (at) => factors.b("k", at));
+  const { transposeA, transposeB, inner } = product.product;
+  const [vectorsA, vectorsB] = [tile.rows / 4, tile.columns / 4];
+  const startB = tile.depth * vectorsA;
+  const sides: TileSide[] = [
+    {
+      start: 0,
+      length: tile.rows,
+      isAlongTerms: !transposeA,
+      first: "first_row",
+      size: rows,
+      load: (at, k) => factors.a(at, k),
+    },
+    {
+      start: startB,
+      length: tile.columns,
+      isAlongTerms: transposeB,
+      first: "first_column",
+      size: columns,
+      load: (at, k) => factors.b(k, at),
+    },
+  ];
+  writer.line("{");
+  const isWhole = typeof inner === "number" && inner % tile.depth === 0;
+  const parts = sides.flatMap((side, s) => {
+    const vectors = side.length / 4;
+    const isFull = typeof side.size === "number" && side.size % side.length === 0;
+    return Array.from({ length: (vectors * tile.depth) / THREADS }, (_, e) => {
+      const name = `${"ab"[s]}${e}`;
+      const place = `(thread + ${e * THREADS}u)`;
+      const [vector, depth] = side.isAlongTerms
+        ? [`${place} / ${tile.depth}u`, `${place} % ${tile.depth}u`]
+        : [`${place} % ${vectors}u`, `${place} / ${vectors}u`];
+      writer.line(`let ${name}_vector = ${vector}; let ${name}_depth = ${depth}; var ${name}: vec4<f32>;`);
+      // Beyond the edge, its element is loaded again, as nothing reads the sum.
+      const at = Array.from({ length: 4 }, (_, i) => {
+        const element = `${side.first} + ${name}_vector * 4u + ${i}u`;
+        return writer.assign("u32", isFull ? element : `min(${element}, ${writer.dim(side.size)} - 1u)`);
+      });
+      const fetch = (start: string) => {
+        writer.line(`{ let k = ${start} + ${name}_depth;`);
+        if (!isWhole) writer.line(`let within = min(k, ${factors.inner} - 1u);`);
+        const value = `vec4<f32>(${at.map((each) => side.load(each, isWhole ? "k" : "within")).join(", ")})`;
+        writer.line(`${name} = ${isWhole ? value : `select(vec4<f32>(), ${value}, k < ${factors.inner})`}; }`);
+      };
+      const keep = () => writer.line(`tiles[${side.start}u + ${name}_depth * ${vectors}u + ${name}_vector] = ${name};`);
+      return { fetch, keep };
+    });
+  });
+  parts.forEach(({ fetch }) => fetch("0u"));
+  writer.line(`for (var k0 = 0u; k0 < ${factors.inner}; k0 += ${tile.depth}u) {`);
+  parts.forEach(({ keep }) => keep());
   writer.line("workgroupBarrier();");
-  writer.line(`for (var k = 0u; k < ${DEPTH}u; k++) {`);
-  writer.line(`let b = tile_b[k * ${vectors}u + tc];`);
-  for (let half = 0; half < TILE_ROWS_PER_THREAD / 4; half++) {
-    writer.line(`let a${half} = tile_a[k * ${vectors}u + tr * ${TILE_ROWS_PER_THREAD / 4}u + ${half}u];`);
-    for (let i = 0; i < 4; i++) writer.line(`${sum}${half * 4 + i} += a${half}.${"xyzw"[i]} * b;`);
+  writer.line(`if (k0 + ${tile.depth}u < ${factors.inner}) {`);
+  parts.forEach(({ fetch }) => fetch(`k0 + ${tile.depth}u`));
+  writer.line("}");
+  writer.line(`for (var k = 0u; k < ${tile.depth}u; k++) {`);
+  writer.line(`let b = tiles[${startB}u + k * ${vectorsB}u + tc];`);
+  const rowsPerThread = (tile.rows * vectorsB) / THREADS;
+  if (rowsPerThread === 1) {
+    writer.line(`${sum}0 += tiles[k * ${vectorsA}u + tr / 4u][tr % 4u] * b;`);
+  } else {
+    for (let vector = 0; vector < rowsPerThread / 4; vector++) {
+      writer.line(`let a${vector} = tiles[k * ${vectorsA}u + tr / 4u + ${vector}u];`);
+      for (let i = 0; i < 4; i++) writer.line(`${sum}${vector * 4 + i} += a${vector}.${"xyzw"[i]} * b;`);
+    }
   }
   writer.line("}");
-  writer.line("workgroupBarrier(); }");
+  writer.line("workgroupBarrier(); } }");
 }

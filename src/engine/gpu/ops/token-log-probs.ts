@@ -1,4 +1,4 @@
-import { mulDims } from "../../graph/dim.js";
+import { mulDims, type Dim } from "../../graph/dim.js";
 import type { LmHeadAttributes } from "../../graph/ops/token-log-probs.js";
 import { MASKED_LOGIT } from "../../graph/ops/token-log-probs.js";
 import type { Expression, PendingProduct, ValueView } from "../expression.js";
@@ -13,6 +13,13 @@ const CHUNK_SIZE = 256;
 const MAX_CHUNK_LOGITS = 2 ** 25;
 
 const THREADS = 256;
+
+/**
+ * Parts of the vocabulary that are added up by different workgroups in the gradient of hidden
+ * states, whose few elements would keep few workgroups busy; and least tokens of a part.
+ */
+const MAX_PARTS = 16;
+const MIN_PART = 1024;
 
 export const tokenLogProbs: GpuForm<LmHeadAttributes> = ({ program, node, inputs, attributes, isRead }) => {
   const { hasBias, hasSets, entropy, softcap } = attributes;
@@ -34,6 +41,7 @@ export const tokenLogProbs: GpuForm<LmHeadAttributes> = ({ program, node, inputs
   const withDirection = requested[1];
   const withEntropyDirection = entropy === "gradient" && requested[4];
   const entropyWeights = withEntropyDirection ? createChunk() : undefined;
+  const multiplyByHead = createHeadProduct(program, head);
 
   program.repeat(rows, chunkRows, (chunk) => {
     const hiddenRows = { ...hidden.view, offset: mulDims(chunk.start, width) };
@@ -92,7 +100,7 @@ export const tokenLogProbs: GpuForm<LmHeadAttributes> = ({ program, node, inputs
     program.addStep(writer, "token log-probabilities", THREADS, [program.dim(chunk.rows)]);
     const addDirection = (weights: ValueView, index: number) => {
       const target = { ...results[index].view, offset: mulDims(chunk.start, width) };
-      multiply(program, { view: weights, shape: [chunk.rows, vocabulary] }, head, false, target);
+      multiplyByHead(chunk.rows, weights, target);
     };
     if (withDirection) addDirection(logits, 1);
     if (entropyWeights !== undefined) addDirection(entropyWeights, 4);
@@ -100,16 +108,44 @@ export const tokenLogProbs: GpuForm<LmHeadAttributes> = ({ program, node, inputs
   return results;
 };
 
+/** Returns a function that multiplies rows of weights of the vocabulary by the head. */
+function createHeadProduct(
+  program: ProgramBuilder,
+  head: Extract<Expression, { kind: "view" }>,
+): (rows: Dim, weights: ValueView, target: ValueView) => void {
+  const [vocabulary, width] = head.shape;
+  const plain = (rows: Dim, view: ValueView, target: ValueView) =>
+    multiply(program, { view, shape: [rows, vocabulary] }, head, false, target);
+  if (typeof vocabulary !== "number") return plain;
+  let parts = MAX_PARTS;
+  while (parts > 1 && (vocabulary % parts > 0 || vocabulary / parts < MIN_PART)) parts /= 2;
+  if (parts === 1) return plain;
+  const part = vocabulary / parts;
+  const sums = program.addValue({ kind: "temporary" }, "f32", program.dim(mulDims(parts, CHUNK_SIZE, width)));
+  const headParts = { view: { ...head.view, strides: [mulDims(part, width), width, 1] }, shape: [parts, part, width] };
+  return (rows, weights, target) => {
+    const a = { view: { ...weights, strides: [part, vocabulary, 1] }, shape: [parts, rows, part] };
+    const strides = [mulDims(rows, width), width, 1];
+    multiply(program, a, headParts, false, { value: sums, format: "f32", offset: 0, strides });
+    const args = Array.from({ length: parts }, (_, i) => {
+      const view = { value: sums, format: "f32" as const, offset: mulDims(i, rows, width), strides: [width, 1] };
+      return { kind: "view" as const, dtype: "float32" as const, shape: [rows, width], view };
+    });
+    const write = (values: readonly string[]) => values.join(" + ");
+    program.store({ kind: "call", dtype: "float32", shape: [rows, width], args, write }, target);
+  };
+}
+
 /** Multiplies rows by the head or, with `transposeB`, by its transpose. */
 function multiply(
   program: ProgramBuilder,
   a: PendingProduct["a"],
-  head: Extract<Expression, { kind: "view" }>,
+  head: PendingProduct["b"],
   transposeB: boolean,
   target: ValueView,
 ): void {
-  const shape = [a.shape[0], head.shape[transposeB ? 0 : 1]];
-  const inner = a.shape[1];
+  const shape = [...a.shape.slice(0, -1), head.shape.at(transposeB ? -2 : -1)!];
+  const inner = a.shape.at(-1)!;
   const product: PendingProduct = { a, b: head, transposeA: false, transposeB, alpha: 1, inner };
   const root = { kind: "product" as const, dtype: "float32" as const, shape, product };
   writeProduct(program, root, shape, [root], target);
