@@ -7,6 +7,8 @@ import { RandomStream } from "../../../core/random/random-stream.js";
 import { formatJsonLine } from "../../../core/json.js";
 import type { JsonSchema } from "./keywords.js";
 
+const TEN = "a b c d e f g h i j".split(" ");
+
 /** Returns a function that validates values with ajv, an independent implementation. */
 function validatorOf(schema: JsonSchema): (value: unknown) => boolean {
   const ajv = new (schema.additionalItems === undefined ? Ajv2020 : Ajv)({
@@ -311,6 +313,37 @@ const cases: [name: string, schema: JsonSchema, allowed: unknown[], others: unkn
     { type: "array", items: { enum: ["a", "b", "c"] }, uniqueItems: true, minItems: 1, maxItems: 2 },
     [["a"], ["c", "a"]],
     [[], ["a", "a"], ["a", "b", "c"]],
+  ],
+  [
+    "different items of many values, in their order",
+    { type: "array", items: { enum: TEN }, uniqueItems: true, minItems: 2, maxItems: 3 },
+    [
+      ["a", "b"],
+      ["c", "h", "j"],
+      ["i", "j"],
+    ],
+    [["a"], ["b", "b"], ["j", "a"], ["a", "b", "c", "d"]],
+  ],
+  [
+    "different items of many values, as many as there are",
+    { type: "array", items: { enum: TEN }, uniqueItems: true },
+    [[], ["j"], TEN],
+    [
+      ["a", "a"],
+      ["b", "a"],
+    ],
+  ],
+  [
+    "at most one item of values that are not listed",
+    { type: "array", items: { type: "string", maxLength: 3 }, uniqueItems: true, maxItems: 5 },
+    [[], ["a"]],
+    [["a", "a"], [1]],
+  ],
+  [
+    "one item that must occur, of different ones",
+    { type: "array", items: { type: "integer" }, uniqueItems: true, contains: { minimum: 5 } },
+    [[7]],
+    [[], [4], [7, 7]],
   ],
   [
     "an item that must occur",

@@ -19,8 +19,8 @@ describe("schemaToExpression", () => {
     [{ type: "integer", minimum: 1.2, maximum: 1.8 }, "matches no text"],
     [{ type: "number", minimum: "1" }, '"minimum" must be a number, got "1"'],
     [
-      { type: "array", items: { type: "string" }, uniqueItems: true },
-      '"uniqueItems" is supported for items of at most 8',
+      { type: "array", items: { type: "string" }, uniqueItems: true, minItems: 2 },
+      '"uniqueItems" with "minItems" above 1 is supported for items with listed values',
     ],
     [{ type: "array", items: { type: "null" }, minItems: 2, maxItems: 1 }, "matches no text"],
     [{ type: "array", items: 3 }, "at #/items, a schema must be an object or a boolean, got 3"],

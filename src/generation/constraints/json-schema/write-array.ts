@@ -16,10 +16,12 @@ import type { ValueShape } from "./value-shape.js";
 import type { ValueWriter } from "./value-writer.js";
 
 /**
- * Maximum number of values of the items of an array with "uniqueItems": it has a rule for each set
- * of them.
+ * Maximum number of values of the items of an array with "uniqueItems" in any order: it has a rule
+ * for each set of them.
  */
 const MAX_UNIQUE_VALUES = 8;
+/** Maximum number of rules of such an array with more values, which are in the schema's order. */
+const MAX_ORDERED_RULES = 10_000;
 /** Maximum "maxItems" with "contains". */
 const MAX_CONTAINING_ITEMS = 100;
 
@@ -38,7 +40,7 @@ export function writeArray(writer: ValueWriter, shape: ValueShape, path: string)
   const max = maxItems === Infinity ? maxItems : Math.min(maxItems, Math.max(min, MAX_ITEMS));
   if (min > max) return NO_MATCH;
   if (max === 0) return contains.length > 0 ? NO_MATCH : literal("[]");
-  if (shape.isUnique && max > 1) return writeUnique(writer, shape, path);
+  if (shape.isUnique && max > 1) return writeUnique(writer, { ...shape, maxItems: max }, path);
   const itemAt = (index: number) => writer.value(itemTerms(shape, index));
   if (contains.length > 0) return writeContaining(writer, shape, path);
   const heads = Array.from({ length: Math.min(prefixLength, max) }, (_, i) => itemAt(i));
@@ -90,20 +92,48 @@ function writeContaining(writer: ValueWriter, shape: ValueShape, path: string): 
   return alternatives(options);
 }
 
-/** Arrays without equal items, for items of a few values. */
+/**
+ * Arrays without equal items: of a few values in any order, of many in the order of the schema, and
+ * of values that are not listed at most one.
+ */
 function writeUnique(writer: ValueWriter, shape: ValueShape, path: string): RegexExpression {
-  const values = listValues(writer, itemTerms(shape, 0));
-  if (
-    values === undefined ||
-    values.length > MAX_UNIQUE_VALUES ||
-    shape.itemParts.some(({ prefix }) => prefix.length > 0) ||
-    shape.contains.length > 0
-  )
-    throw schemaError(
-      path,
-      `"uniqueItems" is supported for items of at most ${MAX_UNIQUE_VALUES} values ("enum" or "const"); remove it, or list the values`,
-    );
-  const { minItems: min, maxItems: max } = shape;
+  const { minItems: min, maxItems: max, itemParts, contains } = shape;
+  const isPlain = itemParts.every(({ prefix }) => prefix.length === 0) && contains.length === 0;
+  const values = isPlain ? listValues(writer, itemTerms(shape, 0)) : undefined;
+  if (values !== undefined && values.length <= MAX_UNIQUE_VALUES) return writeSets(values, min, max);
+  const ordered = values && writeOrdered(values, min, max);
+  if (ordered !== undefined) return ordered;
+  if (min <= 1) return writeArray(writer, { ...shape, maxItems: 1 }, path);
+  throw schemaError(
+    path,
+    '"uniqueItems" with "minItems" above 1 is supported for items with listed values ("enum" or "const"); remove it, or list the values',
+  );
+}
+
+/** Arrays of different texts in their order; undefined if there are too many. */
+function writeOrdered(texts: readonly string[], min: number, max: number): RegexExpression | undefined {
+  // More items than these need not be counted.
+  const counted = max < texts.length ? max : Math.max(min, 1);
+  if ((texts.length + 1) * (counted + 1) > MAX_ORDERED_RULES) return undefined;
+  const rules = new Map<string, GrammarRule>();
+  const from = (index: number, count: number): RegexExpression => {
+    const key = `${index},${count}`;
+    let rule = rules.get(key);
+    if (rule === undefined) rules.set(key, (rule = { isValue: false, expression: () => write(index, count) }));
+    return { kind: "rule", rule };
+  };
+  const write = (index: number, count: number): RegexExpression => {
+    if (index === texts.length) return count >= min ? literal("]") : NO_MATCH;
+    const separator = count === 0 ? EMPTY_TEXT : COMMA;
+    const next = from(index + 1, Math.min(count + 1, counted));
+    const taken = count === max ? [] : [sequence([separator, literal(texts[index]), next])];
+    return alternatives([...taken, from(index + 1, count)]);
+  };
+  return sequence([literal("["), from(0, 0)]);
+}
+
+/** Arrays of different texts in any order. */
+function writeSets(values: readonly string[], min: number, max: number): RegexExpression {
   const rules = new Map<number, GrammarRule>();
   /** What follows the items of a set. */
   const after = (used: number): RegexExpression => {
