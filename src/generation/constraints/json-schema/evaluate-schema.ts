@@ -29,6 +29,7 @@ const MAX_NESTING = 200;
  */
 export class SchemaEvaluator {
   private nesting = 0;
+  private readonly enumTexts = new WeakMap<readonly unknown[], ReadonlySet<string>>();
 
   constructor(
     private readonly document: SchemaDocument,
@@ -58,13 +59,19 @@ export class SchemaEvaluator {
     return this.satisfies(value, { schema, path, isNegated: false });
   }
 
+  /** Returns the canonical texts of an enum, each of whose values is compared with all of them. */
+  private listTexts(values: readonly unknown[]): ReadonlySet<string> {
+    const texts = this.enumTexts.get(values) ?? new Set(values.map(formatCanonical));
+    this.enumTexts.set(values, texts);
+    return texts;
+  }
+
   private satisfiesGeneral(value: unknown, schema: JsonSchema, path: string): boolean {
     const unsupported = UNSUPPORTED_KEYWORDS.find((name) => schema[name] !== undefined);
     if (unsupported !== undefined) throw schemaError(path, `"${unsupported}" is not supported`);
     if (schema.type !== undefined && (typeOfValue(value) & readTypes(schema, path)) === 0) return false;
     if (schema.const !== undefined && formatCanonical(schema.const) !== formatCanonical(value)) return false;
-    if (Array.isArray(schema.enum) && !schema.enum.some((each) => formatCanonical(each) === formatCanonical(value)))
-      return false;
+    if (Array.isArray(schema.enum) && !this.listTexts(schema.enum).has(formatCanonical(value))) return false;
     if (schema.$ref !== undefined && !this.satisfies(value, this.document.resolve(schema.$ref, schema, path)))
       return false;
     const count = (keyword: string) =>
