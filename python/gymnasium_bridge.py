@@ -48,6 +48,14 @@ def bound(value):
     return number(math.copysign(math.inf, value) if isinstance(value, int) and abs(value) > MAX_INTEGER else value)
 
 
+def unpack(method, result, names):
+    """Returns the values that an environment's method returned, if they are as many as Gymnasium's."""
+    if isinstance(result, tuple) and len(result) == len(names):
+        return result
+    found = f"{len(result)} values" if isinstance(result, tuple) else f"a {type(result).__name__}"
+    raise TypeError(f"{method}() must return ({', '.join(names)}), but returned {found}.")
+
+
 class Codec:
     """Gymnasium's spaces and their members as JSON."""
 
@@ -179,11 +187,13 @@ class Bridge:
     def reset(self, params):
         seed = params.get("seed")
         seed = None if seed is None else int(seed)
-        return self.observed(*self.env.reset(seed=seed, options=params.get("options")))
+        result = self.env.reset(seed=seed, options=params.get("options"))
+        return self.observed(*unpack("reset", result, ("observation", "info")))
 
     def step(self, params):
         action = self.codec.decode(self.env.action_space, params["action"])
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        names = ("observation", "reward", "terminated", "truncated", "info")
+        observation, reward, terminated, truncated, info = unpack("step", self.env.step(action), names)
         ending = {"terminated": bool(terminated), "truncated": bool(truncated)}
         return {**self.observed(observation, info), "reward": self.codec.reward(reward), **ending}
 

@@ -38,6 +38,15 @@ describe("ModelChatEngine", () => {
     expect(promptTokens).toEqual(completion.promptTokens);
   });
 
+  it.each([
+    [{}, 1],
+    [{ temperature: 0.5, do_sample: true }, 0.5],
+    [{ temperature: 0.5, do_sample: false }, 0],
+  ])("takes its temperature from generation_config.json: %o", (config, temperature) => {
+    vi.spyOn(model.policy, "generationConfig", "get").mockReturnValueOnce(config);
+    expect(engine.defaultSampling.temperature).toBe(temperature);
+  });
+
   it("samples choice i with seed + i", async () => {
     const { choices } = await engine.generate({ input: QUESTION, seed: 3, n: 3, maxNewTokens: 8 });
     const { choices: single } = await engine.generate({ input: QUESTION, seed: 5, maxNewTokens: 8 });

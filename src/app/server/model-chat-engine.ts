@@ -46,10 +46,12 @@ export class ModelChatEngine implements ChatEngine {
     this.chatTemplate = chatTemplate ?? (model.tokenizer.chatTemplates.size > 0 ? undefined : FALLBACK_CHAT_TEMPLATE);
   }
 
+  /** As generation_config.json has them; greedy where that sets do_sample to false. */
   get defaultSampling(): Pick<SamplingParams, "temperature" | "topP"> {
     const { generationConfig } = this.model.policy;
+    const temperature = readConfigNumber("temperature", generationConfig) ?? 1;
     return {
-      temperature: readConfigNumber("temperature", generationConfig) ?? 1,
+      temperature: generationConfig.do_sample === false ? 0 : temperature,
       topP: readConfigNumber("topP", generationConfig) ?? 1,
     };
   }

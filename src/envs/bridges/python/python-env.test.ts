@@ -175,6 +175,18 @@ describe.skipIf(real === undefined)("Python's Gymnasium (skipped without a Pytho
       await expect(several.step(several.actionSpace.sample())).rejects.toThrow("[1 2] is not one number");
     });
 
+    it("names what the methods of an environment of old Gym must return", async () => {
+      const env = await open("Old-v0", odd);
+      await env.reset({ seed: 1 });
+      await expect(env.step(env.actionSpace.sample())).rejects.toThrow(
+        "step() must return (observation, reward, terminated, truncated, info), but returned 4 values.",
+      );
+      const older = await open("Old-v0", { ...odd, options: { returns_info: false } });
+      await expect(older.reset({ seed: 1 })).rejects.toThrow(
+        "reset() must return (observation, info), but returned a ndarray.",
+      );
+    });
+
     it("refuses an observation that doubles cannot hold, and continues", async () => {
       const env = await open("Huge-v0", odd);
       await env.reset({ seed: 1 });
