@@ -29,7 +29,7 @@ export interface MemoryUsage {
    * usesGradientCheckpointing.
    */
   readonly gradientCheckpointing?: boolean;
-  /** Whose memory: that of the process, or that of the GPU with the device "webgpu". Default "cpu". */
+  /** Whose memory: the process's, or with "webgpu" the GPU's. Default "cpu". */
   readonly device?: "cpu" | "webgpu";
   /** Tokens in the cache of keys and values, of all sequences together. Default 1,024. */
   readonly cachedTokens?: number;
@@ -42,8 +42,8 @@ export interface MemoryUsage {
 }
 
 /**
- * Bytes of the process without a model (Node.js, ONNX Runtime, a tokenizer), and of a GPU: parameters
- * of kernels and what crosses the bus.
+ * Bytes without a model: in the process Node.js, ONNX Runtime and a tokenizer; on a GPU the
+ * parameters of kernels and what crosses the bus.
  */
 const PROCESS_BYTES = { cpu: 150e6, webgpu: 10e6 } as const;
 

@@ -22,7 +22,7 @@ export const modelsCommand = defineCommand({
     }),
     json: boolean({ description: "Print one JSON object." }),
   },
-  run: async ({ device, json }, reporter) => {
+  run: async ({ device = "cpu", json }, reporter) => {
     const memory = availableMemory();
     const models = registeredModels();
     if (json === true) {
