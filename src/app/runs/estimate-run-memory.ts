@@ -34,15 +34,16 @@ export function availableMemory(): number {
 
 /**
  * Estimates the memory of a run before its model is downloaded, from a folder's config.json or from
- * the registry. Returns undefined for the embedded model and for models of unknown size.
+ * the registry; with device "webgpu", the memory of the GPU, of which it is unknown how much is free.
+ * Returns undefined for the embedded model and for models of unknown size.
  */
 export async function estimateRunMemory(
-  config: Pick<TrainConfig, "model" | "quantize" | "microBatchTokens" | "gradientCheckpointing" | "tuning"> &
+  config: Pick<TrainConfig, "model" | "quantize" | "device" | "microBatchTokens" | "gradientCheckpointing" | "tuning"> &
     AdapterSettings &
     ReferenceSettings,
   available: number = availableMemory(),
 ): Promise<MemoryEstimate | undefined> {
-  const { model, quantize, r, microBatchTokens, tuning } = config;
+  const { model, quantize, device, r, microBatchTokens, tuning } = config;
   if (model === EMBEDDED_MODEL) return undefined;
   const estimate = await findMemoryEstimator(model);
   if (estimate === undefined || tuning === "full") return undefined;
@@ -58,6 +59,11 @@ export async function estimateRunMemory(
     modulesToSave,
     copiesReference: config.syncRefModel === true || config.algorithm === "dpo" || config.algorithm === "kto",
   } as const;
+  if (device === "webgpu") {
+    const needed = estimate({ ...usage, device });
+    const text = `Training ${model} needs about ${formatGigabytes(needed)} of the GPU's memory.`;
+    return { needed, available: Infinity, text, fit: "fits" };
+  }
   const needed = estimate(usage);
   const text = `Training ${model} needs about ${formatGigabytes(needed)} of memory; ${formatGigabytes(available)} are free.`;
   if (needed <= available) return { needed, available, text, fit: "fits" };

@@ -63,24 +63,15 @@ export class KernelWriter implements ExpressionContext {
     return this.operand(view, true);
   }
 
-  /** As `read`, for a kernel that loads four elements at once. */
-  readVector(view: ValueView): string {
-    return this.operand(view, false, true);
-  }
-
-  private operand({ value, format, offset }: ValueView, isWritten: boolean, isVector = false): string {
+  private operand({ value, format, offset }: ValueView, isWritten: boolean): string {
     const start = this.program.dim(offset);
     const key = JSON.stringify(start);
     const known = this.operands.find(
-      (each) =>
-        each.value === value &&
-        each.isWritten === isWritten &&
-        each.isVector === isVector &&
-        JSON.stringify(each.offset) === key,
+      (each) => each.value === value && each.isWritten === isWritten && JSON.stringify(each.offset) === key,
     );
     if (known !== undefined) return known.name;
     const name = `v${this.operands.length}`;
-    this.operands.push({ name, format, isWritten, isVector, value, offset: start });
+    this.operands.push({ name, format, isWritten, value, offset: start });
     return name;
   }
 
@@ -231,7 +222,7 @@ export class KernelWriter implements ExpressionContext {
     const source: KernelSource = {
       label,
       threads,
-      operands: this.operands.map(({ name, format, isWritten, isVector }) => ({ name, format, isWritten, isVector })),
+      operands: this.operands.map(({ name, format, isWritten }) => ({ name, format, isWritten })),
       parameterCount: this.parameters.length,
       declarations: this.declarations.join("\n"),
       body: this.lines.join("\n"),

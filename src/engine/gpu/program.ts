@@ -63,8 +63,6 @@ export interface KernelOperand {
   readonly name: string;
   readonly format: ElementFormat;
   readonly isWritten: boolean;
-  /** Whether the kernel loads four elements at once, by `NAME_4(i)`. */
-  readonly isVector: boolean;
 }
 
 /**

@@ -29,6 +29,8 @@ export interface MemoryUsage {
    * usesGradientCheckpointing.
    */
   readonly gradientCheckpointing?: boolean;
+  /** Whose memory: the process's, or with "webgpu" the GPU's. Default "cpu". */
+  readonly device?: "cpu" | "webgpu";
   /** Tokens in the cache of keys and values, of all sequences together. Default 1,024. */
   readonly cachedTokens?: number;
   /**
@@ -39,8 +41,11 @@ export interface MemoryUsage {
   readonly packed?: boolean;
 }
 
-/** Bytes of the process without a model: Node.js, ONNX Runtime, a tokenizer. */
-const PROCESS_BYTES = 150e6;
+/**
+ * Bytes without a model: in the process Node.js, ONNX Runtime and a tokenizer; on a GPU the
+ * parameters of kernels and what crosses the bus.
+ */
+const PROCESS_BYTES = { cpu: 150e6, webgpu: 10e6 } as const;
 
 /**
  * Bytes per weight that sampling reads: its code and, at 4 bits, its share of the block's scale.
@@ -62,11 +67,11 @@ const BACKWARD_BYTES = { 32: 0, 8: 1, 4: 0.5 + 0.5 / 32 } as const;
 /**
  * Measured float32 values kept per token, trained layer and hidden dimension for the backward pass.
  */
-const ACTIVATIONS_PER_TOKEN = 22;
+const ACTIVATIONS_PER_TOKEN = { cpu: 22, webgpu: 17 } as const;
 
 /** Most rows of logits in memory at once, and their copies. */
 const MAX_LOGIT_ROWS = 256;
-const LOGIT_COPIES = 3;
+const LOGIT_COPIES = { cpu: 3, webgpu: 1 } as const;
 
 /** Value, gradient and two moments of an adapter's parameter. */
 const BYTES_PER_TRAINABLE_VALUE = 16;
@@ -85,18 +90,21 @@ const DEFAULT_CACHED_TOKENS = 1024;
  * Estimates peak memory in bytes by adding up what is allocated and mapped: the process, the
  * weights that sampling reads, the output matrix, keys and values, and for training the weights
  * that a session reads forward and backward, the adapter with its optimizer, the values kept for
- * gradients and the logits. See docs/models.md.
+ * gradients and the logits. A GPU has each weight once. See docs/models.md.
  */
 export function estimateModelMemory(network: DecoderConfig, usage: MemoryUsage = {}): number {
-  const { bits = 32, use = "inference", cachedTokens = DEFAULT_CACHED_TOKENS } = usage;
+  const { bits = 32, use = "inference", cachedTokens = DEFAULT_CACHED_TOKENS, device = "cpu" } = usage;
   const headWeights = network.vocabSize * network.hiddenSize;
   const layerWeights = sumWeights(linearModules(network));
-  const headBytes = (bits === 32 ? 4 : 1) * headWeights;
+  // The GPU has float32 values of all weights but the layers' matrices.
+  const headBytes =
+    device === "webgpu" ? 4 * (countParameters(network) - layerWeights) : (bits === 32 ? 4 : 1) * headWeights;
   const keyValueBytes = 4 * 2 * network.layers.length * network.keyValueHeads * network.headDim * cachedTokens;
-  const resident = PROCESS_BYTES + PACKED_BYTES[bits] * layerWeights + headBytes + keyValueBytes;
+  const resident = PROCESS_BYTES[device] + PACKED_BYTES[bits] * layerWeights + headBytes + keyValueBytes;
   // Packing needs the output matrix twice for a moment, mapped or transposed; training needs more
   // later.
-  return resident + (use === "inference" ? headBytes : estimateTrainingMemory(network, usage));
+  if (use === "train") return resident + estimateTrainingMemory(network, usage);
+  return resident + (device === "cpu" ? headBytes : 0);
 }
 
 /** Estimates what training adds. */
@@ -109,6 +117,7 @@ function estimateTrainingMemory(
     modulesToSave = [],
     packed = false,
     copiesReference = false,
+    device = "cpu",
     ...usage
   }: MemoryUsage,
 ): number {
@@ -129,17 +138,19 @@ function estimateTrainingMemory(
   const adaptedShare = (layersToTransform.length || layers.length) / layers.length;
   const adapterValues = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
   const bytesPerValue = BYTES_PER_TRAINABLE_VALUE + (copiesReference ? BYTES_PER_COPIED_VALUE : 0);
+  const isShared = device === "webgpu" && bits === 32;
   const weightBytes =
-    FORWARD_BYTES[bits] * layerWeights +
+    (isShared ? 0 : FORWARD_BYTES[bits]) * layerWeights +
     BACKWARD_BYTES[bits] * trainedShare * layerWeights +
     // Logits and their gradients need float32 values of the output matrix.
-    4 * headWeights +
+    (device === "webgpu" ? 0 : 4) * headWeights +
     (packed ? 4 * 2 * (trainedShare * layerWeights + headWeights) : 0);
+  const keptValues = ACTIVATIONS_PER_TOKEN[device] * microBatchTokens * keptLayers * hiddenSize;
   return (
     weightBytes +
     bytesPerValue * adaptedShare * adapterValues +
     (bytesPerValue + BYTES_PER_BASE_VALUE) * savedValues +
-    4 * (ACTIVATIONS_PER_TOKEN * microBatchTokens * keptLayers * hiddenSize + LOGIT_COPIES * logitRows * vocabSize)
+    4 * (keptValues + LOGIT_COPIES[device] * logitRows * vocabSize)
   );
 }
 

@@ -24,7 +24,6 @@ export function defineKernel(
       name,
       format,
       isWritten: mode === "write",
-      isVector: false,
     })),
   };
 }

@@ -195,7 +195,7 @@ export class PlanBuilder {
     const { values, outputs } = this.program;
     const places: Place[] = [];
     const inPlace = this.findOutputsInPlace();
-    const lifetimes = this.findLifetimes();
+    const lifetimes = findLifetimes(this.program, this.dims, (name) => this.run.fetches.has(name));
     const temporary: number[] = [];
     values.forEach(({ source }, index) => {
       switch (source.kind) {
@@ -244,27 +244,32 @@ export class PlanBuilder {
     }
     return places;
   }
+}
 
-  /** Returns when each temporary value is in memory; undefined for values that no step uses. */
-  private findLifetimes(): (Lifetime | undefined)[] {
-    const { steps, values, outputs } = this.program;
-    const blockEnds = new Map<number, [first: number, last: number]>();
-    steps.forEach(({ block }, i) => {
-      if (block !== undefined) blockEnds.set(block, [blockEnds.get(block)?.[0] ?? i, i]);
-    });
-    const lifetimes: (Lifetime | undefined)[] = values.map(() => undefined);
-    steps.forEach(({ parts, block }, i) => {
-      const [first, last] = block === undefined ? [i, i] : blockEnds.get(block)!;
-      for (const value of parts.flatMap(({ calls }) => calls.flatMap((call) => call.values))) {
-        const known = lifetimes[value];
-        if (known !== undefined) known.last = Math.max(known.last, last);
-        else lifetimes[value] = { words: this.dims.get(values[value].elements), first, last };
-      }
-    });
-    for (const { name, value } of outputs) {
+/**
+ * Returns when each temporary value of a run is in memory; undefined for values that no step uses.
+ */
+export function findLifetimes(
+  { steps, values, outputs }: Pick<GpuProgram, "steps" | "values" | "outputs">,
+  dims: DimValues,
+  isFetched: (output: string) => boolean,
+): (Lifetime | undefined)[] {
+  const blockEnds = new Map<number, [first: number, last: number]>();
+  steps.forEach(({ block }, i) => {
+    if (block !== undefined) blockEnds.set(block, [blockEnds.get(block)?.[0] ?? i, i]);
+  });
+  const lifetimes: (Lifetime | undefined)[] = values.map(() => undefined);
+  steps.forEach(({ parts, block }, i) => {
+    const [first, last] = block === undefined ? [i, i] : blockEnds.get(block)!;
+    for (const value of parts.flatMap(({ calls }) => calls.flatMap((call) => call.values))) {
       const known = lifetimes[value];
-      if (this.run.fetches.has(name) && known !== undefined) known.last = steps.length;
+      if (known !== undefined) known.last = Math.max(known.last, last);
+      else lifetimes[value] = { words: dims.get(values[value].elements), first, last };
     }
-    return lifetimes;
+  });
+  for (const { name, value } of outputs) {
+    const known = lifetimes[value];
+    if (isFetched(name) && known !== undefined) known.last = steps.length;
   }
+  return lifetimes;
 }
