@@ -80,8 +80,8 @@ describe("peak memory of a GPU, a LoRA step of 1,024 tokens of SmolLM2-135M", ()
   it("is at most 1.5 times the arithmetic minimum", () => {
     const { hidden_size: width, intermediate_size: inner } = SMOLLM2;
     const keysAndValues = (2 * width * SMOLLM2.num_key_value_heads) / SMOLLM2.num_attention_heads;
-    // What gradients read of a token in a layer: inputs of both norms and their results, queries and
-    // attention's result, keys and values, gate, up and their product, and results of seven A.
+    // What gradients read of a token in a layer: inputs of both norms and their results, queries
+    // and attention's result, keys and values, gate, up and their product, and results of seven A.
     const kept = 6 * width + keysAndValues + 3 * inner + 7 * RANK;
     const { total, states } = allocated();
     const activations = BYTES_PER_VALUE * TOKENS * LAYERS * kept;

@@ -34,7 +34,7 @@ export function availableMemory(): number {
 
 /**
  * Estimates the memory of a run before its model is downloaded, from a folder's config.json or from
- * the registry; with device "webgpu", the memory of the GPU, of which it is unknown how much is free.
+ * the registry; with device "webgpu", the memory of the GPU, which does not say what is free.
  * Returns undefined for the embedded model and for models of unknown size.
  */
 export async function estimateRunMemory(
