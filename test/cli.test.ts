@@ -253,6 +253,20 @@ describe("llamagym models", () => {
       expect(memory.train["8"]).toBeGreaterThan(memory.inference["8"]);
     }
   });
+
+  it("gives the memory of a GPU, which holds each weight once and says nothing of what is free", async () => {
+    const { out } = await run(["models", "--device", "webgpu"]);
+    expect(out).toContain("memory of the GPU in GB");
+    expect(out).not.toContain("FITS");
+    const read = async (device: string) => {
+      const { models } = JSON.parse((await run(["models", "--json", "--device", device])).out) as {
+        models: { memory: Record<string, Record<string, number>> }[];
+      };
+      return models.map(({ memory }) => memory.train["32"]);
+    };
+    const cpu = await read("cpu");
+    for (const [i, bytes] of (await read("webgpu")).entries()) expect(bytes).toBeLessThan(cpu[i]);
+  });
 });
 
 describe("llamagym cache", () => {
