@@ -51,6 +51,7 @@ export function App({ source, live }: { readonly source: Source; readonly live: 
   const connection = useConnection(live);
   const { list, error, reload } = useRunList(source, live);
   const wanted = route.params.getAll("run");
+  const isListed = list !== undefined && (wanted.length === 0 || list.runs.some(({ id }) => wanted.includes(id)));
   const selected = useMemo(() => selectRuns(list?.runs ?? [], wanted), [list, wanted.join("\n")]);
   const { hasJobs = false, isSelfPlay = false } = list?.runs.find(({ id }) => id === selected[0]) ?? {};
   useEffect(() => live.watch(selected), [live, selected.join("\n")]);
@@ -90,7 +91,12 @@ export function App({ source, live }: { readonly source: Source; readonly live: 
       <main id="main" tabIndex={-1}>
         {connection === "lost" && <Banner kind="warning">Connection lost. The page reconnects by itself.</Banner>}
         {error && <Banner kind="error">{error.message}</Banner>}
-        {dashboard && (
+        {dashboard && !isListed && (
+          <Banner kind="warning">
+            There is no run {wanted.join(", ")} in {dashboard.root}. It is shown as soon as it is there.
+          </Banner>
+        )}
+        {dashboard && isListed && (
           <DashboardContext.Provider value={dashboard}>
             <ErrorBoundary key={`${route.view} ${selected[0] ?? ""}`}>
               <Component route={route} />

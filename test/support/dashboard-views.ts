@@ -161,6 +161,15 @@ export function testViewsOfWrittenRuns(getTest: () => DashboardTest): void {
     expect(await download("article.large", "SVG")).toContain('class="band"');
   });
 
+  it("waits for a run that the address names and that is not there yet", async () => {
+    const { page, runs } = getTest();
+    await open("#/curves?run=later&metric=loss&x=updates");
+    await page.getByText("There is no run later in").waitFor();
+    await writeRun(join(runs, "later"), {}, tenUpdates(0));
+    await page.getByRole("article", { name: "entropy", exact: true }).waitFor();
+    expect(await page.getByText("There is no run later in").count()).toBe(0);
+  });
+
   it("zooms all pictures together", async () => {
     const { page, runs } = getTest();
     await writeRun(join(runs, "zoomed"), {}, tenUpdates(0));
