@@ -15,7 +15,7 @@ const environments = {
   // Needs Python 3.12 or later, which PYTHON names.
   skyrl: {
     folder: ".venv-skyrl",
-    requirements: ["skyrl[tinker,jax]==0.4.0", "jax==0.10.2", "jaxlib==0.10.2", "flax==0.12.8"],
+    requirements: ["skyrl[tinker,jax]==0.4.0", "jax==0.12.0.1", "jaxlib==0.12.0.1", "flax==0.12.12", "aiohttp"],
   },
   // The previous dialect of config.json and the oldest supported PEFT, for bench:interop.
   transformers4: {
