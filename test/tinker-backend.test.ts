@@ -87,6 +87,24 @@ describe("a run on a Tinker service in another process", () => {
     expect(listDifferences("warm-remote", "warm-local")).toEqual([]);
   });
 
+  it("has them on a service that loads weights only into a model that exists", async () => {
+    const options = `--algorithm grpo ${CHOICES} --turns 40`.replace(
+      "--sft-warm-start none",
+      "--sft-warm-start 8 --sft-steps 4",
+    );
+    let refused = 0;
+    const proxy = await FlakyHttpProxy.start(url, (name) =>
+      name === "load_weights" && refused++ === 0
+        ? { status: 422, answer: { detail: [{ loc: ["body", "model_id"], msg: "Field required" }] } }
+        : "forward",
+    );
+    const run = await train("existing", options, { baseUrl: proxy.url });
+    await proxy.stop();
+    expect(run.status).toBe(0);
+    expect(refused).toBe(2);
+    expect(listDifferences("existing", "warm-local")).toEqual([]);
+  });
+
   it("samples free completions, and evaluates and plays them on the service", async () => {
     const { status, err, out } = await train("free", `--algorithm grpo ${RUN} --action-mode free --turns 60`);
     expect(err + out).toContain("Saved");

@@ -26,7 +26,7 @@ export async function downloadAdapter(
   const session = await ServiceSession.open({ baseUrl, apiKey, maxWaitSeconds, onWarning });
   try {
     const { baseModel } = form;
-    const model = await RemoteModel.load(session, 0, { path: statePath, baseModel, optimizer: false });
+    const model = await RemoteModel.load(session, 0, { path: statePath, form, optimizer: false });
     const saved = EXTERNAL_PATH.exec(await model.saveExternal(`export-${crypto.randomUUID().slice(0, 13)}`))?.groups;
     if (saved === undefined) throw new ServiceError(`${baseUrl} saved the adapter under an unknown path.`, undefined);
     const path = `training_runs/${encodeURIComponent(saved.run)}/checkpoints/${saved.name}/external_weights_urls`;

@@ -153,7 +153,7 @@ export class TrainedServiceModel implements ServicePasses {
     this.model ??=
       saved === undefined
         ? RemoteModel.create(session, this.modelCount++, form)
-        : RemoteModel.load(session, this.modelCount++, { path: saved.statePath, baseModel: form.baseModel });
+        : RemoteModel.load(session, this.modelCount++, { path: saved.statePath, form });
     if (this.hasStaleOptimizer) {
       this.hasStaleOptimizer = false;
       this.model = this.withNewOptimizer(await this.model);
@@ -165,8 +165,7 @@ export class TrainedServiceModel implements ServicePasses {
     this.gradient.clear();
     const { session, form } = this.options;
     const path = await model.save(createName());
-    const { baseModel } = form;
-    const renewed = await RemoteModel.load(session, this.modelCount++, { path, baseModel, optimizer: false });
+    const renewed = await RemoteModel.load(session, this.modelCount++, { path, form, optimizer: false });
     await model.unload();
     return renewed;
   }

@@ -86,32 +86,36 @@ export class RemoteModel {
   }
 
   /**
-   * Creates a model from saved weights, with their optimizer or a new one. @throws SERVICE_FAILED
+   * Creates a model from saved weights, with their optimizer or a new one. Where the service loads
+   * weights only into a model that exists (SkyRL), creates it first. @throws SERVICE_FAILED
    */
   static async load(
     session: ServiceSession,
     seqId: number,
     {
       path,
-      baseModel,
+      form,
       optimizer = true,
-    }: { readonly path: string; readonly baseModel: string; readonly optimizer?: boolean },
+    }: { readonly path: string; readonly form: ServiceAdapter; readonly optimizer?: boolean },
   ): Promise<RemoteModel> {
-    const requestId = await session.submit({
+    const weights = { path, optimizer, type: "load_weights" };
+    const place = { session_id: session.id, model_seq_id: seqId, base_model: form.baseModel };
+    try {
+      const json = { ...place, ...weights, optimizer_config: { type: "adamw" } };
+      const requestId = await session.submit({ path: "load_weights", json });
+      const { json: answer } = await session.retrieve(requestId, "LoadWeights");
+      const { model_id: id } = readAnswer("load_weights", loadWeightsResponse, answer);
+      return new RemoteModel(session, id ?? `${session.id}:train:${seqId}`);
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.status !== 422) throw error;
+    }
+    const model = await RemoteModel.create(session, seqId, form);
+    const requestId = await model.submit((number) => ({
       path: "load_weights",
-      json: {
-        session_id: session.id,
-        model_seq_id: seqId,
-        path,
-        optimizer,
-        base_model: baseModel,
-        optimizer_config: { type: "adamw" },
-        type: "load_weights",
-      },
-    });
-    const { json } = await session.retrieve(requestId, "LoadWeights");
-    const { model_id: id } = readAnswer("load_weights", loadWeightsResponse, json);
-    return new RemoteModel(session, id ?? `${session.id}:train:${seqId}`);
+      json: { model_id: model.id, seq_id: number, ...weights },
+    }));
+    await session.retrieve(requestId, "LoadWeights");
+    return model;
   }
 
   async getInfo(): Promise<z.infer<typeof getInfoResponse>> {
