@@ -321,11 +321,11 @@ function getAlgorithmDefaults(
   isPretrained: boolean,
 ): AlgorithmSettings {
   const { algorithm, maxCompletionLength } = run;
+  const hasSetting = (name: string) => Object.hasOwn(findAlgorithm(algorithm).settings, name);
+  if (!isBuiltInAlgorithm(algorithm)) return hasSetting("maxCompletionLength") ? { maxCompletionLength } : {};
   // A service does not return the entropy of free completions.
-  const hasEntropyBonus = Object.hasOwn(findAlgorithm(algorithm).settings, "entropyCoef");
-  const serviceDefaults = run.backend === "tinker" && !run.isListed && hasEntropyBonus ? { entropyCoef: 0 } : {};
-  if (!isBuiltInAlgorithm(algorithm))
-    return Object.hasOwn(findAlgorithm(algorithm).settings, "maxCompletionLength") ? { maxCompletionLength } : {};
+  const lacksEntropy = run.backend === "tinker" && !run.isListed;
+  const serviceDefaults = lacksEntropy && hasSetting("entropyCoef") ? { entropyCoef: 0 } : {};
   if (algorithm !== "ppo")
     return {
       maxCompletionLength,

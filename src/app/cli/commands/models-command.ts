@@ -17,7 +17,7 @@ export const modelsCommand = defineCommand({
   options: {
     device: choice({
       choices: ["cpu", "webgpu"],
-      description: "Whose memory: that of the process, or that of the GPU.",
+      description: "Device whose memory is estimated: cpu is the process's, webgpu the GPU's.",
       default: "cpu",
     }),
     json: boolean({ description: "Print one JSON object." }),
