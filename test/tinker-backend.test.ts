@@ -264,6 +264,24 @@ describe("a service that fails", () => {
     expect(listDifferences("gone", "steady-again")).toEqual([]);
   });
 
+  it.each(["CreateModel", "ForwardBackward", "OptimStep", "SaveWeights", "SaveWeightsForSampler", "Sample"])(
+    "says how to continue where a restarted service has lost a result: %s",
+    async (kind) => {
+      let asked = 0;
+      const lose = { status: 410, answer: { detail: "gone" } };
+      const proxy = await FlakyHttpProxy.start(url, (_path, _count, headers) =>
+        headers["x-tinker-request-type"] === kind && asked++ >= 0 ? lose : "forward",
+      );
+      const run = await train(`lost-${kind}`, `--algorithm grpo --action-mode free ${RUN} --turns 16`, {
+        baseUrl: proxy.url,
+      });
+      await proxy.stop();
+      expect(asked).toBeGreaterThan(0);
+      expect(run.status).not.toBe(0);
+      expect(run.err).toMatch(new RegExp(`no longer has the result of ${kind}. Resume the run`, "u"));
+    },
+  );
+
   it("waits for results that are not there yet", async () => {
     let asked = 0;
     const proxy = await FlakyHttpProxy.start(url, (name) =>

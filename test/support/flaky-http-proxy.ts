@@ -1,4 +1,11 @@
-import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  request,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
@@ -12,6 +19,9 @@ export type Fate =
   | "drop"
   | "drop-answer"
   | { readonly answer: object; readonly status?: number };
+
+/** Decides from a request's path, the number of requests before it, and its headers. */
+type Decide = (path: string, count: number, headers: IncomingHttpHeaders) => Fate;
 
 /** A request, and the status that the server answered if it has. */
 export interface ProxiedRequest {
@@ -28,11 +38,10 @@ export class FlakyHttpProxy {
     private readonly server: Server,
     /** Address of the server; undefined while there is none, so that requests are dropped. */
     public target: string | undefined,
-    private readonly decide: (path: string, count: number) => Fate,
+    private readonly decide: Decide,
   ) {}
 
-  /** Starts a proxy; `decide` gets the path and the number of requests before. */
-  static async start(target: string, decide: (path: string, count: number) => Fate): Promise<FlakyHttpProxy> {
+  static async start(target: string, decide: Decide): Promise<FlakyHttpProxy> {
     const server = createServer();
     const proxy = new FlakyHttpProxy(server, target, decide);
     server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
@@ -55,7 +64,7 @@ export class FlakyHttpProxy {
 
   private handle(incoming: IncomingMessage, body: Buffer, response: ServerResponse): void {
     const path = incoming.url!.replace("/api/v1/", "");
-    const fate = this.decide(path, this.requests.length);
+    const fate = this.decide(path, this.requests.length, incoming.headers);
     const proxied: ProxiedRequest = { path, body };
     this.requests.push(proxied);
     if (typeof fate === "object") {

@@ -29,6 +29,8 @@ const MIN_POLL_MS = 100;
 /** Some proxies answer 400 although the request is right. */
 const MAX_BAD_REQUESTS = 3;
 const BAD_REQUEST_DELAY_MS = 500;
+/** For a failure that may be gone when the run asks again: the service was restarted, or failed. */
+const RESUME = "Resume the run: it continues from its last checkpoint.";
 
 /** The result of a request that the service no longer has. */
 export class ResultGoneError extends ServiceError {}
@@ -103,7 +105,7 @@ export class ServiceSession {
       });
       this.checkOpen();
       if (answer.status === 410)
-        throw new ResultGoneError(`${this.connection.baseUrl} no longer has the result of ${kind}.`, 410);
+        throw new ResultGoneError(`${this.connection.baseUrl} no longer has the result of ${kind}. ${RESUME}`, 410);
       if (answer.status === 400) {
         if (++badRequests > MAX_BAD_REQUESTS)
           throw new ServiceError(`${kind} failed at ${this.connection.baseUrl}: ${JSON.stringify(answer.json)}`, 400);
@@ -117,8 +119,11 @@ export class ServiceSession {
         continue;
       }
       const failed = requestFailed.safeParse(answer.json);
-      if (failed.success)
-        throw new ServiceError(`${kind} failed at ${this.connection.baseUrl}: ${failed.data.error}`, undefined);
+      if (failed.success) {
+        const { error, category } = failed.data;
+        const problem = `${kind} failed at ${this.connection.baseUrl}: ${error}`;
+        throw new ServiceError(category === "user" ? problem : `${problem.replace(/\.$/u, "")}. ${RESUME}`, undefined);
+      }
       return answer;
     }
   }
@@ -168,10 +173,7 @@ export class ServiceSession {
     this.isBeating = false;
     if (status !== 410) return;
     clearInterval(this.heartbeat);
-    this.end = new ServiceError(
-      `${this.connection.baseUrl} has ended the session. Resume the run: it continues from its last checkpoint.`,
-      410,
-    );
+    this.end = new ServiceError(`${this.connection.baseUrl} has ended the session. ${RESUME}`, 410);
   }
 
   private checkOpen(): void {
