@@ -28,6 +28,16 @@ export interface TextInterface<Observation, Action> {
   readonly choices?: Choices<Observation>;
   /** JSON schema of possible completions; `parseAction` accepts each. */
   readonly jsonSchema?: Readonly<Record<string, unknown>>;
+  /** Tools of others that completions call, where it makes sense to offer only some of them. */
+  readonly optionalTools?: OptionalTools<Observation, Action>;
+}
+
+/** Tools that an environment can do without. */
+export interface OptionalTools<Observation, Action> {
+  /** Name of each tool and JSON schema of its arguments. */
+  readonly parameters: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
+  /** Returns the interface without some of the tools. */
+  without(names: readonly string[]): TextInterface<Observation, Action>;
 }
 
 /** Returns the possible completions in a state; undefined when they are not listed. */

@@ -37,6 +37,12 @@ if (mode === "malformed")
     { name: "bare" },
   );
 if (mode === "only-malformed") tools.splice(0, tools.length, { name: "text", inputSchema: "none" });
+if (mode === "unsupported")
+  tools.push(
+    tool("typo", { text: { type: "strng" } }),
+    tool("nothing", { text: { type: "string", minLength: 3, maxLength: 2 } }),
+    tool("open", { text: { type: "object", unevaluatedProperties: false } }),
+  );
 if (mode === "twins") tools.push(tool("add"));
 
 let count = 0;

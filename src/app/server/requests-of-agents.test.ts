@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { anthropicMessages } from "./anthropic-messages.js";
+import { openAiChat } from "./openai-chat.js";
 import { openAiResponses } from "./openai-responses.js";
 import { startHttpServer, type RunningServer } from "./http-server.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
@@ -66,6 +67,93 @@ const CLAUDE_CODE = {
   container: null,
 };
 
+/** The second turn of opencode, a client of the AI SDK, after a call that it could not parse. */
+const OPENCODE = {
+  model: "embedded",
+  max_tokens: 8,
+  messages: [
+    { role: "system", content: "You are an agent." },
+    { role: "user", content: "hit or stay?" },
+    {
+      role: "assistant",
+      content: "I read.",
+      reasoning_content: "Let me look.",
+      tool_calls: [
+        { id: "call_1", type: "function", function: { name: "read", arguments: '{"filePath":"a.ts"}' } },
+        { id: "call_2", type: "function", function: { name: "invalid", arguments: '{"tool":"read","error":"{ a"}' } },
+      ],
+    },
+    { role: "tool", tool_call_id: "call_1", content: "14" },
+    { role: "tool", tool_call_id: "call_2", content: "The arguments provided to the tool are invalid" },
+  ],
+  tools: [
+    {
+      type: "function",
+      function: {
+        name: "read",
+        description: "Reads a file.",
+        parameters: {
+          $schema: "https://json-schema.org/draft/2020-12/schema",
+          type: "object",
+          properties: {
+            filePath: { type: "string", maxLength: 9, description: "The path" },
+            offset: { minimum: 0, type: "integer", maximum: 9007199254740991 },
+            timeout: { minimum: -9007199254740991, exclusiveMinimum: 0, type: "integer", maximum: 9007199254740991 },
+            format: { type: "string", enum: ["text", "html"], default: "text" },
+          },
+          required: ["filePath"],
+        },
+      },
+    },
+  ],
+  tool_choice: "auto",
+  stream: true,
+  stream_options: { include_usage: true },
+};
+
+/** The second turn of Codex in its public form. */
+const CODEX = {
+  model: "embedded",
+  stream: true,
+  max_output_tokens: 8,
+  input: [
+    {
+      type: "message",
+      id: "msg_1",
+      role: "developer",
+      content: [
+        { type: "input_text", text: "You are an agent." },
+        { type: "input_text", text: "<permissions instructions>" },
+      ],
+    },
+    { type: "message", id: "msg_2", role: "user", content: [{ type: "input_text", text: "hit or stay?" }] },
+    { type: "function_call", id: "fc_1", name: "exec_command", arguments: '{"cmd":"ls"}', call_id: "call_1" },
+    { type: "function_call_output", id: "fco_1", call_id: "call_1", output: "Process exited with code 0" },
+  ],
+  tools: [
+    {
+      type: "function",
+      name: "exec_command",
+      description: "Runs a command.",
+      strict: false,
+      parameters: {
+        type: "object",
+        properties: { cmd: { type: "string", maxLength: 9 }, yield_time_ms: { type: "number" } },
+        required: ["cmd"],
+        additionalProperties: false,
+      },
+    },
+    { type: "web_search", external_web_access: false },
+  ],
+  tool_choice: "auto",
+  parallel_tool_calls: true,
+  reasoning: { summary: "auto" },
+  store: false,
+  include: ["reasoning.encrypted_content"],
+  prompt_cache_key: "1",
+  client_metadata: { session_id: "1" },
+};
+
 const eventsOf = (text: string) =>
   Array.from(text.matchAll(/^data: (\{.*)$/gm), ([, json]) => JSON.parse(json) as Record<string, unknown>);
 
@@ -81,6 +169,39 @@ describe("the requests of agents", () => {
     expect(input).toBeGreaterThan(20);
     const counted = await send("/messages/count_tokens", { ...CLAUDE_CODE, max_tokens: undefined, stream: undefined });
     expect(await counted.json()).toEqual({ input_tokens: input });
+  });
+
+  it("are answered in the form of opencode, whose calls a model may be made to write", async () => {
+    const headers = { "user-agent": "opencode/1.18.33 ai-sdk/provider-utils/4.0.23", "x-session-id": "ses_1" };
+    const response = await send("/chat/completions", OPENCODE, headers);
+    expect([response.status, response.headers.get("x-llamagym-ignored-fields")]).toEqual([200, null]);
+    const usage = { prompt_tokens: expect.any(Number) as number, completion_tokens: expect.any(Number) as number };
+    expect(eventsOf(await response.text()).at(-1)).toMatchObject({ choices: [], usage });
+    const call = await send("/chat/completions", { ...OPENCODE, max_tokens: 200, tool_choice: "required" }, headers);
+    const deltas = eventsOf(await call.text()).flatMap(({ choices }) => choices as { delta: Delta }[]);
+    const [{ name, arguments: args }] = deltas
+      .flatMap(({ delta }) => delta.tool_calls ?? [])
+      .map((each) => each.function);
+    expect(name).toBe("read");
+    expect((JSON.parse(args) as { filePath: string }).filePath.length).toBeLessThanOrEqual(9);
+    const { requests } = openAiChat.parse(OPENCODE);
+    expect(requests[0].input[2]).toMatchObject({
+      reasoning_content: "Let me look.",
+      tool_calls: [
+        { function: { arguments: { filePath: "a.ts" } } },
+        { function: { arguments: { tool: "read", error: "{ a" } } },
+      ],
+    });
+    expect(requests[0].input.slice(3)).toMatchObject([{ name: "read" }, { name: "invalid" }]);
+  });
+
+  it("are answered in the form of Codex", async () => {
+    const response = await send("/responses", CODEX);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-llamagym-ignored-fields")).toBe("client_metadata, tools.web_search");
+    expect(eventsOf(await response.text()).at(-1)).toMatchObject({
+      response: { tools: [{ name: "exec_command" }], usage: { input_tokens: expect.any(Number) as number } },
+    });
   });
 
   it("are answered without the tools that only the vendor runs, which the response names", async () => {
@@ -206,6 +327,10 @@ describe("the requests of agents", () => {
     });
   });
 });
+
+interface Delta {
+  readonly tool_calls?: readonly { readonly function: { readonly name: string; readonly arguments: string } }[];
+}
 
 interface Completion {
   readonly text: string;

@@ -3,7 +3,7 @@ import { excerpt } from "../../core/format.js";
 import { isJsonObject } from "../../core/json.js";
 import { runSteps, type Steps } from "../../core/steps.js";
 import { ByteAutomaton } from "./automaton/byte-automaton.js";
-import { type JsonSchema, stringifySchema } from "./json-schema/keywords.js";
+import { type JsonSchema, SchemaError, stringifySchema } from "./json-schema/keywords.js";
 import { schemaToExpression } from "./json-schema/schema-to-expression.js";
 import { parseRegex } from "./regex/parse-regex.js";
 
@@ -112,23 +112,22 @@ function describeRegex(regex: string | RegExp): string {
   return typeof regex === "string" ? JSON.stringify(regex) : String(regex);
 }
 
-/** The place of a call's arguments in the schema of calls of several tools (`toolCallSchema`). */
-const PLACE_OF_ARGUMENTS = /^Invalid JSON schema: at #(?<call>\/.*?)\/properties\/(?:arguments|parameters)(?=[/,])/;
-
 /**
- * Returns an error about the schema of a tool's arguments with the name of the tool, and any other
- * error as it is.
+ * Returns an error about the schema of a tool's arguments (see `toolCallSchema`) with the name of
+ * the tool, and any other error as it is.
  */
 function nameTool(error: unknown, root: JsonSchema): unknown {
-  if (!(error instanceof LlamaGymError)) return error;
-  const { call } = PLACE_OF_ARGUMENTS.exec(error.message)?.groups ?? {};
-  if (call === undefined) return error;
+  if (!(error instanceof SchemaError)) return error;
+  const names = error.path.split("/").slice(1);
   let part: unknown = root;
-  for (const name of call.slice(1).split("/"))
+  for (const [i, name] of names.entries()) {
+    const properties = isJsonObject(part) ? part.properties : undefined;
+    const tool = isJsonObject(properties) && isJsonObject(properties.name) ? properties.name.const : undefined;
+    if (name === "properties" && ["arguments", "parameters"].includes(names[i + 1]) && typeof tool === "string")
+      return new LlamaGymError(error.code, `The tool ${JSON.stringify(tool)} cannot be called: ${error.message}`, {
+        cause: error,
+      });
     part = isJsonObject(part) || Array.isArray(part) ? (part as Readonly<Record<string, unknown>>)[name] : undefined;
-  const properties = isJsonObject(part) ? part.properties : undefined;
-  const name = isJsonObject(properties) && isJsonObject(properties.name) ? properties.name.const : undefined;
-  if (typeof name !== "string") return error;
-  const message = `The tool ${JSON.stringify(name)} cannot be called: ${error.message}`;
-  return new LlamaGymError(error.code, message, { cause: error });
+  }
+  return error;
 }

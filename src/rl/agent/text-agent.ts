@@ -1,5 +1,6 @@
-import { invalidArgument } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { Settings } from "../../core/settings.js";
+import { printWarning } from "../../core/terminal-text.js";
 import { getChoices, type TextInterface, type GameText, type Info } from "../../envs/index.js";
 import { type JsonSchema, compileToByteAutomaton, type LanguageModel } from "../../generation/index.js";
 import { extractionFailure, fromWholeCompletion, type Extraction } from "../rollout/extraction.js";
@@ -27,24 +28,28 @@ export interface TextAgentOptions<Observation, Action> extends AgentOptions<Obse
 
 /** Agent for environments with a text interface. */
 export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Observation, Action> {
+  private readonly text: TextInterface<Observation, Action>;
   private readonly actionMode: ActionMode;
   private readonly actionRegex: string | RegExp | undefined;
   /** Extracts the action's text from a match; undefined without a group named `action`. */
   private readonly regexExtractor: Extractor<string> | undefined;
 
   /**
+   * With actionMode "schema", optional tools whose schema cannot constrain a completion are left
+   * out, with a warning.
    * @throws INVALID_ARGUMENT as Agent, and for a pattern that is missing, unsupported, or can match
    * nothing within maxNewTokens; TOKENIZER_UNSUPPORTED for a pattern with a tokenizer that inserts
    * text between tokens.
    */
   constructor(
     model: LanguageModel,
-    private readonly text: TextInterface<Observation, Action>,
+    text: TextInterface<Observation, Action>,
     { actionMode = "free", actionRegex, ...options }: TextAgentOptions<Observation, Action> = {},
   ) {
     const scoring = actionMode === "scored" ? { actionScoring: options.actionScoring ?? ("token" as const) } : {};
     super(model, undefined, { ...options, ...scoring, historyTurns: options.historyTurns ?? text.historyTurns });
     checkActionRegex({ actionMode, actionRegex });
+    this.text = actionMode === "schema" ? withoutUnsupportedTools(text) : text;
     this.actionMode = actionMode;
     this.actionRegex = actionRegex;
     if (actionRegex === undefined) return;
@@ -118,6 +123,31 @@ export function checkActionRegex({ actionMode, actionRegex }: ActionFormat): voi
   if (actionRegex === undefined) return;
   if (actionMode !== "regex") throw invalidArgument('actionRegex requires actionMode "regex"; set both.');
   compileToByteAutomaton({ regex: actionRegex });
+}
+
+/**
+ * Returns a text interface without the optional tools whose schema cannot be compiled. @throws
+ * INVALID_ARGUMENT if none can be.
+ */
+function withoutUnsupportedTools<Observation, Action>(
+  text: TextInterface<Observation, Action>,
+): TextInterface<Observation, Action> {
+  const { optionalTools } = text;
+  if (optionalTools === undefined) return text;
+  const problems = new Map<string, string>();
+  for (const [name, jsonSchema] of optionalTools.parameters) {
+    try {
+      compileToByteAutomaton({ jsonSchema });
+    } catch (error) {
+      if (!(error instanceof LlamaGymError)) throw error;
+      problems.set(name, `The tool ${JSON.stringify(name)} is left out: ${error.message}`);
+    }
+  }
+  if (problems.size === 0) return text;
+  if (problems.size === optionalTools.parameters.size)
+    throw invalidArgument(`The environment has no tool that can be called. ${[...problems.values()][0]}`);
+  for (const problem of problems.values()) printWarning(problem);
+  return optionalTools.without([...problems.keys()]);
 }
 
 /** Creates an extractor of a pattern's group named `action`; undefined without one. */

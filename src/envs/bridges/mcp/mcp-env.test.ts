@@ -10,6 +10,9 @@ import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { listen } from "../../../../test/support/http-server.js";
+import { AutoModelForCausalLM } from "../../../generation/auto-model.js";
+import { compileToByteAutomaton } from "../../../generation/index.js";
+import { TextAgent } from "../../../rl/agent/index.js";
 import { openEnv } from "../../registry/open-env.js";
 import "../register-openers.js";
 import { splitCommand } from "./mcp-connection.js";
@@ -170,6 +173,27 @@ describe("an MCP server over stdio as an environment", () => {
     const namesOf = (prompt: string) => Array.from(prompt.matchAll(/^{"name":"(\w+)"/gm), ([, name]) => name);
     expect(namesOf(systemPrompt)).toEqual([...added, ...namesOf(whole)]);
     warn.mockRestore();
+  });
+
+  it("has agents that go without the tools whose schema constrains nothing, unless they were named", async () => {
+    const model = await AutoModelForCausalLM.fromPretrained("embedded");
+    const warn = vi.spyOn(console, "warn").mockReturnValue();
+    const agent = new TextAgent(model, (await open({}, "unsupported")).text, { actionMode: "schema" });
+    expect(warn.mock.calls.map(String)).toEqual([
+      expect.stringMatching(/^The tool "typo" is left out: .*#\/properties\/text, "type" must be one or a list of/),
+      expect.stringMatching(/^The tool "nothing" is left out: The JSON schema matches no text/),
+      expect.stringMatching(/^The tool "open" is left out: .*"unevaluatedProperties" is not supported/),
+    ]);
+    warn.mockRestore();
+    const plain = new TextAgent(model, (await open()).text, { actionMode: "schema" });
+    expect(agent.getSystemPrompt()).toBe(plain.getSystemPrompt());
+    expect(agent.getSchema()).toEqual(plain.getSchema());
+    const named = await open({ tools: ["add", "typo"] }, "unsupported");
+    expect(() => compileToByteAutomaton({ jsonSchema: named.text.jsonSchema! })).toThrow(
+      /^The tool "typo" cannot be called/,
+    );
+    expect(() => new TextAgent(model, named.text, { actionMode: "schema" })).not.toThrow();
+    await model.close();
   });
 
   it.each([

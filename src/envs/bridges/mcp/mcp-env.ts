@@ -107,10 +107,14 @@ export class McpEnv extends Env<string, McpCall> {
     this.maxEpisodeSteps = maxEpisodeSteps;
     this.finish = finish;
     this.toolsJson = JSON.stringify(server.connection.tools);
-    const tools = addFinish(selectTools(name, offered, options), finish, options.answerSchema);
-    const space = new ToolCallSpace(tools);
+    const selected = selectTools(name, offered, options);
+    const addFinishTool = (tools: readonly McpTool[]) => addFinish(tools, finish, options.answerSchema);
+    const space = new ToolCallSpace(addFinishTool(selected));
     this.actionSpace = space as unknown as Env<string, McpCall>["actionSpace"];
-    this.text = createToolText(space, tools, options.systemPrompt);
+    const createText = (tools: readonly McpTool[]) => createToolText(addFinishTool(tools), options.systemPrompt);
+    // Tools that the user named are not optional.
+    const optionalTools = options.tools === undefined ? makeOptional(selected, createText) : undefined;
+    this.text = { ...createText(selected), optionalTools };
   }
 
   /**
@@ -259,11 +263,18 @@ function addFinish(tools: readonly McpTool[], finish: string | false, answerSche
   return [...tools, { name: finish, description: "Ends the task with your answer.", parameters }];
 }
 
-function createToolText(
-  space: ToolCallSpace,
+function makeOptional(
   tools: readonly McpTool[],
-  systemPrompt: string | undefined,
-): TextInterface<string, McpCall> {
+  createText: (tools: readonly McpTool[]) => TextInterface<string, McpCall>,
+): TextInterface<string, McpCall>["optionalTools"] {
+  return {
+    parameters: new Map(tools.map(({ name, parameters }) => [name, parameters])),
+    without: (names) => createText(tools.filter(({ name }) => !names.includes(name))),
+  };
+}
+
+function createToolText(tools: readonly McpTool[], systemPrompt: string | undefined): TextInterface<string, McpCall> {
+  const space = new ToolCallSpace(tools);
   const list = tools.map((tool) => JSON.stringify(tool)).join("\n");
   return {
     systemPrompt:

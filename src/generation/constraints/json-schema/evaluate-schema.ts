@@ -138,6 +138,9 @@ export class SchemaEvaluator {
 function satisfiesBounds(value: number, schema: JsonSchema, path: string): boolean {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = readBounds(schema, path);
   const divisor = readNumber(schema, "multipleOf", path);
+  // A validator's quotient is infinite, so that whether it is a multiple differs between them.
+  if (divisor !== undefined && divisor > 0 && !Number.isFinite(value / divisor))
+    throw schemaError(path, `${value} is too large to be divided by the "multipleOf" ${divisor}`);
   return (
     !(value < minimum!) &&
     !(value > maximum!) &&

@@ -98,10 +98,19 @@ export function typeOfValue(value: unknown): number {
   return TYPE_BITS[typeof value as "string" | "boolean" | "object"];
 }
 
-/** Creates an INVALID_ARGUMENT error for the part of a schema at `path`, a JSON pointer. */
-export function schemaError(path: string, problem: string): LlamaGymError {
-  return invalidArgument(`Invalid JSON schema: at ${excerpt(path)}, ${excerpt(problem, 400)}.`);
+/** An INVALID_ARGUMENT error of a part of a schema. */
+export class SchemaError extends LlamaGymError {
+  /** @param path JSON pointer of the part, from "#" on. */
+  constructor(
+    readonly path: string,
+    problem: string,
+  ) {
+    super("INVALID_ARGUMENT", `Invalid JSON schema: at ${excerpt(path)}, ${excerpt(problem, 400)}.`);
+  }
 }
+
+/** Creates an error for the part of a schema at `path`, a JSON pointer. */
+export const schemaError = (path: string, problem: string) => new SchemaError(path, problem);
 
 /**
  * Formats a schema as JSON. @throws INVALID_ARGUMENT for a schema that is not JSON, too deep or too

@@ -13,6 +13,7 @@ describe("schemaToExpression", () => {
     [{ type: "string", pattern: 3 }, '"pattern" must be a string, got 3'],
     [{ type: "integer", multipleOf: 0 }, '"multipleOf" must be above 0, got 0'],
     [{ type: "integer", multipleOf: 2000 }, '"multipleOf" is supported up to 1000 units'],
+    [{ enum: [1e308], not: { multipleOf: 0.125 } }, '1e+308 is too large to be divided by the "multipleOf" 0.125'],
     [{ type: "integer", multipleOf: 7, minimum: 8, maximum: 13 }, "matches no text"],
     [{ type: "array", prefixItems: [{ type: "null" }], items: false, minItems: 2 }, "matches no text"],
     [{ type: "array", prefixItems: {} }, '"prefixItems" must be a list of schemas'],
