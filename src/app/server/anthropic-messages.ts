@@ -14,6 +14,7 @@ import {
   ignored,
   jsonObject,
   listOf,
+  listUnknownFields,
   MAX_TOOLS,
   nameToolResults,
   maxTokensField,
@@ -48,11 +49,14 @@ const block = z.discriminatedUnion("type", [text, toolUse, toolResult, thinking]
   error: "only text, tool_use and tool_result are supported",
 });
 
-const tool = z.object({
+const tool = z.looseObject({
   type: z.literal("custom", "only custom tools are supported").nullish(),
   name: toolName,
   description: z.string().nullish(),
   input_schema: toolParameters,
+  cache_control: ignored,
+  strict: ignored,
+  eager_input_streaming: ignored,
 });
 
 const parallelField = { disable_parallel_tool_use: z.boolean().nullish() };
@@ -65,8 +69,10 @@ const toolChoice = z.discriminatedUnion("type", [
 
 const outputFormat = z.object({ type: z.literal("json_schema"), schema: jsonObject });
 
+const outputConfig = z.looseObject({ format: outputFormat.nullish(), effort: ignored });
+
 export const messagesBody = z.strictObject({
-  model: z.string().optional(),
+  model: z.string().nullish(),
   max_tokens: maxTokensField,
   messages: listOf(
     z.object({ role: z.enum(["user", "assistant", "system"]), content: z.union([z.string(), listOf(block)]) }),
@@ -76,7 +82,7 @@ export const messagesBody = z.strictObject({
   tools: listOf(tool, { max: MAX_TOOLS }).nullish(),
   tool_choice: toolChoice.nullish(),
   output_format: outputFormat.nullish(),
-  output_config: z.looseObject({ format: outputFormat.nullish() }).nullish(),
+  output_config: outputConfig.nullish(),
   temperature: settingField({ ...generationSettings.temperature, max: 1 }).nullish(),
   top_p: samplingFields.top_p,
   top_k: samplingFields.top_k,
@@ -111,9 +117,9 @@ export const anthropicMessages: WireFormat = {
     const { parsed, ignoredFields } = parseVendorBody(messagesBody, body, "custom");
     const base = { id: createId("msg_"), type: "message", role: "assistant" };
     return {
-      model: parsed.model,
+      model: parsed.model ?? undefined,
       isStream: parsed.stream === true,
-      ignoredFields: [...ignoredFields, ...(isThinking(parsed) ? ["thinking"] : [])],
+      ignoredFields: [...ignoredFields, ...listNestedUnknown(parsed), ...(isThinking(parsed) ? ["thinking"] : [])],
       requests: [toChatRequest(parsed)],
       respond: (results, engine) => ({
         ...base,
@@ -128,6 +134,11 @@ export const anthropicMessages: WireFormat = {
   formatError,
   errorEvent: (error) => ({ event: "error", data: JSON.stringify(formatError(error)) }),
 };
+
+/** Returns the unknown fields of the parts of a body. */
+function listNestedUnknown({ tools, output_config: config }: Pick<MessagesBody, "tools" | "output_config">) {
+  return [...listUnknownFields("tools", tools, tool), ...listUnknownFields("output_config", config, outputConfig)];
+}
 
 /** Whether a request asks for thinking; what a model here thinks is part of its text. */
 function isThinking({ thinking }: MessagesBody): boolean {
@@ -146,8 +157,8 @@ export function parseCountTokens(
 ): Pick<WireRequest, "model" | "ignoredFields"> & { request: ChatRequest } {
   const { parsed, ignoredFields } = parseVendorBody(countBody, body, "custom");
   return {
-    model: parsed.model,
-    ignoredFields,
+    model: parsed.model ?? undefined,
+    ignoredFields: [...ignoredFields, ...listNestedUnknown(parsed)],
     request: toChatRequest({ ...parsed, max_tokens: parsed.max_tokens ?? 1 }),
   };
 }

@@ -19,6 +19,8 @@ import {
   listOf,
   MAX_TOOLS,
   MAX_TOP_LOG_PROBS,
+  listUnknownFields,
+  noBias,
   noPenalty,
   nameToolResults,
   maxTokensField,
@@ -39,35 +41,61 @@ import {
   type WireFormat,
 } from "./wire-format.js";
 
-const toolCall = z.object({
+const calledFunction = z.object({ name: z.string(), arguments: z.string().nullish() });
+const functionCall = z.object({ id: z.string(), type: z.literal("function").nullish(), function: calledFunction });
+const customCall = z.object({
   id: z.string(),
-  type: z.literal("function").optional(),
-  function: z.object({ name: z.string(), arguments: z.string() }),
+  type: z.literal("custom"),
+  custom: z.object({ name: z.string(), input: z.string() }),
 });
+const continuedElsewhere = z.literal(false, "is not supported; use continue_final_message of the request").nullish();
 
-const message = z.object({
-  role: z.enum(["system", "developer", "user", "assistant", "tool"]),
+const message = z.looseObject({
+  role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]),
   content: textContent.nullish(),
-  name: z.string().optional(),
-  tool_calls: listOf(toolCall).nullish(),
-  tool_call_id: z.string().optional(),
+  name: z.string().nullish(),
+  tool_calls: listOf(z.union([functionCall, customCall])).nullish(),
+  tool_call_id: z.string().nullish(),
+  /** What the role "function" answers, before there were tools. */
+  function_call: calledFunction.nullish(),
+  /** Names of other servers for the thinking before an answer. */
   reasoning_content: z.string().nullish(),
+  reasoning: z.string().nullish(),
+  refusal: z.string().nullish(),
+  audio: z.null("is not supported; send its transcript as content").optional(),
+  /** Names of other servers for continue_final_message. */
+  prefix: continuedElsewhere,
+  partial: continuedElsewhere,
+  id: ignored,
+  annotations: ignored,
 });
 
-const functionTool = z.object({
+const toolFunction = z.looseObject({
+  name: toolName,
+  description: z.string().nullish(),
+  parameters: toolParameters,
+  strict: ignored,
+});
+const functionTool = z.looseObject({
   type: z.literal("function", "only function tools are supported"),
-  function: z.object({
-    name: toolName,
-    description: z.string().nullish(),
-    parameters: toolParameters,
-  }),
+  function: toolFunction,
 });
 
+const schemaFormat = z.looseObject({
+  name: z.string().nullish(),
+  schema: jsonObject,
+  description: ignored,
+  strict: ignored,
+});
 const responseFormat = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text") }),
-  z.object({ type: z.literal("json_object") }),
-  z.object({ type: z.literal("json_schema"), json_schema: z.object({ name: z.string(), schema: jsonObject }) }),
+  // llama.cpp's schema of an object.
+  z.object({ type: z.literal("json_object"), schema: jsonObject.nullish() }),
+  z.object({ type: z.literal("json_schema"), json_schema: schemaFormat }),
 ]);
+
+/** Options of a stream; an obfuscation of its length is not sent. */
+export const streamOptions = z.looseObject({ include_usage: z.boolean().nullish(), include_obfuscation: ignored });
 
 /** vLLM's fields of the prompt, and of its repetition in the answer. */
 const promptFields = {
@@ -78,7 +106,7 @@ const promptFields = {
 };
 
 export const chatBody = z.strictObject({
-  model: z.string().optional(),
+  model: z.string().nullish(),
   messages: listOf(message, { min: 1 }),
   tools: listOf(functionTool, { max: MAX_TOOLS }).nullish(),
   tool_choice: z
@@ -93,7 +121,7 @@ export const chatBody = z.strictObject({
   ...samplingFields,
   frequency_penalty: noPenalty,
   presence_penalty: noPenalty,
-  logit_bias: z.custom((value) => isJsonObject(value) && Object.keys(value).length === 0, "is not supported").nullish(),
+  logit_bias: noBias,
   max_tokens: maxTokensField.nullish(),
   max_completion_tokens: maxTokensField.nullish(),
   stop: stopField,
@@ -102,7 +130,7 @@ export const chatBody = z.strictObject({
   logprobs: z.boolean().nullish(),
   top_logprobs: z.number().int().min(0).max(MAX_TOP_LOG_PROBS).nullish(),
   stream: z.boolean().nullish(),
-  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  stream_options: streamOptions.nullish(),
   modalities: listOf(z.literal("text", "only text is supported")).nullish(),
   user: ignored,
   store: ignored,
@@ -126,9 +154,9 @@ export const openAiChat: WireFormat = {
     const echoed = readEchoed(parsed);
     const base = { id: createId("chatcmpl-"), created: unixTime() };
     return {
-      model: parsed.model,
+      model: parsed.model ?? undefined,
       isStream: parsed.stream === true,
-      ignoredFields,
+      ignoredFields: [...ignoredFields, ...listNestedUnknown(parsed)],
       requests: [toChatRequest(parsed)],
       respond: (results, engine) => ({
         ...base,
@@ -149,17 +177,38 @@ export const openAiChat: WireFormat = {
   errorEvent: openAiErrorEvent,
 };
 
+/** Returns the unknown fields of the parts of a body. */
+function listNestedUnknown(body: ChatBody): readonly string[] {
+  const tools = body.tools ?? [];
+  const { response_format: format } = body;
+  return [
+    ...listUnknownFields("messages", body.messages, message),
+    ...listUnknownFields("tools", tools, functionTool),
+    ...listUnknownFields(
+      "tools",
+      tools.map((tool) => tool.function),
+      toolFunction,
+      ".function",
+    ),
+    ...listUnknownFields("stream_options", body.stream_options, streamOptions),
+    ...(format?.type === "json_schema"
+      ? listUnknownFields("response_format.json_schema", format.json_schema, schemaFormat)
+      : []),
+  ];
+}
+
 function toChatRequest(body: ChatBody): ChatRequest {
   if (typeof body.top_logprobs === "number" && body.logprobs !== true)
     throw invalidField("top_logprobs", "needs logprobs: true");
-  const tools = (body.tools ?? []).map(({ function: tool }) => ({
-    ...tool,
-    description: tool.description ?? undefined,
+  const tools = (body.tools ?? []).map(({ function: { name, description, parameters } }) => ({
+    name,
+    description: description ?? undefined,
+    parameters,
   }));
   checkToolNames(tools);
   const parseArguments = argumentsParser();
   return {
-    input: nameToolResults(body.messages.map((message, i) => toTemplateMessage(message, i, parseArguments))),
+    input: nameToolResults(body.messages.map((_, i) => toTemplateMessage(body.messages, i, parseArguments))),
     tools,
     variables: readVariables(body.chat_template_kwargs),
     ...readEnding(body),
@@ -175,32 +224,54 @@ function toChatRequest(body: ChatBody): ChatRequest {
   };
 }
 
+type Message = ChatBody["messages"][number];
+
 function toTemplateMessage(
-  {
-    role,
-    content,
-    tool_calls: calls,
-    tool_call_id: callId,
-    name,
-    reasoning_content: reasoning,
-  }: ChatBody["messages"][number],
+  messages: readonly Message[],
   index: number,
   parseArguments: (text: string) => unknown,
 ): ChatMessage {
-  if (role === "tool" && callId === undefined) throw invalidField(`messages[${index}].tool_call_id`, "is missing");
+  const message = messages[index];
+  const { role, content, refusal, name } = message;
+  const callId = role === "function" ? findFunctionCall(messages, index) : message.tool_call_id;
+  const isResult = role === "tool" || role === "function";
+  if (isResult && typeof callId !== "string") throw invalidField(`messages[${index}].tool_call_id`, "is missing");
+  const reasoning = message.reasoning_content ?? message.reasoning;
+  const calls = readCalls(message, index, parseArguments);
+  const texts = [content, refusal].filter((text) => typeof text === "string" && text !== "");
   return {
-    role: role === "developer" ? "system" : role,
-    content: content ?? "",
-    ...(name !== undefined && { name }),
-    ...(callId !== undefined && { tool_call_id: callId }),
+    role: role === "developer" ? "system" : isResult ? "tool" : role,
+    content: texts.join("\n"),
+    ...(typeof name === "string" && { name }),
+    ...(typeof callId === "string" && { tool_call_id: callId }),
     ...(typeof reasoning === "string" && { reasoning_content: reasoning }),
-    ...(calls &&
-      calls.length > 0 && {
-        tool_calls: calls.map(({ id, function: { name, arguments: args } }) =>
-          toTemplateCall(id, name, parseArguments(args)),
-        ),
-      }),
+    ...(calls.length > 0 && { tool_calls: calls }),
   };
+}
+
+/** Returns the calls of a message; that of a custom tool is a call with an object. */
+function readCalls(
+  { tool_calls: calls, function_call: legacy }: Message,
+  index: number,
+  parseArguments: (text: string) => unknown,
+): object[] {
+  const own = (calls ?? []).map((call) =>
+    call.type === "custom"
+      ? toTemplateCall(call.id, call.custom.name, { input: call.custom.input })
+      : toTemplateCall(call.id, call.function.name, parseArguments(call.function.arguments ?? "")),
+  );
+  if (legacy === null || legacy === undefined) return own;
+  return [...own, toTemplateCall(functionCallId(index), legacy.name, parseArguments(legacy.arguments ?? ""))];
+}
+
+/** The id of a message's function call, which had none: nine digits, as for Mistral's templates. */
+const functionCallId = (index: number) => String(index).padStart(9, "0");
+
+/** Returns the id of the call that a message of the role "function" answers. */
+function findFunctionCall(messages: readonly Message[], index: number): string {
+  const call = messages.slice(0, index).findLastIndex((each) => isJsonObject(each.function_call));
+  if (call < 0) throw invalidField(`messages[${index}].role`, "a function message needs an earlier function_call");
+  return functionCallId(call);
 }
 
 function readVariables(variables: ChatBody["chat_template_kwargs"]): ChatRequest["variables"] {
@@ -230,7 +301,7 @@ function readToolChoice(choice: ChatBody["tool_choice"]): ToolChoice {
 }
 
 function readResponseFormat(format: ChatBody["response_format"]): JsonSchema | undefined {
-  if (format?.type === "json_object") return JSON_OBJECT_SCHEMA;
+  if (format?.type === "json_object") return format.schema ?? JSON_OBJECT_SCHEMA;
   return format?.type === "json_schema" ? format.json_schema.schema : undefined;
 }
 

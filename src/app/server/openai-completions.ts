@@ -2,7 +2,7 @@ import * as z from "zod";
 import { decodeUtf8 } from "../../core/bytes.js";
 import type { ChatChoice, ChatDelta, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
 import { generationSettings, type TokenLogProb } from "../../generation/index.js";
-import { formatUsage } from "./openai-chat.js";
+import { formatUsage, streamOptions } from "./openai-chat.js";
 import { MAX_TOKEN_VALUES } from "./read-json-body.js";
 import { settingField } from "./setting-field.js";
 import { formatOpenAiError, openAiErrorEvent } from "./openai-error.js";
@@ -11,6 +11,8 @@ import {
   ignored,
   MAX_CHOICES_PER_REQUEST,
   MAX_TOP_LOG_PROBS,
+  listUnknownFields,
+  noBias,
   noPenalty,
   parseVendorBody,
   readSampling,
@@ -37,7 +39,7 @@ const tokens = z.custom<readonly number[]>(
 );
 
 export const completionBody = z.strictObject({
-  model: z.string().optional(),
+  model: z.string().nullish(),
   prompt: z.union([
     z.string().min(1),
     tokens,
@@ -48,6 +50,7 @@ export const completionBody = z.strictObject({
   ...samplingFields,
   frequency_penalty: noPenalty,
   presence_penalty: noPenalty,
+  logit_bias: noBias,
   max_tokens: settingField({ ...generationSettings.maxNewTokens, min: 0 }).nullish(),
   stop: stopField,
   seed: seedField,
@@ -56,7 +59,7 @@ export const completionBody = z.strictObject({
   suffix: z.literal("", "is not supported").nullish(),
   logprobs: z.number().int().min(0).max(MAX_TOP_LOG_PROBS).nullish(),
   stream: z.boolean().nullish(),
-  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  stream_options: streamOptions.nullish(),
   user: ignored,
 });
 
@@ -80,9 +83,9 @@ export const openAiCompletions: WireFormat = {
         ),
       );
     return {
-      model: parsed.model,
+      model: parsed.model ?? undefined,
       isStream: parsed.stream === true,
-      ignoredFields,
+      ignoredFields: [...ignoredFields, ...listUnknownFields("stream_options", parsed.stream_options, streamOptions)],
       requests: listPrompts(parsed.prompt).map((input) => toRequest(parsed, input)),
       respond: (sampled, engine) => {
         const results = parsed.max_tokens === 0 ? withoutCompletions(sampled) : sampled;

@@ -72,7 +72,7 @@ const format = z.discriminatedUnion("type", [
 ]);
 
 export const responseBody = z.strictObject({
-  model: z.string().optional(),
+  model: z.string().nullish(),
   input: z.union([z.string(), listOf(inputItem, { min: 1 })]),
   instructions: z.string().nullish(),
   tools: listOf(functionTool, { max: MAX_TOOLS }).nullish(),
@@ -120,7 +120,7 @@ export const openAiResponses: WireFormat = {
       top_p: parsed.top_p ?? defaultSampling?.topP ?? 1,
     });
     return {
-      model: parsed.model,
+      model: parsed.model ?? undefined,
       isStream: parsed.stream === true,
       ignoredFields,
       requests: [toChatRequest(parsed)],

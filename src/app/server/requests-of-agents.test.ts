@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import { anthropicMessages } from "./anthropic-messages.js";
-import { openAiChat } from "./openai-chat.js";
-import { openAiResponses } from "./openai-responses.js";
+import { anthropicMessages, messagesBody } from "./anthropic-messages.js";
+import { chatBody, openAiChat } from "./openai-chat.js";
+import { completionBody, openAiCompletions } from "./openai-completions.js";
+import { openAiResponses, responseBody } from "./openai-responses.js";
 import { startHttpServer, type RunningServer } from "./http-server.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
 import { serveModels } from "./serve-models.js";
@@ -270,6 +271,115 @@ describe("the requests of agents", () => {
     });
     expect((await send("/messages", { ...body, seed: 3 })).status).toBe(400);
     expect((await send("/chat/completions", { ...body, guided_json: {} })).status).toBe(400);
+  });
+
+  it.each([
+    [openAiChat, chatBody, { messages: [{ role: "user", content: "hit" }] }],
+    [openAiCompletions, completionBody, { prompt: "hit" }],
+    [openAiResponses, responseBody, { input: "hit" }],
+    [anthropicMessages, messagesBody, { messages: [{ role: "user", content: "hit" }], max_tokens: 1 }],
+  ] as const)("may have null for every optional field of $path", (format, { shape }, body) => {
+    const nulls = Object.fromEntries([...Object.keys(shape), "functions", "function_call"].map((name) => [name, null]));
+    expect(format.parse({ ...nulls, ...body })).toMatchObject({ model: undefined, isStream: false, ignoredFields: [] });
+  });
+
+  it("may have the message of an answer in their history, as the OpenAI SDKs return it", () => {
+    const nulls = { name: null, refusal: null, annotations: [], audio: null, function_call: null, tool_calls: null };
+    const messages = [
+      { role: "user", content: "hit or stay?", name: null, tool_call_id: null },
+      { role: "assistant", content: "hit", reasoning_content: null, ...nulls },
+      { role: "assistant", content: "stay", id: "1", reasoning: "Let me look.", reasoning_details: [{}] },
+    ];
+    const { requests, ignoredFields } = openAiChat.parse({ messages });
+    expect(requests[0].input).toEqual([
+      { role: "user", content: "hit or stay?" },
+      { role: "assistant", content: "hit" },
+      { role: "assistant", content: "stay", reasoning_content: "Let me look." },
+    ]);
+    expect(ignoredFields).toEqual(["messages.reasoning_details"]);
+  });
+
+  it("keep refusals, function calls and calls of custom tools of earlier messages", () => {
+    const question = { role: "user", content: "hit or stay?" };
+    const messages = [
+      question,
+      { role: "assistant", content: null, refusal: "I can't." },
+      { role: "assistant", content: [{ type: "refusal", refusal: "I won't." }] },
+      { role: "assistant", content: null, function_call: { name: "sum", arguments: '{"a":1.0}' } },
+      { role: "function", name: "sum", content: "14" },
+      {
+        role: "assistant",
+        tool_calls: [
+          { id: "1", type: "custom", custom: { name: "patch", input: "*** Begin" } },
+          { id: "2", type: null, function: { name: "look", arguments: null } },
+        ],
+      },
+      { role: "tool", tool_call_id: "1", content: "Done" },
+    ];
+    const call = (id: string, name: string, args: object) => ({
+      id,
+      type: "function",
+      function: { name, arguments: args },
+    });
+    expect(openAiChat.parse({ messages }).requests[0].input).toEqual([
+      question,
+      { role: "assistant", content: "I can't." },
+      { role: "assistant", content: "I won't." },
+      { role: "assistant", content: "", tool_calls: [call("000000003", "sum", { a: 1 })] },
+      { role: "tool", content: "14", name: "sum", tool_call_id: "000000003" },
+      {
+        role: "assistant",
+        content: "",
+        tool_calls: [call("1", "patch", { input: "*** Begin" }), call("2", "look", {})],
+      },
+      { role: "tool", content: "Done", name: "patch", tool_call_id: "1" },
+    ]);
+    expect(openAiResponses.parse({ input: [question, messages[2]] }).requests[0].input).toEqual([
+      question,
+      { role: "assistant", content: "I won't." },
+    ]);
+    for (const [message, problem] of [
+      [{ role: "assistant", audio: { id: "audio_1" } }, /messages\[1\]\.audio`: is not supported/],
+      [{ role: "assistant", content: "I", prefix: true }, /messages\[1\]\.prefix`: is not supported; use continue/],
+      [{ role: "function", name: "sum", content: "14" }, /needs an earlier function_call/],
+      [{ role: "tool", tool_call_id: null, content: "14" }, /messages\[1\]\.tool_call_id`: is missing/],
+    ] as const)
+      expect(() => openAiChat.parse({ messages: [question, message] })).toThrow(problem);
+  });
+
+  it("are refused for a misspelled field, of their parts as well, but not for one with a longer name", () => {
+    const messages = [{ role: "user", content: "hit" }];
+    const { input_schema: schema } = tool;
+    const withFunction = (fields: object) => ({ tools: [{ type: "function", function: { name: "f", ...fields } }] });
+    for (const [field, meant] of [
+      [{ max_token: 3 }, "max_tokens"],
+      [{ temperatur: 1 }, "temperature"],
+      [{ maxCompletionTokens: 3 }, "max_completion_tokens"],
+      [{ n_predict: 3 }, "max_tokens"],
+      [{ functions: [] }, "tools"],
+      [{ system: "You are an agent." }, "messages"],
+      [{ stream_options: { include_usag: true } }, "include_usage"],
+      [withFunction({ parameter: schema }), "parameters"],
+      [withFunction({ input_schema: schema }), "parameters"],
+      [{ messages: [...messages, { role: "assistant", tool_call: [] }] }, "tool_calls"],
+    ] as const)
+      expect(() => openAiChat.parse({ messages, ...field })).toThrow(new RegExp(`Did you mean ${meant}\\?$`));
+    const body = { messages, max_tokens: 1, tools: [{ name: "f", input_schem: schema }] };
+    expect(() => anthropicMessages.parse(body)).toThrow(
+      'Unknown field "tools[0].input_schem". Did you mean input_schema?',
+    );
+    const options = { prompt_cache_options: {}, ...withFunction({ parameters: schema, strict: null, example: 1 }) };
+    expect(openAiChat.parse({ messages, ...options }).ignoredFields).toEqual([
+      "prompt_cache_options",
+      "tools.function.example",
+    ]);
+  });
+
+  it("may have the schema of an object in llama.cpp's form", () => {
+    const messages = [{ role: "user", content: "hit" }];
+    const { input_schema: schema } = tool;
+    const { requests } = openAiChat.parse({ messages, response_format: { type: "json_object", schema } });
+    expect(requests[0].jsonSchema).toEqual(schema);
   });
 
   it("are refused without options of the library if they are too long", async () => {

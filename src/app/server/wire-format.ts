@@ -2,7 +2,7 @@ import type { FunctionTool } from "../../rl/tools/index.js";
 import * as z from "zod";
 import { settingField } from "./setting-field.js";
 import { generationSettings, isSchema } from "../../generation/index.js";
-import { findNearestName, suggestNames } from "../../core/suggest.js";
+import { findMisspelledName, suggestNames } from "../../core/suggest.js";
 import { asJsonObject, checkJsonSize, isJsonObject, type JsonObject } from "../../core/json.js";
 import { parseLosslessJson } from "../../core/lossless-json.js";
 import { findIssue } from "../../core/schema-issue.js";
@@ -60,8 +60,33 @@ const EFFECTIVE_FIELDS = [
     " ",
   ),
   ..."logprobs top_logprobs echo suffix stop stop_sequences tools tool_choice response_format functions".split(" "),
-  ..."guided_json guided_regex guided_choice guided_grammar structured_outputs grammar stop_token_ids".split(" "),
+  ..."guided_json guided_regex guided_choice guided_grammar structured_outputs grammar stop_token_ids chat_template prompt_logprobs".split(
+    " ",
+  ),
 ];
+
+const MAX_TOKENS_NAMES = ["max_tokens", "max_output_tokens"];
+
+/** Fields of other APIs and servers, by their possible names here. */
+const SYNONYMS = new Map<string, readonly string[]>([
+  ["max_new_tokens", MAX_TOKENS_NAMES],
+  ["max_length", MAX_TOKENS_NAMES],
+  ["n_predict", MAX_TOKENS_NAMES],
+  ["num_predict", MAX_TOKENS_NAMES],
+  ["repeat_penalty", ["repetition_penalty"]],
+  ["json_schema", ["response_format", "output_format"]],
+  ["functions", ["tools"]],
+  ["function_call", ["tool_choice"]],
+  ["streaming", ["stream"]],
+  ["system", ["instructions", "messages"]],
+  ["instructions", ["system", "messages"]],
+  ["messages", ["input", "prompt"]],
+  ["input", ["messages", "prompt"]],
+  ["prompt", ["messages", "input"]],
+  ["parameters", ["input_schema"]],
+  ["input_schema", ["parameters"]],
+  ["inputSchema", ["parameters", "input_schema"]],
+]);
 
 /** Maximum number of fields of a request; the unknown ones are compared with the known ones. */
 const MAX_FIELDS = 256;
@@ -78,17 +103,46 @@ export function parseVendorBody<Schema extends z.ZodObject>(
   toolType?: "function" | "custom",
 ): { readonly parsed: z.infer<Schema>; readonly ignoredFields: readonly string[] } {
   const known = new Set(Object.keys(schema.shape));
-  const fields = Object.entries(asJsonObject(body) ?? {});
-  if (fields.length > MAX_FIELDS) throw invalidField("body", `has ${fields.length} fields, more than ${MAX_FIELDS}`);
-  // A field that is null asks for nothing.
-  const unknown = fields.filter(([name, value]) => !known.has(name) && value !== null).map(([name]) => name);
-  const isRefused = (name: string) => EFFECTIVE_FIELDS.includes(name) || findNearestName(name, known) !== undefined;
-  const refused = unknown.find(isRefused);
-  if (refused !== undefined) throw unknownField(refused, [...known]);
-  const given = isJsonObject(body) ? Object.fromEntries(fields.filter(([name]) => known.has(name))) : body;
+  const fields = asJsonObject(body) ?? {};
+  const unknown = listUnknown("", fields, known);
+  const given = isJsonObject(body)
+    ? Object.fromEntries(Object.entries(fields).filter(([name]) => known.has(name)))
+    : body;
   const { tools, ignoredTools } = splitTools(asJsonObject(given)?.tools, toolType);
   const parsed = parseBody(schema, ignoredTools.length === 0 ? given : { ...asJsonObject(given), tools });
   return { parsed, ignoredFields: [...unknown, ...ignoredTools] };
+}
+
+/**
+ * Returns the unknown fields of parts of a request, such as its messages, as "messages.FIELD";
+ * `member` leads from an item at `path` to its part. @throws RequestError for a field that is
+ * misspelled, or that has another name here.
+ */
+export function listUnknownFields(
+  path: string,
+  parts: readonly (object | null | undefined)[] | object | null | undefined,
+  { shape }: z.ZodObject,
+  member = "",
+): readonly string[] {
+  const known = new Set(Object.keys(shape));
+  const names = Array.isArray(parts)
+    ? (parts as readonly object[]).flatMap((part, i) => listUnknown(`${path}[${i}]${member}.`, part, known))
+    : listUnknown(`${path}.`, parts ?? {}, known);
+  return Array.from(new Set(names), (name) => `${path}${member}.${name}`);
+}
+
+/** Returns the fields of an object that are not known; one that is null asks for nothing. */
+function listUnknown(prefix: string, fields: object, known: ReadonlySet<string>): readonly string[] {
+  const entries = Object.entries(fields);
+  if (entries.length > MAX_FIELDS) throw invalidField("body", `has ${entries.length} fields, more than ${MAX_FIELDS}`);
+  const unknown = entries.filter(([name, value]) => !known.has(name) && value !== null).map(([name]) => name);
+  for (const name of unknown) {
+    const meant = SYNONYMS.get(name)?.find((each) => known.has(each)) ?? findMisspelledName(name, known);
+    const isEffective = prefix === "" && EFFECTIVE_FIELDS.includes(name);
+    if (meant !== undefined || isEffective)
+      throw unknownField(prefix + name, meant === undefined ? [...known] : [meant]);
+  }
+  return unknown;
 }
 
 /** Separates the tools of a type from those of types that the vendor runs, which are named. */
@@ -115,8 +169,10 @@ export function parseBody<Schema extends z.ZodObject>(schema: Schema, body: unkn
   throw invalidField(path === "" ? "body" : path, message);
 }
 
+/** An error about a field that is not one of the known ones; a single one is what is meant. */
 function unknownField(name: string, known: readonly string[]): RequestError {
-  const message = `Unknown field "${name}". ${suggestNames(name, known)}`;
+  const advice = known.length === 1 ? `Did you mean ${known[0]}?` : suggestNames(name, known);
+  const message = `Unknown field "${name}". ${advice}`;
   return new RequestError(400, message, { code: "unknown_parameter", param: name });
 }
 
@@ -185,6 +241,11 @@ export const readSeed = (seed: z.infer<typeof seedField>): number | undefined =>
 /** A penalty that is not computed here; only its neutral value is accepted. */
 export const noPenalty = z.literal(0, "is not supported; use repetition_penalty").nullish();
 
+/** A bias of tokens, which is not computed here; only an empty one is accepted. */
+export const noBias = z
+  .custom((value) => isJsonObject(value) && Object.keys(value).length === 0, "is not supported")
+  .nullish();
+
 /** Stop strings; more than a few slow down every token. */
 export const stopField = z.union([z.string().min(1), listOf(z.string().min(1), { max: 16 })]).nullish();
 
@@ -192,17 +253,18 @@ export function toStopStrings(stop: z.infer<typeof stopField>): readonly string[
   return typeof stop === "string" ? [stop] : (stop ?? []);
 }
 
-/** A text or a list of text parts, joined. */
+const textPart = z.discriminatedUnion(
+  "type",
+  [
+    z.looseObject({ type: z.enum(["text", "input_text", "output_text"]), text: z.string() }),
+    z.looseObject({ type: z.literal("refusal"), refusal: z.string() }).transform(({ refusal }) => ({ text: refusal })),
+  ],
+  "only text parts are supported",
+);
+
+/** A text or a list of text parts, joined; a refusal is a text. */
 export const textContent = z
-  .union([
-    z.string(),
-    listOf(
-      z.looseObject({
-        type: z.enum(["text", "input_text", "output_text"], "only text parts are supported"),
-        text: z.string(),
-      }),
-    ),
-  ])
+  .union([z.string(), listOf(textPart)])
   .transform((content) => (typeof content === "string" ? content : content.map(({ text }) => text).join("")));
 
 /**
