@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { getChoices, make, registry, type Env } from "../src/envs.js";
-import { AutoModelForCausalLM, RandomStream, type LanguageModel } from "../src/index.js";
+import { AutoModelForCausalLM, getPeftModel, RandomStream, SftTrainer, type LanguageModel } from "../src/index.js";
+import { openWeightFolder } from "../src/models/files/index.js";
 
 const folder = fileURLToPath(new URL("../models/llamagym-1m", import.meta.url));
 
@@ -144,5 +145,43 @@ describe("the embedded model", () => {
     expect(Math.abs(mean - registry.spec("Blackjack-v1").knownReturns!.random)).toBeLessThan(
       4 * Math.sqrt(variance / returns.length),
     );
+  });
+
+  it("tells the printable characters apart", async () => {
+    const weights = await openWeightFolder(folder);
+    const embeddings = await weights.readFloat32("model.embed_tokens.weight");
+    await weights.close();
+    const characters = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i));
+    const rows = characters.map((character) => {
+      const [id, ...others] = model.tokenizer.encode(character);
+      expect(others).toEqual([]);
+      const row = embeddings.subarray(id * 128, (id + 1) * 128);
+      const norm = Math.hypot(...row);
+      return row.map((value) => value / norm);
+    });
+    const alike = rows.flatMap((a, i) =>
+      rows
+        .slice(0, i)
+        .map((b, j) => ({ pair: characters[i] + characters[j], cosine: a.reduce((sum, x, k) => sum + x * b[k], 0) }))
+        .filter(({ cosine }) => cosine > 0.95),
+    );
+    expect(alike).toEqual([]);
+  });
+
+  it("learns to write JSON with an adapter", async () => {
+    const student = await getPeftModel(model, { r: 16 });
+    const train = ["lookup", "refund", "close"].flatMap((name) =>
+      [17, 42, 93].map((order) => ({
+        messages: [
+          { role: "user", content: `${name} ${order}` },
+          { role: "assistant", content: JSON.stringify({ name, arguments: { order } }) },
+        ],
+      })),
+    );
+    const trainer = await SftTrainer.create(student, { train, learningRate: 3e-3, batchSize: 9, maxSteps: 60 });
+    let loss = Infinity;
+    await trainer.train({ onStep: (metrics) => void (loss = metrics.loss) });
+    // With embeddings that are alike it stays above 1.5.
+    expect(loss).toBeLessThan(0.2);
   });
 });

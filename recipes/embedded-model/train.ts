@@ -13,6 +13,7 @@ import { RandomStream } from "../../src/core/random/random-stream.js";
 import { SftTrainer } from "../../src/rl/train/sft-trainer.js";
 import { toMessages } from "./corpus/conversation.js";
 import { Corpus } from "./corpus/corpus.js";
+import { separateTokens } from "./separate.js";
 import { MODEL_SIZE, TOKENIZER_SIZE, TRAINING } from "./settings.js";
 import { writeUntrainedModel } from "./start.js";
 import { trainTokenizer } from "./tokenizer.js";
@@ -39,7 +40,7 @@ const { values } = parseArgs({
 const [seed, steps, threads] = [values.seed, values.steps, values.threads].map(Number);
 
 /** Random streams; children of the seed. */
-const [TOKENIZER_STREAM, WEIGHTS_STREAM, BATCH_STREAM] = [1, 2, 3];
+const [TOKENIZER_STREAM, WEIGHTS_STREAM, BATCH_STREAM, SEPARATION_STREAM] = [1, 2, 3, 4];
 
 const corpus = new Corpus();
 let modelFolder = join(values.run, "start");
@@ -56,6 +57,8 @@ for (const [number, { share, learningRate }] of TRAINING.stages.entries()) {
   modelFolder = result;
 }
 await cp(modelFolder, values.output, { recursive: true });
+const separated = await separateTokens(values.output, new RandomStream(seed, [SEPARATION_STREAM]));
+console.log(`${separated.length} tokens were separated.`);
 await rm(values.run, { recursive: true });
 console.log(`The model is in ${values.output}.`);
 
