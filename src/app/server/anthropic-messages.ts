@@ -114,7 +114,7 @@ function formatError({ status, message }: RequestError): object {
 export const anthropicMessages: WireFormat = {
   path: "/messages",
   parse(body) {
-    const { parsed, ignoredFields } = parseVendorBody(messagesBody, body, "custom");
+    const { parsed, ignoredFields } = parseVendorBody(messagesBody, body, ["custom"]);
     const base = { id: createId("msg_"), type: "message", role: "assistant" };
     return {
       model: parsed.model ?? undefined,
@@ -155,7 +155,7 @@ const countBody = messagesBody.extend({ max_tokens: maxTokensField.optional() })
 export function parseCountTokens(
   body: unknown,
 ): Pick<WireRequest, "model" | "ignoredFields"> & { request: ChatRequest } {
-  const { parsed, ignoredFields } = parseVendorBody(countBody, body, "custom");
+  const { parsed, ignoredFields } = parseVendorBody(countBody, body, ["custom"]);
   return {
     model: parsed.model ?? undefined,
     ignoredFields: [...ignoredFields, ...listNestedUnknown(parsed)],

@@ -29,6 +29,8 @@ export interface ChatRequest {
   readonly addGenerationPrompt?: boolean;
   /** Default "auto". */
   readonly toolChoice?: ToolChoice;
+  /** Names of the tools that a completion may call, of those in the prompt. Default all. */
+  readonly allowedTools?: readonly string[];
   /** Whether a completion may call more than one tool. Default true. */
   readonly parallelToolCalls?: boolean;
   /** Constrains the text to JSON of this schema. */

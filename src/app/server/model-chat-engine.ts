@@ -170,9 +170,10 @@ export class ModelChatEngine implements ChatEngine {
   }
 
   /** Returns the tools that the completion may call. */
-  private selectTools({ tools = [], toolChoice = "auto" }: ChatRequest): readonly FunctionTool[] {
+  private selectTools({ tools = [], toolChoice = "auto", allowedTools }: ChatRequest): readonly FunctionTool[] {
     if (toolChoice === "none") return [];
-    const selected = typeof toolChoice === "string" ? tools : tools.filter(({ name }) => name === toolChoice.name);
+    const names = typeof toolChoice === "string" ? allowedTools : [toolChoice.name];
+    const selected = names === undefined ? tools : tools.filter(({ name }) => names.includes(name));
     if (toolChoice === "auto" || selected.length > 0) return selected;
     throw new LlamaGymError(
       "INVALID_ARGUMENT",

@@ -1,13 +1,14 @@
-import type { ToolCall } from "../../rl/tools/index.js";
+import type { FunctionTool, ToolCall } from "../../rl/tools/index.js";
 import * as z from "zod";
 import { decodeUtf8 } from "../../core/bytes.js";
 import { isJsonObject } from "../../core/json.js";
 import type { JsonSchema } from "../../generation/index.js";
 import { RESERVED_VARIABLES, type ChatMessage } from "../../models/text/index.js";
-import type { ChatChoice, ChatEngine, ChatRequest, ChatResult, ToolChoice } from "./chat-engine.js";
+import type { ChatChoice, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
 import { formatOpenAiError, openAiErrorEvent } from "./openai-error.js";
 import {
+  allowedToolsMode,
   argumentsParser,
   checkToolNames,
   countTokens,
@@ -20,11 +21,13 @@ import {
   MAX_TOOLS,
   MAX_TOP_LOG_PROBS,
   listUnknownFields,
+  otherType,
   noBias,
   noPenalty,
   nameToolResults,
   maxTokensField,
   parseVendorBody,
+  readAllowedTools,
   readSampling,
   readSeed,
   samplingFields,
@@ -81,6 +84,22 @@ const functionTool = z.looseObject({
   function: toolFunction,
 });
 
+const functionChoice = z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) });
+const toolChoice = z.discriminatedUnion(
+  "type",
+  [
+    functionChoice,
+    z.object({
+      type: z.literal("allowed_tools"),
+      allowed_tools: z.object({
+        mode: allowedToolsMode,
+        tools: listOf(z.union([functionChoice, z.object({ type: otherType })]), { min: 1, max: MAX_TOOLS }),
+      }),
+    }),
+  ],
+  'must be "function" or "allowed_tools"',
+);
+
 const schemaFormat = z.looseObject({
   name: z.string().nullish(),
   schema: jsonObject,
@@ -109,12 +128,7 @@ export const chatBody = z.strictObject({
   model: z.string().nullish(),
   messages: listOf(message, { min: 1 }),
   tools: listOf(functionTool, { max: MAX_TOOLS }).nullish(),
-  tool_choice: z
-    .union([
-      z.enum(["auto", "none", "required"]),
-      z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
-    ])
-    .nullish(),
+  tool_choice: z.union([z.enum(["auto", "none", "required"]), toolChoice]).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   response_format: responseFormat.nullish(),
   ...promptFields,
@@ -149,7 +163,7 @@ type ChatBody = z.infer<typeof chatBody>;
 export const openAiChat: WireFormat = {
   path: "/chat/completions",
   parse(body) {
-    const { parsed, ignoredFields } = parseVendorBody(chatBody, body, "function");
+    const { parsed, ignoredFields } = parseVendorBody(chatBody, body, ["function"]);
     const hasLogProbs = parsed.logprobs === true;
     const echoed = readEchoed(parsed);
     const base = { id: createId("chatcmpl-"), created: unixTime() };
@@ -212,7 +226,7 @@ function toChatRequest(body: ChatBody): ChatRequest {
     tools,
     variables: readVariables(body.chat_template_kwargs),
     ...readEnding(body),
-    toolChoice: readToolChoice(body.tool_choice),
+    ...readToolChoice(body.tool_choice, tools),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     jsonSchema: readResponseFormat(body.response_format),
     sampling: readSampling(body),
@@ -296,8 +310,12 @@ function readEchoed({ echo, messages }: ChatBody): string {
   return echo === true && last.role === "assistant" ? (last.content ?? "") : "";
 }
 
-function readToolChoice(choice: ChatBody["tool_choice"]): ToolChoice {
-  return typeof choice === "object" && choice !== null ? { name: choice.function.name } : (choice ?? "auto");
+function readToolChoice(choice: ChatBody["tool_choice"], tools: readonly FunctionTool[]) {
+  if (typeof choice !== "object" || choice === null) return { toolChoice: choice ?? "auto" };
+  if (choice.type === "function") return { toolChoice: { name: choice.function.name } };
+  const { mode, tools: allowed } = choice.allowed_tools;
+  const names = allowed.map((each) => ("function" in each ? each.function.name : undefined));
+  return readAllowedTools(mode, names, tools);
 }
 
 function readResponseFormat(format: ChatBody["response_format"]): JsonSchema | undefined {

@@ -7,9 +7,13 @@ function formatMessage(id: string, text: string, status = "completed"): object {
   return { type: "message", id, status, role: "assistant", content: status === "completed" ? [formatText(text)] : [] };
 }
 
+/** Names and namespaces of the tools that have one, by their names in the prompt. */
+export type CalledNames = ReadonlyMap<string, { readonly name: string; readonly namespace: string }>;
+
 /** Returns the item of a tool call. */
-function formatCall({ id, name, arguments: args }: ToolCall, itemId: string, status = "completed"): object {
-  return { type: "function_call", id: itemId, call_id: id, name, arguments: args, status };
+function formatCall({ id, name, arguments: args }: ToolCall, itemId: string, names: CalledNames): object {
+  const called = names.get(name) ?? { name };
+  return { type: "function_call", id: itemId, call_id: id, ...called, arguments: args, status: "completed" };
 }
 
 const formatText = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] });
@@ -36,8 +40,8 @@ export function formatEnd(results: readonly ChatResult[], engine: ChatEngine, ou
 }
 
 /** Returns the items of a finished choice. */
-export function formatOutput({ text, toolCalls }: ChatChoice): object[] {
-  const calls = toolCalls.map((call) => formatCall(call, createId("fc_")));
+export function formatOutput({ text, toolCalls }: ChatChoice, names: CalledNames): object[] {
+  const calls = toolCalls.map((call) => formatCall(call, createId("fc_"), names));
   return text === "" && calls.length > 0 ? calls : [formatMessage(createId("msg_"), text), ...calls];
 }
 
@@ -51,6 +55,7 @@ export class ResponseStream implements StreamEncoder {
   constructor(
     private readonly base: object,
     private readonly engine: ChatEngine,
+    private readonly names: CalledNames,
   ) {}
 
   start(): readonly ServerEvent[] {
@@ -99,12 +104,16 @@ export class ResponseStream implements StreamEncoder {
 
   private writeCall(call: ToolCall): ServerEvent[] {
     const id = createId("fc_");
-    const item = formatCall(call, id);
+    const item = formatCall(call, id, this.names);
     const fields = { item_id: id, output_index: this.output.length };
     const events = [
-      this.itemEvent("response.output_item.added", formatCall({ ...call, arguments: "" }, id, "in_progress")),
+      this.itemEvent("response.output_item.added", { ...item, arguments: "", status: "in_progress" }),
       this.event("response.function_call_arguments.delta", { ...fields, delta: call.arguments }),
-      this.event("response.function_call_arguments.done", { ...fields, name: call.name, arguments: call.arguments }),
+      this.event("response.function_call_arguments.done", {
+        ...fields,
+        ...(this.names.get(call.name) ?? { name: call.name }),
+        arguments: call.arguments,
+      }),
       this.itemEvent("response.output_item.done", item),
     ];
     this.output.push(item);

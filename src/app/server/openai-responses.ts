@@ -1,11 +1,13 @@
 import * as z from "zod";
 import { asJsonObject } from "../../core/json.js";
+import type { FunctionTool } from "../../rl/tools/index.js";
 import type { ChatMessage } from "../../models/text/index.js";
-import type { ChatEngine, ChatRequest, ToolChoice } from "./chat-engine.js";
+import type { ChatEngine, ChatRequest } from "./chat-engine.js";
 import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
 import { formatOpenAiError } from "./openai-error.js";
-import { formatEnd, formatOutput, ResponseStream } from "./openai-response-stream.js";
+import { formatEnd, formatOutput, ResponseStream, type CalledNames } from "./openai-response-stream.js";
 import {
+  allowedToolsMode,
   argumentsParser,
   checkToolNames,
   createId,
@@ -13,9 +15,13 @@ import {
   jsonObject,
   listOf,
   MAX_TOOLS,
+  invalidField,
+  listUnknownFields,
+  otherType,
   nameToolResults,
   maxTokensField,
   parseVendorBody,
+  readAllowedTools,
   readSampling,
   readSeed,
   samplingFields,
@@ -37,6 +43,7 @@ const functionCall = z.object({
   type: z.literal("function_call"),
   call_id: z.string(),
   name: z.string(),
+  namespace: z.string().nullish(),
   arguments: z.string(),
 });
 const customCall = z.object({
@@ -51,36 +58,87 @@ const callOutput = z.object({
   call_id: z.string(),
   output: textContent,
 });
-/** What only the vendor's models read, and what they have searched. */
-const otherItem = z.object({ type: z.enum(["reasoning", "web_search_call"]) });
-const inputItem = z.union([functionCall, customCall, shellCall, callOutput, otherItem, message], {
+const reasoning = z.object({
+  type: z.literal("reasoning"),
+  content: listOf(z.looseObject({ type: z.string(), text: z.string().nullish() })).nullish(),
+});
+/** What a vendor's model has searched, and has written about. */
+const searchCall = z.object({ type: z.literal("web_search_call") });
+const inputItem = z.union([functionCall, customCall, shellCall, callOutput, reasoning, searchCall, message], {
   error: "must be a message, reasoning, or a call of a function or custom tool or its output",
 });
 type InputItem = z.infer<typeof inputItem>;
 
-const functionTool = z.object({
+const ITEM_TYPES = "message reasoning function_call custom_tool_call local_shell_call web_search_call"
+  .split(" ")
+  .concat(callOutput.shape.type.options);
+
+const COMPACTED = "has a conversation that only the vendor's models read: send the conversation itself";
+/** Why items that other servers accept are refused. */
+const REFUSED_ITEMS = new Map<unknown, string>([
+  ["compaction", COMPACTED],
+  ["compaction_summary", COMPACTED],
+  ["context_compaction", COMPACTED],
+  ["item_reference", "refers to a response, but none is stored here: send the item itself"],
+  ["tool_search_call", "is not supported: list the tools in `tools`"],
+  ["tool_search_output", "is not supported: list the tools in `tools`"],
+]);
+
+const functionTool = z.looseObject({
   type: z.literal("function", "only function tools are supported"),
   name: toolName,
   description: z.string().nullish(),
   parameters: toolParameters,
+  strict: z.boolean().nullish(),
+});
+/** A group of tools, whose calls have its name. */
+const namespace = z.looseObject({
+  type: z.literal("namespace"),
+  name: toolName,
+  description: z.string().nullish(),
+  tools: listOf(z.union([functionTool, z.object({ type: otherType })]), { max: MAX_TOOLS }),
 });
 
+const schemaFormat = z.looseObject({
+  type: z.literal("json_schema"),
+  schema: jsonObject,
+  name: ignored,
+  description: ignored,
+  strict: ignored,
+});
 const format = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text") }),
   z.object({ type: z.literal("json_object") }),
-  z.looseObject({ type: z.literal("json_schema"), schema: jsonObject }),
+  schemaFormat,
 ]);
+const textOptions = z.looseObject({ format: format.nullish(), verbosity: ignored });
+
+const functionChoice = z.object({
+  type: z.literal("function"),
+  name: z.string(),
+  namespace: z.string().nullish(),
+});
+const toolChoice = z.discriminatedUnion(
+  "type",
+  [
+    functionChoice,
+    z.object({
+      type: z.literal("allowed_tools"),
+      mode: allowedToolsMode,
+      tools: listOf(z.union([functionChoice, z.object({ type: otherType })]), { min: 1, max: MAX_TOOLS }),
+    }),
+  ],
+  'must be "function" or "allowed_tools"',
+);
 
 export const responseBody = z.strictObject({
   model: z.string().nullish(),
   input: z.union([z.string(), listOf(inputItem, { min: 1 })]),
   instructions: z.string().nullish(),
-  tools: listOf(functionTool, { max: MAX_TOOLS }).nullish(),
-  tool_choice: z
-    .union([z.enum(["auto", "none", "required"]), z.object({ type: z.literal("function"), name: z.string() })])
-    .nullish(),
+  tools: listOf(z.discriminatedUnion("type", [functionTool, namespace]), { max: MAX_TOOLS }).nullish(),
+  tool_choice: z.union([z.enum(["auto", "none", "required"]), toolChoice]).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  text: z.looseObject({ format: format.nullish() }).nullish(),
+  text: textOptions.nullish(),
   ...samplingFields,
   seed: seedField,
   max_output_tokens: maxTokensField.nullish(),
@@ -112,8 +170,10 @@ type ResponseBody = z.infer<typeof responseBody>;
 export const openAiResponses: WireFormat = {
   path: "/responses",
   parse(body) {
-    const { parsed, ignoredFields } = parseVendorBody(responseBody, body, "function");
+    checkItemTypes(asJsonObject(body)?.input);
+    const { parsed, ignoredFields } = parseVendorBody(responseBody, body, ["function", "namespace"]);
     const base = describeRequest(parsed);
+    const names = listCalledNames(parsed);
     const describe = ({ defaultSampling }: ChatEngine) => ({
       ...base,
       temperature: parsed.temperature ?? defaultSampling?.temperature ?? 1,
@@ -122,13 +182,13 @@ export const openAiResponses: WireFormat = {
     return {
       model: parsed.model ?? undefined,
       isStream: parsed.stream === true,
-      ignoredFields,
+      ignoredFields: [...ignoredFields, ...listNestedUnknown(parsed)],
       requests: [toChatRequest(parsed)],
       respond: (results, engine) => ({
         ...describe(engine),
-        ...formatEnd(results, engine, formatOutput(results[0].choices[0])),
+        ...formatEnd(results, engine, formatOutput(results[0].choices[0], names)),
       }),
-      stream: (engine) => new ResponseStream(describe(engine), engine),
+      stream: (engine) => new ResponseStream(describe(engine), engine, names),
     };
   },
   formatError: formatOpenAiError,
@@ -138,12 +198,80 @@ export const openAiResponses: WireFormat = {
   },
 };
 
-function toChatRequest(body: ResponseBody): ChatRequest {
-  const tools = (body.tools ?? []).map(({ name, description, parameters }) => ({
-    name,
-    description: description ?? undefined,
-    parameters,
+/** @throws RequestError for an item of a type that is not read, with what to send instead. */
+function checkItemTypes(input: unknown): void {
+  if (!Array.isArray(input)) return;
+  (input as readonly unknown[]).forEach((item, i) => {
+    const { type, role, id } = asJsonObject(item) ?? {};
+    const kind = type ?? (role === undefined && id !== undefined ? "item_reference" : "message");
+    if (typeof kind !== "string" || ITEM_TYPES.includes(kind)) return;
+    throw invalidField(`input[${i}]`, `${JSON.stringify(kind)} ${REFUSED_ITEMS.get(kind) ?? "is not supported"}`);
+  });
+}
+
+type Namespace = z.infer<typeof namespace>;
+
+/** The functions of a namespace, with their names in the prompt. */
+function listNamespaceTools({ name, description, tools }: Namespace) {
+  return tools.filter(isFunction).map((tool) => ({
+    ...tool,
+    name: qualifyName(tool.name, name),
+    description: [description, tool.description].filter(Boolean).join("\n"),
   }));
+}
+
+const isFunction = (tool: Namespace["tools"][number]): tool is z.infer<typeof functionTool> => tool.type === "function";
+
+/** Returns the name of a tool in the prompt, which has no namespaces. */
+const qualifyName = (name: string, space: string | null | undefined) =>
+  typeof space === "string" ? `${space}.${name}` : name;
+
+/** Returns the names and namespaces of the tools that have one, by their names in the prompt. */
+function listCalledNames({ tools }: ResponseBody): CalledNames {
+  const spaces = (tools ?? []).filter((tool) => tool.type === "namespace");
+  return new Map(
+    spaces.flatMap((space) =>
+      space.tools
+        .filter(isFunction)
+        .map(({ name }) => [qualifyName(name, space.name), { name, namespace: space.name }] as const),
+    ),
+  );
+}
+
+/** Returns the unknown fields of the parts of a body, and the items that are not read. */
+function listNestedUnknown({ input, tools, text }: ResponseBody): readonly string[] {
+  const spaces = (tools ?? []).filter((tool) => tool.type === "namespace");
+  const inSpaces = spaces.flatMap((space) => space.tools);
+  const items = typeof input === "string" ? [] : input.filter((item, i) => isUnread(item, input[i + 1]));
+  return [
+    ...new Set(items.map(({ type }) => `input.${type}`)),
+    ...listUnknownFields("tools", (tools ?? []).filter(isFunction), functionTool),
+    ...listUnknownFields("tools", spaces, namespace),
+    ...listUnknownFields("tools.tools", inSpaces.filter(isFunction), functionTool),
+    ...new Set(inSpaces.filter((tool) => !isFunction(tool)).map(({ type }) => `tools.tools.${type}`)),
+    ...listUnknownFields("text", text, textOptions),
+    ...(text?.format?.type === "json_schema" ? listUnknownFields("text.format", text.format, schemaFormat) : []),
+  ];
+}
+
+/** Whether an item has nothing for the prompt: a search, or reasoning without text or answer. */
+function isUnread(item: InputItem, next: InputItem | undefined): boolean {
+  if (item.type === "web_search_call") return true;
+  return item.type === "reasoning" && (readReasoning(item) === "" || next === undefined || isUsers(next));
+}
+
+/** Whether an item is not the assistant's. */
+const isUsers = (item: InputItem) => "output" in item || ("role" in item && item.role !== "assistant");
+
+/** Returns the text of reasoning; that of a vendor is encrypted. */
+function readReasoning({ content }: z.infer<typeof reasoning>): string {
+  return (content ?? []).flatMap(({ text }) => (typeof text === "string" ? [text] : [])).join("");
+}
+
+function toChatRequest(body: ResponseBody): ChatRequest {
+  const tools = (body.tools ?? [])
+    .flatMap((tool) => (tool.type === "namespace" ? listNamespaceTools(tool) : [tool]))
+    .map(({ name, description, parameters }) => ({ name, description: description ?? undefined, parameters }));
   checkToolNames(tools);
   const { instructions, tool_choice: choice } = body;
   const messages = toTemplateMessages(body.input);
@@ -152,7 +280,7 @@ function toChatRequest(body: ResponseBody): ChatRequest {
       typeof instructions === "string" ? [{ role: "system", content: instructions }, ...messages] : messages,
     ),
     tools,
-    toolChoice: readToolChoice(choice),
+    ...readToolChoice(choice, tools),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     jsonSchema: readFormat(body.text?.format),
     sampling: readSampling(body),
@@ -166,20 +294,35 @@ function readFormat(textFormat: z.infer<typeof format> | null | undefined): Chat
   return textFormat?.type === "json_schema" ? textFormat.schema : undefined;
 }
 
-function readToolChoice(choice: ResponseBody["tool_choice"]): ToolChoice {
-  return typeof choice === "object" && choice !== null ? { name: choice.name } : (choice ?? "auto");
+function readToolChoice(choice: ResponseBody["tool_choice"], tools: readonly FunctionTool[]) {
+  if (typeof choice !== "object" || choice === null) return { toolChoice: choice ?? "auto" };
+  if (choice.type === "function") return { toolChoice: { name: qualifyName(choice.name, choice.namespace) } };
+  const names = choice.tools.map((each) => ("name" in each ? qualifyName(each.name, each.namespace) : undefined));
+  return readAllowedTools(choice.mode, names, tools);
 }
 
 /**
- * Converts items to messages; consecutive calls, and the text before them, are one message of the
- * assistant.
+ * Converts items to messages; consecutive calls, with the reasoning and the text before them, are
+ * one message of the assistant.
  */
 function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
   if (typeof input === "string") return [{ role: "user", content: input }];
   const messages: ChatMessage[] = [];
   const parseArguments = argumentsParser();
+  let thoughts: string[] = [];
+  const takeThoughts = (earlier?: unknown) => {
+    const texts = [...(typeof earlier === "string" ? [earlier] : []), ...thoughts];
+    thoughts = [];
+    return texts.length > 0 && { reasoning_content: texts.join("\n") };
+  };
   input.forEach((item) => {
-    if (item.type === "reasoning" || item.type === "web_search_call") return;
+    if (item.type === "web_search_call") return;
+    if (item.type === "reasoning") {
+      const text = readReasoning(item);
+      if (text !== "") thoughts.push(text);
+      return;
+    }
+    if (isUsers(item)) thoughts = [];
     const call = readCall(item, parseArguments);
     if ("output" in item) {
       messages.push({ role: "tool", tool_call_id: item.call_id, content: item.output });
@@ -191,10 +334,12 @@ function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
       messages.splice(messages.length - (isAssistant ? 1 : 0), 1, {
         role: "assistant",
         content,
+        ...takeThoughts(isAssistant ? last.reasoning_content : undefined),
         tool_calls: [...calls, call],
       });
     } else if ("role" in item) {
-      messages.push({ role: item.role === "developer" ? "system" : item.role, content: item.content });
+      const role = item.role === "developer" ? "system" : item.role;
+      messages.push({ role, content: item.content, ...(role === "assistant" && takeThoughts()) });
     }
   });
   return messages;
@@ -204,7 +349,7 @@ function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
 function readCall(item: InputItem, parseArguments: (text: string) => unknown): object | undefined {
   switch (item.type) {
     case "function_call":
-      return toTemplateCall(item.call_id, item.name, parseArguments(item.arguments));
+      return toTemplateCall(item.call_id, qualifyName(item.name, item.namespace), parseArguments(item.arguments));
     case "custom_tool_call":
       return toTemplateCall(item.call_id, item.name, { input: item.input });
     case "local_shell_call":
@@ -239,18 +384,20 @@ function describeRequest(body: ResponseBody) {
     reasoning: { effort: null, summary: null, ...asJsonObject(body.reasoning) },
     text: { ...body.text, format: describeFormat(body.text?.format) },
     tool_choice: body.tool_choice ?? "auto",
-    tools: (body.tools ?? []).map((tool) => ({
-      type: tool.type,
-      name: tool.name,
-      description: orNull(tool.description),
-      parameters: tool.parameters,
-      strict: true,
-    })),
+    tools: (body.tools ?? []).map(describeTool),
     truncation: "disabled",
     user: orNull(body.user),
     safety_identifier: orNull(body.safety_identifier),
     prompt_cache_key: orNull(body.prompt_cache_key),
   };
+}
+
+function describeTool(tool: NonNullable<ResponseBody["tools"]>[number]): object {
+  const { type, name, description = null } = tool;
+  if (tool.type === "namespace")
+    return { type, name, description, tools: tool.tools.filter(isFunction).map(describeTool) };
+  const { parameters, strict = true } = tool;
+  return { type, name, description, parameters, strict };
 }
 
 function describeFormat(textFormat: z.infer<typeof format> | null | undefined): object {

@@ -251,6 +251,151 @@ describe("the requests of agents", () => {
     ]);
   });
 
+  it("may allow some of their tools, of which a completion calls one", async () => {
+    const messages = [{ role: "user", content: "hit or stay?" }];
+    const parameters = { type: "object", properties: { n: { enum: [1, 2] } }, required: ["n"] };
+    const names = ["first", "second", "third"];
+    const allowed = (mode: string, ...tools: object[]) => ({
+      tools: names.map((name) => ({ type: "function", function: { name, parameters } })),
+      tool_choice: { type: "allowed_tools", allowed_tools: { mode, tools } },
+    });
+    const choose = (name: string) => ({ type: "function", function: { name } });
+    const call = async (...tools: object[]) => {
+      const body = { messages, max_tokens: 60, seed: 1, n: 4, temperature: 2, ...allowed("required", ...tools) };
+      const { choices } = (await (await send("/chat/completions", body)).json()) as {
+        choices: { message: { tool_calls: { function: { name: string } }[] } }[];
+      };
+      return new Set(choices.flatMap((choice) => choice.message.tool_calls.map((each) => each.function.name)));
+    };
+    expect(await call(choose("second"))).toEqual(new Set(["second"]));
+    expect(names.slice(1)).toEqual(expect.arrayContaining([...(await call(choose("second"), choose("third")))]));
+    const body = {
+      input: messages,
+      max_output_tokens: 60,
+      tools: names.map((name) => ({ type: "function", name, parameters, strict: name === "first" ? null : false })),
+      tool_choice: { type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "third" }] },
+    };
+    const answer = await (await send("/responses", body)).json();
+    expect(answer).toMatchObject({ output: [{ name: "third" }], tool_choice: body.tool_choice });
+    expect((answer as { tools: object[] }).tools).toMatchObject([
+      { strict: null },
+      { strict: false },
+      { strict: false },
+    ]);
+    const parse = (fields: object) => openAiChat.parse({ messages, ...fields }).requests[0];
+    // The prompt has all tools, so that its beginning stays the same.
+    expect(parse(allowed("auto", choose("third"))).tools).toHaveLength(3);
+    const custom = { type: "custom", custom: { name: "patch" } };
+    expect(parse(allowed("auto", custom)).toolChoice).toBe("none");
+    for (const [fields, problem] of [
+      [allowed("required", custom), /requires a call, but names no function/],
+      [allowed("auto", choose("fourth")), /"fourth" is not one of the request's tools/],
+      [allowed("auto", { type: "function" }), /tools\[0\]\.type`: a function needs a name/],
+      [allowed("any", choose("third")), /expected one of "auto"\|"required"/],
+      [{ tool_choice: custom }, /tool_choice\.type`: must be "function" or "allowed_tools"/],
+    ] as const)
+      expect(() => parse(fields)).toThrow(problem);
+  });
+
+  it("may have Codex's namespaces of tools, whose names calls have", async () => {
+    const parameters = { type: "object", properties: { n: { enum: [1, 2] } }, required: ["n"] };
+    const space = (name: string) => ({
+      type: "namespace",
+      name,
+      description: `Tools of ${name}.`,
+      tools: [
+        { type: "function", name: "look", description: "Looks.", parameters, strict: false, defer_loading: true },
+        { type: "custom", name: "patch" },
+      ],
+    });
+    const body = {
+      input: [
+        { role: "user", content: "hit or stay?" },
+        { type: "function_call", call_id: "1", namespace: "crm", name: "look", arguments: '{"n":1}' },
+        { type: "function_call_output", call_id: "1", output: "14" },
+      ],
+      max_output_tokens: 60,
+      tools: [space("shop"), space("crm")],
+      tool_choice: { type: "function", namespace: "crm", name: "look" },
+    };
+    const { requests, ignoredFields } = openAiResponses.parse(body);
+    expect(requests[0]).toMatchObject({
+      input: [{}, { tool_calls: [{ function: { name: "crm.look", arguments: { n: 1 } } }] }, { name: "crm.look" }],
+      tools: [
+        { name: "shop.look", description: "Tools of shop.\nLooks." },
+        { name: "crm.look", parameters },
+      ],
+      toolChoice: { name: "crm.look" },
+    });
+    expect(ignoredFields).toEqual(["tools.tools.defer_loading", "tools.tools.custom"]);
+    const called = { type: "function_call", name: "look", namespace: "crm" };
+    const answer = await (await send("/responses", body)).json();
+    const { tools } = space("shop");
+    expect(answer).toMatchObject({
+      output: [called],
+      tools: [{ name: "shop", tools: [{ name: "look", parameters, strict: false }] }, { name: "crm" }],
+    });
+    const events = eventsOf(await (await send("/responses", { ...body, stream: true })).text());
+    expect(events.filter(({ type }) => type === "response.output_item.done")).toMatchObject([{ item: called }]);
+    const broken = { ...space("crm"), tools: [{ ...tools[0], name: "look it up" }] };
+    expect(() => openAiResponses.parse({ ...body, tools: [broken] })).toThrow(
+      /`tools\[0\]\.tools\[0\]\.name`: must be/,
+    );
+  });
+
+  it("are refused for items that no model here can read", () => {
+    const parse = (item: object) => openAiResponses.parse({ input: [{ role: "user", content: "hit" }, item] });
+    for (const [item, problem] of [
+      [{ type: "compaction", encrypted_content: "x" }, /`input\[1\]`: "compaction" has a conversation that only/],
+      [
+        { type: "tool_search_call", call_id: "1", arguments: {} },
+        /"tool_search_call" is not supported: list the tools/,
+      ],
+      [
+        { type: "tool_search_output", call_id: "1", tools: [] },
+        /"tool_search_output" is not supported: list the tools/,
+      ],
+      [{ type: "item_reference", id: "msg_1" }, /"item_reference" refers to a response, but none is stored here/],
+      [{ id: "msg_1" }, /"item_reference" refers to a response/],
+      [{ type: "mcp_call", id: "1" }, /"mcp_call" is not supported/],
+    ] as const)
+      expect(() => parse(item)).toThrow(problem);
+  });
+
+  it("keep the reasoning of earlier items, and name what is encrypted", () => {
+    const reasoning = (...texts: string[]) => ({
+      type: "reasoning",
+      summary: [],
+      content: texts.map((text) => ({ type: "reasoning_text", text })),
+    });
+    const question = { role: "user", content: "hit or stay?" };
+    const { requests, ignoredFields } = openAiResponses.parse({
+      input: [
+        question,
+        reasoning("Let me ", "look."),
+        { role: "assistant", content: "I look." },
+        reasoning("It is a file."),
+        { type: "function_call", call_id: "1", name: "read", arguments: "{}" },
+        { type: "function_call_output", call_id: "1", output: "14" },
+        { type: "reasoning", summary: [], content: null, encrypted_content: "x" },
+        { role: "assistant", content: "14" },
+        reasoning("No answer."),
+        question,
+        { role: "assistant", content: "hit" },
+      ],
+    });
+    expect(requests[0].input).toMatchObject([
+      question,
+      { content: "I look.", reasoning_content: "Let me look.\nIt is a file.", tool_calls: [{}] },
+      { role: "tool" },
+      { content: "14" },
+      question,
+      { content: "hit" },
+    ]);
+    expect(JSON.stringify(requests[0].input)).not.toContain("No answer.");
+    expect(ignoredFields).toEqual(["input.reasoning"]);
+  });
+
   it("keep the thinking of earlier answers", () => {
     const { requests } = anthropicMessages.parse(CLAUDE_CODE);
     expect(requests[0].input).toContainEqual(

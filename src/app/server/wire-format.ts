@@ -93,14 +93,14 @@ const MAX_FIELDS = 256;
 
 /**
  * Checks the body of a vendor's API, which gets new optional fields and tools every week: unknown
- * fields are ignored, as are tools of other types than `toolType`, which the vendor runs; both are
+ * fields are ignored, as are tools of other types than `toolTypes`, which the vendor runs; both are
  * named in `ignoredFields`. @throws RequestError with the first field that is wrong, misspelled, or
  * has an effect in another API only.
  */
 export function parseVendorBody<Schema extends z.ZodObject>(
   schema: Schema,
   body: unknown,
-  toolType?: "function" | "custom",
+  toolTypes?: readonly string[],
 ): { readonly parsed: z.infer<Schema>; readonly ignoredFields: readonly string[] } {
   const known = new Set(Object.keys(schema.shape));
   const fields = asJsonObject(body) ?? {};
@@ -108,7 +108,7 @@ export function parseVendorBody<Schema extends z.ZodObject>(
   const given = isJsonObject(body)
     ? Object.fromEntries(Object.entries(fields).filter(([name]) => known.has(name)))
     : body;
-  const { tools, ignoredTools } = splitTools(asJsonObject(given)?.tools, toolType);
+  const { tools, ignoredTools } = splitTools(asJsonObject(given)?.tools, toolTypes);
   const parsed = parseBody(schema, ignoredTools.length === 0 ? given : { ...asJsonObject(given), tools });
   return { parsed, ignoredFields: [...unknown, ...ignoredTools] };
 }
@@ -145,11 +145,11 @@ function listUnknown(prefix: string, fields: object, known: ReadonlySet<string>)
   return unknown;
 }
 
-/** Separates the tools of a type from those of types that the vendor runs, which are named. */
-function splitTools(tools: unknown, toolType: string | undefined) {
+/** Separates the tools of some types from those of types that the vendor runs, which are named. */
+function splitTools(tools: unknown, toolTypes: readonly string[] | undefined) {
   const readType = (tool: unknown) => asJsonObject(tool)?.type;
-  const isOther = (type: unknown): type is string => typeof type === "string" && type !== toolType;
-  if (toolType === undefined || !Array.isArray(tools)) return { tools, ignoredTools: [] };
+  const isOther = (type: unknown): type is string => typeof type === "string" && !toolTypes!.includes(type);
+  if (toolTypes === undefined || !Array.isArray(tools)) return { tools, ignoredTools: [] };
   const others = new Set(tools.map(readType).filter(isOther));
   return {
     tools: tools.filter((tool) => !isOther(readType(tool))),
@@ -325,6 +325,30 @@ export function nameToolResults(messages: readonly ChatMessage[]): ChatMessage[]
 export function checkToolNames(tools: readonly FunctionTool[]): void {
   const repeated = tools.find(({ name }, i) => tools.findIndex((tool) => tool.name === name) < i);
   if (repeated !== undefined) throw invalidField("tools", `two tools have the name "${repeated.name}"`);
+}
+
+/** The type of a tool that is no function, which the vendor runs. */
+export const otherType = z.string().refine((type) => type !== "function", "a function needs a name");
+
+/** A choice of some tools, and whether one of them must be called. */
+export const allowedToolsMode = z.enum(["auto", "required"]);
+
+/**
+ * Returns how a completion may call the tools of a list, of which `undefined` stands for those that
+ * the vendor runs. @throws RequestError for one that the request does not have.
+ */
+export function readAllowedTools(
+  mode: z.infer<typeof allowedToolsMode>,
+  names: readonly (string | undefined)[],
+  tools: readonly FunctionTool[],
+): Pick<ChatRequest, "toolChoice" | "allowedTools"> {
+  const allowedTools = names.filter((name) => name !== undefined);
+  const missing = allowedTools.find((name) => tools.every((tool) => tool.name !== name));
+  if (missing !== undefined)
+    throw invalidField("tool_choice", `${JSON.stringify(missing)} is not one of the request's tools`);
+  if (allowedTools.length > 0) return { toolChoice: mode, allowedTools };
+  if (mode === "required") throw invalidField("tool_choice", "requires a call, but names no function");
+  return { toolChoice: "none" };
 }
 
 /** Token counts of a response. */
