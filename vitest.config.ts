@@ -76,6 +76,8 @@ export default defineConfig(({ mode }) => {
     // for inference.
     env: { OMP_NUM_THREADS: "1", LLAMAGYM_CACHE: join(tmpdir(), "llamagym-test-cache") },
     setupFiles: ["test/support/close-command-host.ts"],
+    // A test whose expectations are all in a loop over nothing fails.
+    expect: { requireAssertions: true },
   };
   const skipped = [...configDefaults.exclude, ...(mode === "quick" ? [...SLOW_TESTS, "test/**"] : [])];
   const shared = { ...common, name: "shared", include: ["{src,test}/**/*.test.ts"], isolate: false };

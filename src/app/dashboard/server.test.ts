@@ -202,7 +202,7 @@ describe("episodes", () => {
     expect(members).toHaveLength(4);
     expect(new Set(members.map(({ turns }) => turns[0].observation)).size).toBe(1);
     const [worst, best] = [0, -1].map((i) => members.toSorted((a, b) => a.row.return! - b.row.return!).at(i)!.row);
-    expect(best.advantage! - worst.advantage!).toBeGreaterThanOrEqual(0);
+    expect(Math.sign(best.advantage! - worst.advantage!)).toBe(Math.sign(best.return! - worst.return!));
     expect(members.every(({ row }) => row.hasSignal === best.return! > worst.return!)).toBe(true);
   });
 });

@@ -29,7 +29,6 @@ const FILES: Readonly<Record<string, () => Promise<string>>> = {
     '{"time":1,"worker":"é","outcome":"used","queued":0,"seconds":1,"version":0,"step":0,"pending":1}\n'.repeat(2),
   "notes.json": async () => JSON.stringify({ version: 1, tags: ["é"], note: "n" }),
   "rollouts.jsonl": async () => (await writeRollouts(1)) + (await writeRollouts(2)),
-  "sweep.json": async () => JSON.stringify({ version: 1, space: { learningRate: [1, 2] }, trials: [] }),
 };
 
 it.each(Object.keys(FILES))(
@@ -38,8 +37,7 @@ it.each(Object.keys(FILES))(
     const runs = join(root, name);
     const folder = join(runs, "run");
     await mkdir(folder, { recursive: true });
-    for (const [file, write] of Object.entries(FILES))
-      if (file !== "sweep.json" || name === file) await writeFile(join(folder, file), await write());
+    for (const [file, write] of Object.entries(FILES)) await writeFile(join(folder, file), await write());
     const path = join(folder, name);
     const whole = await readFile(path);
     for (let size = whole.length; size >= 0; size--) {
@@ -48,7 +46,6 @@ it.each(Object.keys(FILES))(
       // Nothing is in its memory: each length is read as by a dashboard that was just started.
       const data = new DashboardData(await RunsFolder.open(runs));
       const listed = await data.list();
-      if (name === "sweep.json") continue;
       const { log, metrics } = await data.detail("run");
       const { episodes } = await data.rollouts.list("run", {});
       const shown = {
@@ -74,3 +71,18 @@ it.each(Object.keys(FILES))(
   },
   300_000,
 );
+
+it("lists a sweep whose sweep.json ends at any byte", async () => {
+  const runs = join(root, "sweeps");
+  const path = join(runs, "sweep", "sweep.json");
+  const whole = JSON.stringify({ version: 1, search: { learningRate: [1, 2] } });
+  await mkdir(join(runs, "sweep"), { recursive: true });
+  for (let size = whole.length; size >= 0; size--) {
+    await writeFile(path, whole.slice(0, size));
+    const { sweeps } = await new DashboardData(await RunsFolder.open(runs)).list();
+    const isWhole = size === whole.length;
+    expect(sweeps.map(({ settings, problem }) => ({ size, settings, isWhole: problem === null }))).toEqual([
+      { size, settings: isWhole ? ["learningRate"] : [], isWhole },
+    ]);
+  }
+});

@@ -72,11 +72,16 @@ describe("buildLegacyRope", () => {
   ];
   const types = supportedModelTypes.filter((type) => type !== "gpt2");
 
-  it.each(types.flatMap((type) => scalings.map((scaling) => [type, scaling.rope_type, scaling] as const)))(
+  // Phi 3 reads "yarn" as longrope.
+  const typesWithScalings = types.flatMap((type) =>
+    scalings
+      .filter(({ rope_type }) => type !== "phi3" || rope_type !== "yarn")
+      .map((scaling) => [type, scaling.rope_type, scaling] as const),
+  );
+
+  it.each(typesWithScalings)(
     "writes %s with %s so that the older fields alone, and both, give the same rotary positions",
     (model_type, _, scaling) => {
-      // Phi 3 reads "yarn" as longrope.
-      if (model_type === "phi3" && scaling.rope_type === "yarn") return;
       const sizes = { hidden_size: 128, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 32 };
       const partial: JsonObject = model_type === "phi" ? { partial_rotary_factor: 1 } : {};
       const parameters: JsonObject = { ...scaling, ...partial, rope_theta: 123_456 };

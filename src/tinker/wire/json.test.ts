@@ -71,8 +71,11 @@ describe("JSON of the Tinker API", () => {
     expect(failed.length).toBeGreaterThan(0);
     for (const schema of [responses.tryAgain, responses.completeMetadata])
       expect(results.some((result) => schema.safeParse(result).success)).toBe(false);
-    expect(responses.tryAgain.parse({ type: "try_again", request_id: "a", queue_state: "active" })).toBeDefined();
-    expect(responses.completeMetadata.parse({ status: "complete_metadata" })).toBeDefined();
+    const tryAgain = { type: "try_again", request_id: "a", queue_state: "active" };
+    expect(responses.tryAgain.parse(tryAgain)).toEqual(tryAgain);
+    expect(responses.completeMetadata.parse({ status: "complete_metadata" })).toEqual({ status: "complete_metadata" });
+    for (const schema of [responses.tryAgain, responses.completeMetadata])
+      expect(schema.safeParse({ type: "request_failed" }).success).toBe(false);
     const metrics = results.find((result) => "metrics" in result);
     expect(responses.optimStepResponse.parse(metrics).metrics).toHaveProperty("grad_norm:mean");
     const kinds = [responses.createModelResponse, responses.savedWeights, responses.loadWeightsResponse];
