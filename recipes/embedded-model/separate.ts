@@ -10,11 +10,11 @@ const SAME_COSINE = 0.95;
 const KEPT_SHARE = 0.5;
 
 /**
- * Gives each token that training hardly ever showed an embedding of its own. Input and output share
+ * Gives each token that training hardly ever showed a distinct embedding. Input and output share
  * their embeddings, and training pushes all tokens that are never the right output in one
- * direction, until the model cannot tell a brace from a quotation mark. Such a token keeps a part of
- * its embedding, and gets a random part with the covariance of the other tokens' embeddings.
- * Gives the ids of the changed tokens.
+ * direction, until the model cannot tell a brace from a quotation mark. Such a token keeps a part
+ * of its embedding, and gets a random part with the covariance of the other tokens' embeddings.
+ * Returns the ids of the changed tokens.
  */
 export async function separateTokens(folder: string, random: RandomStream): Promise<readonly number[]> {
   const file = await openWeightFolder(folder);
