@@ -69,6 +69,35 @@ describe("grpoAdvantages", () => {
     ]);
   });
 
+  it("gives 0 to a function's only reward, and normalizes sums where a completion has no functions", () => {
+    const options = { multiObjectiveAggregation: "normalize_then_sum" } as const;
+    const single = compute([[5], [Number.NaN], [Number.NaN], [Number.NaN]], options);
+    expect(single).toEqual([0, 0, 0, 0]);
+    const config = resolveGrpoConfig({ numGenerations: 4, batchSize: 8, ...options });
+    const completions = scoreCompletions(column([1, 2, 3, 4]), { groupSize: 4 });
+    const bare = completions.map((completion, i) =>
+      i > 0 ? completion : { ...completion, rewardsPerFunction: undefined },
+    );
+    const [[row]] = grpoAdvantages(bare, config);
+    expect(row[0]).toBeCloseTo(-1.5 / (Math.sqrt(5 / 3) + 1e-4), 12);
+  });
+
+  it("compares turns with the same prompt where they are grouped by it", () => {
+    const config = resolveGrpoConfig({
+      grouping: "observation",
+      scaleRewards: "none",
+      numGenerations: 4,
+      batchSize: 4,
+    });
+    const completions = scoreCompletions(column([1, 2, 4, 9]), { groupSize: 4 }).map(
+      ({ turns: [scored], ...rest }, i) => ({
+        ...rest,
+        turns: [{ ...scored, turn: { ...scored.turn, prompt: [7, i % 2] } }],
+      }),
+    );
+    expect(grpoAdvantages(completions, config).map(([row]) => row[0])).toEqual([-1.5, -3.5, 1.5, 3.5]);
+  });
+
   it("rejects incomplete groups and a wrong number of weights", () => {
     const options = { multiObjectiveAggregation: "normalize_then_sum" } as const;
     expect(() => compute(column([1, 2, 3]), options)).toThrow("3 samples do not fill groups of 4.");

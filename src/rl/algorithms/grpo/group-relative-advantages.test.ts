@@ -90,6 +90,11 @@ describe("groupRelativeAdvantages", () => {
       scaleRewards: "none",
     };
     expect(groupRelativeAdvantages(alike, config).map((row) => [...row])).toEqual([[1, 1, 1, 1], [-1]]);
+    const scaled = groupRelativeAdvantages([...alike, { returns: [9, 9], group: 1 }], {
+      ...config,
+      scaleRewards: "batch",
+    });
+    expect(scaled[0][0]).toBeCloseTo(1 / (Math.sqrt((1 + 9 + 16) / 2) + 1e-4), 12);
   });
 
   it("gives 0 to a turn without others, and to an unknown return", () => {

@@ -6,7 +6,7 @@ import { float32 } from "../../../engine/tensor/tensor.js";
 import { resolvePpoConfig, type PpoOptions } from "./settings.js";
 import { ppoLoss, type PpoTokens } from "./loss.js";
 import { lossNodes, tokenInputs } from "../shared/loss-nodes.js";
-import { exceedsRatioThreshold, ppoMetrics } from "./metrics.js";
+import { exceedsRatioThreshold, exceedsTargetKl, ppoBatchMetrics, ppoMetrics } from "./metrics.js";
 
 const runtime = new Runtime({ device: "cpu", threads: 1 });
 afterAll(() => runtime.close());
@@ -71,6 +71,36 @@ describe("ppoLoss", () => {
     expect(statistics.clipFraction[0]).toBe(0.5);
   });
 
+  it("has the value of its definition, and statistics to go with it", async () => {
+    const { loss, statistics, gradients } = await run(batch, { vfCoef: 0.3 });
+    const means = Object.fromEntries(
+      Object.entries(statistics).flatMap(([name, values]) => (values.length === 1 ? [[name, values[0]]] : [])),
+    );
+    const ratios = [Math.exp(0.1), Math.exp(-0.5), 1, Math.exp(0.05)];
+    // Only the second ratio is outside of 0.8 to 1.2.
+    const policyLoss = (-ratios[0] + 2 * 0.8 - 0.5 + ratios[3]) / 4;
+    // Values clipped to 0.2 around the old ones: 0.5, 0.4, -0.7, 1.2. The larger error counts.
+    const valueLoss = (0.5 ** 2 + 1 ** 2 + 1.3 ** 2 + 1.8 ** 2) / 8;
+    const expected = {
+      policyLoss,
+      valueLoss,
+      entropy: 3.75 / 4,
+      approxKl: (0.1 ** 2 + 0.5 ** 2 + 0.05 ** 2) / 8,
+      policyKl: (-0.1 + 0.5 - 0.05) / 4,
+      clipFraction: 1 / 4,
+      ratio: (ratios[0] + ratios[1] + ratios[2] + ratios[3]) / 4,
+      valuePrediction: 2.5 / 4,
+      valueError: (0.5 ** 2 + 1 + 1 + 1) / 4,
+      valueClipFraction: 2 / 4,
+    };
+    expect(means).toEqual(
+      Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, expect.closeTo(value, 6) as number])),
+    );
+    expect(loss).toBeCloseTo(policyLoss + 0.3 * valueLoss, 6);
+    // Where the clipped error is larger, the value has no gradient.
+    expect([...gradients.values].slice(1)).toEqual([expect.closeTo((0.3 * 1) / 4, 6), 0, 0]);
+  });
+
   it("adds an entropy bonus, if configured", async () => {
     const without = await run(batch);
     const { loss, gradients } = await run(batch, { entropyCoef: 0.1 });
@@ -117,8 +147,40 @@ describe("ppoMetrics", () => {
     expect(ppoMetrics({ valueError: 1 }, equal)["val/var_explained"]).toBeNaN();
   });
 
+  it("has explained variance only where returns vary by more than rounding errors", () => {
+    const explained = (...returns: number[]) =>
+      ppoMetrics({ valueError: 0 }, { advantages: [0, 0], returns, oldValues: [0, 0] })["val/var_explained"];
+    // Variances of 5e-11 and 1.5e-10 times the squared mean.
+    expect(explained(1000 - 5e-3, 1000 + 5e-3)).toBeNaN();
+    expect(explained(1000 - 8.7e-3, 1000 + 8.7e-3)).toBe(1);
+    expect(explained(-1000 - 8.7e-3, -1000 + 8.7e-3)).toBe(1);
+  });
+
+  it("describes a batch before it is trained on", () => {
+    const samples = [
+      { kls: [1, 2], oldLogProbs: [-1, -2], nonScoreRewards: [-0.5, -1], score: 1 },
+      { kls: [-1], oldLogProbs: [-0.5], nonScoreRewards: [0.5], score: 5 },
+    ];
+    const withoutKl = {
+      "objective/entropy": (3 + 0.5) / 2,
+      "objective/non_score_reward": expect.closeTo(-1 / 3, 12) as number,
+      "objective/scores": 3,
+      "objective/scores_std": expect.closeTo(Math.sqrt(8), 12) as number,
+    };
+    expect(ppoBatchMetrics(samples, 0)).toEqual({ ...withoutKl, "objective/kl_coef": 0 });
+    expect(ppoBatchMetrics(samples, 1)).toEqual({ ...withoutKl, "objective/kl_coef": 1, "objective/kl": 1 });
+  });
+
+  it("detects a divergence beyond 1.5 times the target", () => {
+    expect(exceedsTargetKl({ approxKl: 0.16 }, { targetKl: 0.1 })).toBe(true);
+    expect(exceedsTargetKl({ approxKl: 0.14 }, { targetKl: 0.1 })).toBe(false);
+    expect(exceedsTargetKl({ approxKl: 100 }, { targetKl: 0 })).toBe(false);
+    expect(exceedsTargetKl({}, { targetKl: 0.1 })).toBe(false);
+  });
+
   it("detects a minibatch beyond the ratio threshold", () => {
     expect(exceedsRatioThreshold({ ratio: 10 }, { ratioThreshold: 10 })).toBe(false);
     expect(exceedsRatioThreshold({ ratio: 10.1 }, { ratioThreshold: 10 })).toBe(true);
+    expect(exceedsRatioThreshold({}, { ratioThreshold: 1.5 })).toBe(false);
   });
 });

@@ -54,6 +54,21 @@ describe("reinforceAdvantages", () => {
     expect(found.flatMap((row) => [...row])).toEqual(normalized([1, 0, -1, 5, -5]));
   });
 
+  it("compares with the members of the group alone", () => {
+    const config = resolveReinforceConfig({ klCoef: 0, numGenerations: 2, baseline: "group" });
+    const samples = [2, 10, 20, 40, 0, 5].map((reward, i) => ({ ...sample([0], reward), group: i % 3 }));
+    // 2 and 40, 10 and 0, 20 and 5.
+    const found = reinforceAdvantages(samples, config).flatMap((row) => [...row]);
+    expect(found).toEqual(normalized([-19, 5, 7.5, 19, -5, -7.5]));
+  });
+
+  it("subtracts the seat's mean with a seat baseline, if there is one", () => {
+    const config = { ...resolveReinforceConfig({ klCoef: 0 }), baseline: "seat" } as const;
+    const samples = [{ ...sample([0], 3), seatBaseline: 2 }, { ...sample([0], 3), seatBaseline: -1 }, sample([0], 8)];
+    const found = reinforceAdvantages(samples, config).flatMap((row) => [...row]);
+    expect(found).toEqual(normalized([1, 4, 8]));
+  });
+
   it("rejects turns that do not partition the tokens, and a group baseline without groups", () => {
     expect(() => reinforceAdvantages([{ kls: [0, 0], turns: [] }], resolveReinforceConfig())).toThrow("sample 0");
     expect(() => resolveReinforceConfig({ baseline: "group" })).toThrow("numGenerations");
@@ -91,6 +106,16 @@ describe("reinforceLoss", () => {
     expect([...gradients.logProbs]).toEqual(slopes);
     for (const slope of gradients.entropy) expect(slope).toBeCloseTo(-0.1 / 3, 7);
     expect(statistics.clipFraction[0]).toBeCloseTo(1 / 3, 6);
+    expect(statistics.approxKl[0]).toBeCloseTo(0.5 / 3, 6);
+    expect(statistics.ratio[0]).toBeCloseTo((2 + Math.E) / 3, 6);
+    expect(statistics.entropy[0]).toBeCloseTo(2, 6);
+  });
+
+  it("weights the entropy by its coefficient, and needs none without one", () => {
+    const statisticsOf = (entropyCoef: number, entropy?: typeof nodes.entropy) =>
+      Object.keys(reinforceLoss(lossNodes({ ...nodes, entropy }), { epsilon: 0.2, entropyCoef }).statistics!);
+    expect(statisticsOf(0)).not.toContain("entropy");
+    expect(statisticsOf(1, nodes.entropy)).toContain("entropy");
   });
 
   it("is the same in two micro-batches as in one", async () => {

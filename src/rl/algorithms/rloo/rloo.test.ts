@@ -6,6 +6,7 @@ import { float32 } from "../../../engine/tensor/tensor.js";
 import { rlooAdvantages } from "./advantages.js";
 import { resolveRlooConfig, rlooSettings, type RlooOptions } from "./settings.js";
 import { scoreCompletions } from "../../../../test/support/turns.js";
+import type { MinibatchTotals } from "../algorithm-definition.js";
 import { rlooInputs, rlooLoss, rlooMetrics } from "./loss.js";
 
 const runtime = new Runtime({ device: "cpu", threads: 1 });
@@ -43,6 +44,50 @@ describe("rlooAdvantages", () => {
     // Rewards of 0.5, 2 and 5.
     const found = compute([1, 2, 6], { beta: 0.5, rewardClipMax: 4 }, [1, 0, -2]);
     expect(found).toEqual([0.5 - 3.5, 2 - 2.75, 5 - 1.25]);
+  });
+
+  it("reports the KL of the completions, if it is weighted", () => {
+    const config = { numGenerations: 3, batchSize: 3 };
+    const completions = scoreCompletions([[1], [2], [6]], { groupSize: 3, kls: [1, 0, -4] });
+    const metricsOf = (beta: number) => rlooAdvantages(completions, resolveRlooConfig({ ...config, beta })).metrics;
+    expect(metricsOf(0.5)).toEqual({ kl: -1 });
+    expect(metricsOf(1)).toEqual({ kl: -1 });
+    expect(metricsOf(0)).toEqual({});
+  });
+
+  it("adds the log-ratios of a turn's decisions, and has no penalty without a reference", () => {
+    const [first, ...others] = scoreCompletions([[1], [2], [6]], { groupSize: 3 });
+    const [turn] = first.turns;
+    const oldLogProbs = Float64Array.of(-1, -2);
+    const config = resolveRlooConfig({ numGenerations: 3, beta: 0.5 });
+    const advantagesOf = (refLogProbs: Float64Array | undefined) =>
+      rlooAdvantages([{ ...first, turns: [{ ...turn, oldLogProbs, refLogProbs }] }, ...others], config);
+    const found = advantagesOf(Float64Array.of(-1.5, -4)).advantages;
+    expect(Array.from(found[0][0])).toEqual([1 - 0.5 * 2.5 - 4, 1 - 0.5 * 2.5 - 4]);
+    expect(Array.from(advantagesOf(undefined).advantages[0][0])).toEqual([1 - 4, 1 - 4]);
+  });
+
+  it("normalizes over the batch, in a game by seat, if configured", () => {
+    const config = resolveRlooConfig({ numGenerations: 2, beta: 0, normalizeAdvantages: true });
+    const completions = scoreCompletions([[1], [4], [0], [10], [3], [3], [8], [0]], { groupSize: 2 });
+    const normalize = (values: readonly number[]) => {
+      const center = values.reduce((sum, value) => sum + value, 0) / values.length;
+      const squares = values.reduce((sum, value) => sum + (value - center) ** 2, 0);
+      return values.map((value) => (value - center) / (Math.sqrt(squares / (values.length - 1)) + 1e-4));
+    };
+    const close = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12) as number);
+    const found = (seats: readonly (number | undefined)[]) =>
+      rlooAdvantages(
+        completions.map((completion, i) => ({ ...completion, seat: seats[i] })),
+        config,
+      ).advantages.map(([row]) => row[0]);
+    const raw = [-3, 3, -10, 10, 0, 0, 8, -8];
+    expect(found([])).toEqual(close(normalize(raw)));
+    // The last group has them in the other order.
+    const seats = [0, 1, 0, 1, 0, 1, 1, 0];
+    const bySeat = [0, 1].map((seat) => normalize(raw.filter((_, i) => seats[i] === seat)));
+    const next = [0, 0];
+    expect(found(seats)).toEqual(close(seats.map((seat) => bySeat[seat][next[seat]++])));
   });
 
   it("gives 0 to a sample without others", () => {
@@ -91,6 +136,43 @@ describe("rlooLoss", () => {
     const [whole, first, second] = [await run(0, 3), await run(0, 1, 3), await run(1, 3, 3)];
     expect(first.loss + second.loss).toBeCloseTo(whole.loss, 6);
     expect([...first.gradients.logProbs, ...second.gradients.logProbs]).toEqual([...whole.gradients.logProbs]);
+  });
+});
+
+describe("rlooMetrics", () => {
+  const range = { epsilon: 0.2, epsilonHigh: 0.3 };
+
+  it("counts clipped completions: with a negative advantage below the range, with a positive one above", () => {
+    const ratio = [0.5, 0.5, 1.5, 1.5, 1];
+    const sequences = [-0.5, 0.5, -0.5, 0.5, 0.5].map((advantage) => ({ advantage }));
+    expect(rlooMetrics({ ratio, entropy: [1, 4] }, sequences, range)).toEqual({
+      entropy: 2.5,
+      "policy/approxkl_avg": expect.closeTo((2 * Math.log(0.5) ** 2 + 2 * Math.log(1.5) ** 2) / 10, 12) as number,
+      "clip_ratio/low_mean": 0.2,
+      "clip_ratio/low_min": 0,
+      "clip_ratio/high_mean": 0.2,
+      "clip_ratio/high_max": 1,
+      "clip_ratio/region_mean": 0.4,
+    });
+    expect(rlooMetrics({ ratio: [1] }, [{ advantage: 1 }], range)).not.toHaveProperty("entropy");
+  });
+});
+
+describe("rlooInputs", () => {
+  const inputsOf = (...options: [totals?: MinibatchTotals, config?: { entropyCoef: number }]) => {
+    const inputs = Object.entries(rlooInputs([{ length: 1, oldLogProb: -3, advantage: 2 }], ...options));
+    return Object.fromEntries(inputs.map(([name, { data }]) => [name, Array.from(data)]));
+  };
+
+  it("has weights of the entropy only for an entropy bonus", () => {
+    const plain = { rows: [0], oldLogProbs: [-3], advantages: [2], weights: [1] };
+    expect(inputsOf()).toEqual(plain);
+    expect(inputsOf({ sequences: 1, tokens: 1 }, { entropyCoef: 1 })).toEqual({ ...plain, entropyWeights: [1] });
+    expect(inputsOf({ sequences: 2, tokens: 4, entropyFactor: 0.5 }, { entropyCoef: 1 })).toEqual({
+      ...plain,
+      weights: [0.5],
+      entropyWeights: [0.125],
+    });
   });
 });
 
