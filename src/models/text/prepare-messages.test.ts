@@ -84,6 +84,17 @@ describe("content", () => {
       ).toEqual([text]);
   });
 
+  it("has thinking as reasoning_content for a template that prints texts only", () => {
+    const chatTemplate = "{% for m in messages %}<{{ m.reasoning_content }}>{{ m.content }}{% endfor %}";
+    const thinking = { type: "thinking", thinking: [{ type: "text", text: "hm" }] };
+    const message = { role: "assistant", content: [thinking, { type: "text", text: "b" }] };
+    expect(tokenizer.prepareMessages([message], { chatTemplate })).toEqual([
+      { role: "assistant", content: "b", reasoning_content: "hm" },
+    ]);
+    const encrypted = { role: "assistant", content: [{ type: "thinking", data: "x" }] };
+    expect(tokenizer.prepareMessages([encrypted], { chatTemplate })).toEqual([encrypted]);
+  });
+
   it("is a part for a template that prints parts only", () => {
     expect(tokenizer.prepareMessages([text], { chatTemplate: forPart })).toEqual([
       { role: "user", content: [{ type: "text", text: "ab" }] },

@@ -57,8 +57,8 @@ function probeContent(print: Print): MessageForms["content"] {
 /**
  * Brings messages into the forms that a template prints. Arguments of tool calls are JSON text in
  * OpenAI's API, which most templates would print as a string; one that is not a JSON object stays
- * what it is. Parts of text become one text for a template that would leave them out, and text a
- * part.
+ * what it is. Parts of text become one text for a template that would leave them out, those of
+ * thinking the message's reasoning_content, and text a part.
  */
 export function prepareMessages(messages: readonly ChatMessage[], forms: MessageForms): readonly ChatMessage[] {
   const convert = forms.arguments === "object" ? toObject : toText;
@@ -68,15 +68,15 @@ export function prepareMessages(messages: readonly ChatMessage[], forms: Message
     if (isJsonObject(callee)) return replace(call, "function", prepareCall(callee));
     return args === undefined ? call : replace(call, "arguments", convert(args));
   };
-  const prepareContent = ({ content }: ChatMessage) => {
-    if (forms.content === "text" && Array.isArray(content) && content.every(isText))
-      return content.map(({ text }) => text).join("");
-    return forms.content === "parts" && typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const prepareContent = (message: ChatMessage): ChatMessage => {
+    const { content } = message;
+    if (forms.content === "text" && Array.isArray(content)) return joinParts(message, content);
+    if (forms.content !== "parts" || typeof content !== "string") return message;
+    return replace(message, "content", [{ type: "text", text: content }]);
   };
   const prepareMessage = (message: ChatMessage) => {
     const { tool_calls: calls } = message;
-    const content = prepareContent(message);
-    const prepared = content === message.content ? message : replace(message, "content", content);
+    const prepared = prepareContent(message);
     return Array.isArray(calls) && calls.length > 0
       ? replace(prepared, "tool_calls", calls.map(prepareCall))
       : prepared;
@@ -86,6 +86,23 @@ export function prepareMessages(messages: readonly ChatMessage[], forms: Message
 }
 
 const isText = ({ type, text }: ContentPart) => (type === undefined || type === "text") && typeof text === "string";
+
+/** Returns a message whose parts are texts; one with other parts stays what it is. */
+function joinParts(message: ChatMessage, parts: readonly ContentPart[]): ChatMessage {
+  const texts = parts.filter(isText).map(({ text }) => text);
+  const thoughts = parts.flatMap((part) => readThinking(part) ?? []);
+  if (texts.length + thoughts.length < parts.length) return message;
+  const joined = replace(message, "content", texts.join(""));
+  return thoughts.length === 0 ? joined : replace(joined, "reasoning_content", thoughts.join(""));
+}
+
+/** Returns the text of a part with thinking, in Anthropic's or Mistral's form. */
+function readThinking({ type, thinking }: ContentPart): string | undefined {
+  if (type !== "thinking") return undefined;
+  if (typeof thinking === "string") return thinking;
+  const parts = Array.isArray(thinking) ? (thinking as readonly ContentPart[]) : undefined;
+  return parts?.every(isText) === true ? parts.map(({ text }) => text).join("") : undefined;
+}
 
 function replace<Fields extends object>(fields: Fields, name: string, value: unknown): Fields {
   return keepWrittenForm({ ...fields, [name]: value }, fields);

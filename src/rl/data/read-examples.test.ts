@@ -55,6 +55,68 @@ describe("readExamples", () => {
     ]);
   });
 
+  it.each([
+    [{ query: "a", response: "b" }, "a", "b"],
+    [{ instruction: "a", context: "c", response: "b" }, "a\n\nc", "b"],
+    [{ question: "a", context: "c", answer: "b" }, "a\n\nc", "b"],
+    [{ instruction: "a", input: "i", context: null, output: "b" }, "a\n\ni", "b"],
+  ])("reads the texts of %j", async (line, prompt, completion) => {
+    expect(await read([line])).toMatchObject({ examples: [{ prompt, completion }], unusedColumns: [] });
+  });
+
+  it.each(["system_prompt", "system_message", "system"])("reads the system message of the column %s", async (key) => {
+    const system = { role: "system", content: "s" };
+    const rows = [
+      { [key]: "s", messages: [user("a"), assistant("b")] },
+      { [key]: "s", question: "a", answer: "b" },
+    ];
+    expect(await read(rows)).toMatchObject({
+      examples: [
+        { messages: [system, user("a"), assistant("b")] },
+        { prompt: [system, user("a")], completion: [assistant("b")] },
+      ],
+      unusedColumns: [],
+    });
+  });
+
+  it("reads messages of a prompt and its completion as JSON text, and as one message", async () => {
+    const rows = [
+      { prompt: JSON.stringify([user("a")]), completion: JSON.stringify([assistant("b")]) },
+      { prompt: user("a"), completion: assistant("b") },
+      { prompt: [{ from: "human", value: "a" }], completion: '{"role": "assistant", "content": "b"}' },
+    ];
+    const example = { prompt: [user("a")], completion: [assistant("b")] };
+    expect((await read(rows)).examples).toEqual([example, example, example]);
+    const json = { prompt: "[1, 2]", completion: '[{"a": 1}]' };
+    expect((await read([json])).examples).toEqual([json]);
+  });
+
+  it("reads calls without a function, which have its name", async () => {
+    const calls = [
+      { name: "f", arguments: { a: 1 } },
+      { id: "1", type: "function", function: { name: "g" } },
+    ];
+    for (const tool_calls of [calls, JSON.stringify(calls)]) {
+      const { examples } = await read([{ messages: [user("a"), { ...assistant(""), tool_calls }] }]);
+      const call = { type: "function", function: { name: "f", arguments: { a: 1 } } };
+      expect(examples).toEqual([
+        { messages: [user("a"), expect.objectContaining({ tool_calls: [call, calls[1]] }) as object] },
+      ]);
+    }
+  });
+
+  it("takes rows with a weight of 1 and a label that is true", async () => {
+    const row = { prompt: "a", completion: "b" };
+    const rows = [
+      { ...row, weight: 1 },
+      { ...row, train: true },
+      { ...row, weight: "1.0" },
+      { ...row, label: true },
+    ];
+    expect((await read(rows)).examples).toHaveLength(4);
+    expect((await read([{ ...row, train: "BER-HAM", weight: null, label: 0 }])).examples).toHaveLength(1);
+  });
+
   it("appends the input to an instruction and prepends the system prompt", async () => {
     const line = { system: "s", instruction: "Add.", input: "1 2", output: "3" };
     expect((await read([line])).examples).toEqual([
@@ -235,11 +297,11 @@ describe("readExamples", () => {
 
   it("names the columns that are not used", async () => {
     const { unusedColumns } = await read([
-      { instruction: "a", output: "b", context: "c", category: null },
+      { instruction: "a", output: "b", topic: "c", category: null },
       { messages: [user("a"), assistant("b")], prompt: "a", id: 1 },
       { env: "blackjack", return: 1, infos: [], messages: [user("a"), assistant("b")] },
     ]);
-    expect(unusedColumns).toEqual(["context", "prompt", "id"]);
+    expect(unusedColumns).toEqual(["topic", "prompt", "id"]);
   });
 
   const chat = { messages: [user("a"), assistant("b")] };
@@ -254,6 +316,25 @@ describe("readExamples", () => {
       /"system" and a system message with another/,
     ],
     [{ ...chat, images: ["a.png"] }, /"images" is not supported/],
+    [{ ...chat, weight: 0 }, /it has the "weight" 0, but only messages have one/],
+    [{ prompt: "a", completion: "b", train: false }, /it has the "train" false/],
+    [{ prompt: "a", completion: "b", loss_weight: "0.5" }, /it has the "loss_weight" 0\.5/],
+    [{ prompt: "a", completion: "b", label: false }, /its "label" is false: train rows with labels by llamagym kto/],
+    [{ prompt: "a", chosen: "b", rejected: "c" }, /train preferences by llamagym dpo/],
+    [{ prompt: "a", query: "c", response: "b" }, /both "prompt" and "query"/],
+    [{ question: "a", context: { sentences: [] }, answer: "b" }, /"context" must be text/],
+    [{ ...chat, system: "x", system_prompt: "y" }, /"system" and "system_prompt" with other text/],
+    [{ messages: [{ role: "User", content: "a" }, assistant("b")] }, /message 1 has the role "User"; write "user"/],
+    [
+      {
+        conversations: [
+          { from: "Human", value: "a" },
+          { from: "GPT", value: "b" },
+        ],
+      },
+      /message 1 has the role "Human"; write "human"/,
+    ],
+    [{ messages: [user("a"), { ...assistant("b"), loss_mask: 0 }] }, /"loss_mask", which is not supported/],
     [
       { messages: [{ role: "user", content: [{ type: "image_url" }] }, assistant("b")] },
       /message 1 has a part of type "image_url"/,

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../core/json.js";
 import { RESERVED_VARIABLES, type ChatMessage } from "../../models/text/index.js";
 import { readJsonField } from "./read-json-field.js";
-import { readMessages } from "./read-messages.js";
+import { isMessage, readMessages, readTextOrMessages } from "./read-messages.js";
 import { readRows, type InvalidLine, type ReadRowsOptions, type RowFields } from "./read-rows.js";
 import { readTokenExample, TOKEN_KEYS } from "./read-token-example.js";
 import type { SftExample, TemplateInputs } from "./sft-example.js";
@@ -26,11 +26,14 @@ export interface ReadExamples {
 }
 
 /** Keys of prompts and completions, in order of precedence. */
-export const PROMPT_KEYS = ["prompt", "instruction", "question", "input"];
+export const PROMPT_KEYS = ["prompt", "instruction", "question", "query", "input"];
 export const COMPLETION_KEYS = ["completion", "output", "response", "answer"];
 export const MESSAGE_KEYS = ["messages", "conversations"];
+const SYSTEM_KEYS = ["system", "system_prompt", "system_message"];
 /** Columns of all examples that a chat template renders. */
-export const TEMPLATE_KEYS = ["system", "tools", "functions", "chat_template_kwargs"];
+export const TEMPLATE_KEYS = [...SYSTEM_KEYS, "tools", "functions", "chat_template_kwargs"];
+/** Columns that some trainers read as the weight of a row. */
+const WEIGHT_KEYS = ["weight", "train", "loss_weight", "sample_weight"];
 /** Columns of media, which no text model reads. */
 const MEDIA_KEYS = ["image", "images", "video", "videos", "audio", "audios"];
 /** Columns of demonstrations. */
@@ -44,10 +47,11 @@ interface ReadExample {
 
 /**
  * Reads examples from a JSONL, JSON or CSV file of objects with `messages` (or ShareGPT's
- * `conversations`), a prompt (`prompt`, `instruction`, `question`, `input`) and a completion
- * (`completion`, `output`, `response`, `answer`), `text`, or tokens (`input_ids` and `labels`, or
- * `tokens` and `mask`). A `system` text precedes messages and prompts, `history` has earlier
- * questions and answers; `tools` and `chat_template_kwargs` are for the chat template.
+ * `conversations`), a prompt (`prompt`, `instruction`, `question`, `query`, `input`) and a
+ * completion (`completion`, `output`, `response`, `answer`), `text`, or tokens (`input_ids` and
+ * `labels`, or `tokens` and `mask`). A `system` text precedes messages and prompts, `context`
+ * follows a prompt, `history` has earlier questions and answers; `tools` and
+ * `chat_template_kwargs` are for the chat template.
  * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED, and FILE_CORRUPT with the line
  * number.
  */
@@ -72,6 +76,7 @@ export async function readExamples(
 export function readExample(row: RowFields, prompts: "text" | "chat"): ReadExample {
   const fields = withoutNulls(row);
   rejectMedia(fields);
+  rejectWeights(fields);
   const messagesKey = MESSAGE_KEYS.find((key) => fields[key] !== undefined);
   if (messagesKey !== undefined)
     return { example: readChatExample(fields, messagesKey), usedColumns: [messagesKey, ...TEMPLATE_KEYS] };
@@ -83,6 +88,8 @@ export function readExample(row: RowFields, prompts: "text" | "chat"): ReadExamp
     return readCompletionExample(fields, promptKey, completionKey, prompts);
   if (typeof fields.text === "string")
     return { example: { prompt: "", completion: fields.text }, usedColumns: ["text"] };
+  if (fields.chosen !== undefined && fields.rejected !== undefined)
+    throw new Error('it has "chosen" and "rejected": train preferences by llamagym dpo, or rename "chosen".');
   const keys = Object.keys(row).join(", ");
   throw new Error(
     `it must have "messages", a prompt (${PROMPT_KEYS.join(", ")}) with a completion (${COMPLETION_KEYS.join(", ")}), ` +
@@ -94,6 +101,20 @@ export function readExample(row: RowFields, prompts: "text" | "chat"): ReadExamp
 export function rejectMedia(fields: RowFields): void {
   const media = MEDIA_KEYS.find((key) => isFilled(fields[key]));
   if (media !== undefined) throw new Error(`"${media}" is not supported; only text is trained.`);
+}
+
+/** @throws Error for a row that is trained less than others, or is an example of what not to write. */
+function rejectWeights(fields: RowFields): void {
+  const isOne = (value: unknown) => value === true || Number(value) === 1;
+  const isWeight = (value: unknown) =>
+    ["boolean", "number"].includes(typeof value) || (typeof value === "string" && /^\s*[\d.]+\s*$/.test(value));
+  const key = WEIGHT_KEYS.find((name) => fields[name] !== undefined && isWeight(fields[name]) && !isOne(fields[name]));
+  if (key !== undefined)
+    throw new Error(
+      `it has the "${key}" ${String(fields[key])}, but only messages have one. Remove the row or the column.`,
+    );
+  if (fields.label === false || /^false$/i.test(String(fields.label)))
+    throw new Error('its "label" is false: train rows with labels by llamagym kto, or remove the row or the column.');
 }
 
 /**
@@ -112,10 +133,21 @@ function readChatExample(fields: RowFields, key: string): SftExample {
   return { messages, ...readTemplateInputs(fields, key === "conversations") };
 }
 
-/** Adds the system message of a row's `system` column. */
-export function prependSystem({ system }: RowFields, messages: readonly ChatMessage[]): readonly ChatMessage[] {
-  if (!isFilled(system)) return messages;
-  if (typeof system !== "string") throw new Error('"system" must be text.');
+/** Returns the text of a row's system message; undefined without one. */
+export function readSystem(fields: RowFields): string | undefined {
+  const [key, other] = SYSTEM_KEYS.filter((name) => isFilled(fields[name]));
+  if (key === undefined) return undefined;
+  const system = fields[key];
+  if (typeof system !== "string") throw new Error(`"${key}" must be text.`);
+  if (other !== undefined && fields[other] !== system)
+    throw new Error(`it has "${key}" and "${other}" with other text. Remove one of them.`);
+  return system;
+}
+
+/** Adds the system message of a row's columns. */
+export function prependSystem(fields: RowFields, messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const system = readSystem(fields);
+  if (system === undefined) return messages;
   if (messages[0].role !== "system") return [{ role: "system", content: system }, ...messages];
   if (messages[0].content === system) return messages;
   throw new Error('it has "system" and a system message with another text. Remove one of them.');
@@ -158,21 +190,20 @@ function readCompletionExample(
   completionKey: string,
   prompts: "text" | "chat",
 ): ReadExample {
-  const [prompt, completion] = [fields[promptKey], fields[completionKey]];
+  const [prompt, completion] = [promptKey, completionKey].map((key) => readTextOrMessages(key, fields[key]));
   const isAlpaca = promptKey === "instruction";
   checkSingle(fields, PROMPT_KEYS, isAlpaca ? ["instruction", "input"] : [promptKey]);
   checkSingle(fields, COMPLETION_KEYS, [completionKey]);
-  const usedColumns = [promptKey, completionKey, "history", ...(isAlpaca ? ["input"] : []), ...TEMPLATE_KEYS];
+  const textColumns = typeof prompt === "string" ? ["context", ...(isAlpaca ? ["input"] : [])] : [];
+  const usedColumns = [promptKey, completionKey, "history", ...textColumns, ...TEMPLATE_KEYS];
   const inputs = readTemplateInputs(fields, false);
   const history = readHistory(fields.history);
   const isText = typeof prompt === "string" && typeof completion === "string";
-  const isPlain = history.length === 0 && !isFilled(fields.system) && Object.keys(inputs).length === 0;
+  const isPlain = history.length === 0 && readSystem(fields) === undefined && Object.keys(inputs).length === 0;
   if (isText && prompts === "text" && isPlain)
     return { example: { prompt: appendInput(fields, prompt), completion }, usedColumns };
-  const promptMessages =
-    typeof prompt === "string" ? [{ role: "user", content: appendInput(fields, prompt) }] : readMessages(prompt);
-  const completionMessages =
-    typeof completion === "string" ? [{ role: "assistant", content: completion }] : readMessages(completion);
+  const promptMessages = typeof prompt === "string" ? [{ role: "user", content: appendInput(fields, prompt) }] : prompt;
+  const completionMessages = typeof completion === "string" ? [{ role: "assistant", content: completion }] : completion;
   // The answers of the history are trained, as in LLaMA-Factory.
   const example =
     history.length > 0
@@ -203,11 +234,14 @@ function readHistory(value: unknown): ChatMessage[] {
   ]);
 }
 
-/** Appends the `input` of an instruction. */
-export function appendInput({ instruction, input }: RowFields, prompt: string): string {
-  return prompt === instruction && typeof input === "string" && input !== "" ? `${prompt}\n\n${input}` : prompt;
+/** Appends the `input` of an instruction, and the `context` of any prompt, as Dolly has it. */
+export function appendInput({ instruction, input, context }: RowFields, prompt: string): string {
+  if (isFilled(context) && typeof context !== "string") throw new Error('"context" must be text.');
+  return [prompt, prompt === instruction ? input : "", context]
+    .filter((text, i) => i === 0 || (typeof text === "string" && text !== ""))
+    .join("\n\n");
 }
 
-/** Returns the first key whose value is a text or a list. */
+/** Returns the first key whose value is a text, a message or a list. */
 export const findText = (fields: RowFields, keys: readonly string[]) =>
-  keys.find((key) => typeof fields[key] === "string" || Array.isArray(fields[key]));
+  keys.find((key) => typeof fields[key] === "string" || Array.isArray(fields[key]) || isMessage(fields[key]));

@@ -28,7 +28,38 @@ const SHAREGPT_ROLES = new Set([...Object.keys(ROLES), ...Object.values(ROLES), 
 const PART_TYPES: readonly unknown[] = ["text", "thinking"];
 
 /** How the trainers name whether an answer is trained by its parts or with other weights. */
-const OTHER_WEIGHTS = ["train_detail", "loss_scale"];
+const OTHER_WEIGHTS = ["train_detail", "loss_scale", "loss_weight", "loss_mask", "step_loss_mask", "mask", "trainable"];
+
+/** A text, or messages in its place. */
+export type TextOrMessages = string | readonly ChatMessage[];
+
+/**
+ * Reads a text, messages, or one message. Text that is messages in JSON, as CSV files have them, is
+ * these messages. @throws Error with the reason.
+ */
+export function readTextOrMessages(name: string, value: unknown): TextOrMessages {
+  const parsed = typeof value === "string" && /^\s*[[{]/.test(value) ? parseMessages(name, value) : value;
+  if (typeof parsed === "string") return parsed;
+  try {
+    return readMessages(Array.isArray(parsed) ? parsed : [parsed]);
+  } catch (error) {
+    throw new Error(`"${name}" must be a text or messages: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function parseMessages(name: string, value: string): unknown {
+  try {
+    const parsed = readJsonField(name, value);
+    const items: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
+    return items.length > 0 && items.every(isMessage) ? parsed : value;
+  } catch {
+    return value;
+  }
+}
+
+/** Whether a value has the form of a message. */
+export const isMessage = (value: unknown): boolean =>
+  isJsonObject(value) && (typeof value.role === "string" || typeof value.from === "string");
 
 /**
  * Reads messages, or ShareGPT's turns with `from` and `value`. Whether an answer is trained, which
@@ -51,9 +82,12 @@ export function readMessages(value: unknown): ChatMessage[] {
 function readMessage(fields: RowFields): ChatMessage {
   const { from, value, role: givenRole = from, train, training, loss, function_call: call, ...others } = fields;
   if (typeof givenRole !== "string") throw new Error("has no role");
+  const isCall = givenRole === "function_call" || givenRole === "tool_call";
+  const lower = givenRole.toLowerCase();
+  if (lower !== givenRole && SHAREGPT_ROLES.has(lower))
+    throw new Error(`has the role ${JSON.stringify(givenRole)}; write ${JSON.stringify(lower)}`);
   if (givenRole === from && !SHAREGPT_ROLES.has(from))
     throw new Error(`is from ${JSON.stringify(from)}; known are ${[...SHAREGPT_ROLES].join(", ")}`);
-  const isCall = givenRole === "function_call" || givenRole === "tool_call";
   const role = ROLES[givenRole] ?? givenRole;
   const content = nameParts(others.content ?? value);
   checkContent(role, content);
@@ -69,7 +103,7 @@ function readMessage(fields: RowFields): ChatMessage {
   return {
     ...(message as ChatMessage),
     ...(isPresent(calls) && { tool_calls: toToolCalls(calls) }),
-    ...(typeof others.tool_calls === "string" && { tool_calls: readJsonField("tool_calls", others.tool_calls) }),
+    ...(isPresent(others.tool_calls) && { tool_calls: readToolCalls(others.tool_calls) }),
     ...(weight !== undefined && { weight }),
   };
 }
@@ -120,6 +154,18 @@ function readWeight(role: string, flags: RowFields): 0 | 1 | undefined {
   if (isTrained && role !== "assistant")
     throw new Error(`of the ${role} has "${given[0][0]}"; only the assistant's messages are trained`);
   return isTrained ? 1 : 0;
+}
+
+/** Reads the calls of a message, or their JSON text; one that has a name calls a function. */
+function readToolCalls(value: unknown): unknown {
+  const calls = readJsonField("tool_calls", value);
+  if (!Array.isArray(calls)) throw new Error("has tool_calls that are no array");
+  return (calls as readonly unknown[]).map((call) => {
+    if (!isJsonObject(call) || call.function !== undefined || typeof call.name !== "string") return call;
+    const { id, type: _type, ...callee } = call;
+    const named = keepWrittenForm(callee, call);
+    return { ...(isPresent(id) && { id }), type: "function", function: named };
+  });
 }
 
 /** Converts a call with a name and arguments, or a list of them, as JSON or as its text. */

@@ -8,6 +8,7 @@ import {
   findText,
   MESSAGE_KEYS,
   prependSystem,
+  readSystem,
   PROMPT_KEYS,
   readTemplateInputs,
   rejectMedia,
@@ -16,11 +17,8 @@ import {
   type InvalidLine,
   type ReadExamplesOptions,
 } from "../data/read-examples.js";
-import { readJsonField } from "../data/read-json-field.js";
-import { readMessages } from "../data/read-messages.js";
+import { readMessages, readTextOrMessages, type TextOrMessages } from "../data/read-messages.js";
 import { readRows, type RowFields } from "../data/read-rows.js";
-
-type TextOrMessages = string | readonly ChatMessage[];
 
 /** Examples read from a file, with its invalid lines. */
 export interface ReadPreferences<Example> {
@@ -102,7 +100,7 @@ function readPair(fields: RowFields, prompts: "text" | "chat"): ReadRow<Preferen
       throw new Error(
         `it must have "chosen" and "rejected", with a prompt or beginning alike; its keys are ${Object.keys(fields).join(", ") || "none"}.`,
       );
-  const [chosen, rejected] = PAIR_KEYS.map((key) => readSide(key, fields[key]));
+  const [chosen, rejected] = PAIR_KEYS.map((key) => readTextOrMessages(key, fields[key]));
   const { prompt, usedColumns } = readPrompt(fields);
   const inputs = readTemplateInputs(fields, false);
   const columns = [...PAIR_KEYS, ...usedColumns, ...TEMPLATE_KEYS];
@@ -124,7 +122,7 @@ function readLabeled(fields: RowFields, prompts: "text" | "chat"): ReadRow<Unpai
     );
   checkSingle(fields, COMPLETION_KEYS, [completionKey]);
   const inputs = readTemplateInputs(fields, false);
-  const read = { prompt, completion: readSide(completionKey, fields[completionKey]) };
+  const read = { prompt, completion: readTextOrMessages(completionKey, fields[completionKey]) };
   return {
     example: { ...toForm(read, fields, prompts, inputs), ...inputs, label: readLabel(label) },
     usedColumns: [completionKey, "label", ...usedColumns, ...TEMPLATE_KEYS],
@@ -154,35 +152,11 @@ function readPrompt(fields: RowFields): { prompt?: TextOrMessages; usedColumns: 
   if (promptKey === undefined) return { usedColumns: [] };
   const isAlpaca = promptKey === "instruction";
   checkSingle(fields, PROMPT_KEYS, isAlpaca ? ["instruction", "input"] : [promptKey]);
-  const prompt = readSide(promptKey, fields[promptKey]);
+  const prompt = readTextOrMessages(promptKey, fields[promptKey]);
   return {
     prompt: typeof prompt === "string" ? appendInput(fields, prompt) : prompt,
-    usedColumns: [promptKey, ...(isAlpaca ? ["input"] : [])],
+    usedColumns: [promptKey, ...(isAlpaca ? ["input"] : []), ...(typeof prompt === "string" ? ["context"] : [])],
   };
-}
-
-/** Reads a text, messages, or one message. */
-function readSide(name: string, value: unknown): TextOrMessages {
-  // Text that is a list of messages in JSON, as CSV files have it.
-  const parsed = typeof value === "string" && /^\s*[[{]/.test(value) ? parseMessages(name, value) : value;
-  if (typeof parsed === "string") return parsed;
-  try {
-    return readMessages(Array.isArray(parsed) ? parsed : [parsed]);
-  } catch (error) {
-    throw new Error(`"${name}" must be a text or messages: ${(error as Error).message}`, { cause: error });
-  }
-}
-
-function parseMessages(name: string, value: string): unknown {
-  try {
-    const parsed = readJsonField(name, value);
-    const items: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
-    const isMessage = (item: unknown) =>
-      typeof item === "object" && item !== null && ("role" in item || "from" in item);
-    return items.length > 0 && items.every(isMessage) ? parsed : value;
-  } catch {
-    return value;
-  }
 }
 
 /**
@@ -225,7 +199,7 @@ function toForm<Parts extends { readonly prompt: TextOrMessages }>(
   prompts: "text" | "chat",
   inputs: object,
 ): Parts {
-  const isPlain = fields.system === undefined && Object.keys(inputs).length === 0;
+  const isPlain = readSystem(fields) === undefined && Object.keys(inputs).length === 0;
   if (prompts === "text" && isPlain && Object.values(parts).every((part) => typeof part === "string")) return parts;
   const entries = Object.entries(parts).map(([name, part]) => {
     const role = name === "prompt" ? "user" : "assistant";
