@@ -401,6 +401,18 @@ describe("readExamples", () => {
       expect(skipped.invalidLines).toMatchObject([{ line: 1, name: "row 1" }]);
     });
 
+    it.each([
+      ["rows.jsonl", '{"prompt": "a", "completion": "b"}\n{"prompt": "\u00e4", "completion": "b"}', 2],
+      ["rows.json", '[{"prompt": "a",\n"completion": "\u00e4"}]', 2],
+      ["rows.csv", "prompt,completion\na,b\n\u00e4,b\n", 3],
+    ])("refuses %s in another encoding than UTF-8", async (name, text, line) => {
+      await expect(readText(name, Buffer.from(text, "latin1"))).rejects.toThrow(
+        `${name}: line ${line} has bytes that are not UTF-8. Convert the file`,
+      );
+      const replaced = text.replace("\u00e4", "\uFFFD");
+      expect((await readText(name, replaced)).examples.length).toBeGreaterThan(0);
+    });
+
     it("reads CSV and TSV, with JSON in cells", async () => {
       const messages = JSON.stringify([user("a"), assistant("b")]).replaceAll('"', '""');
       const csv = `\uFEFFprompt,completion,messages\r\na,"b, ""c""\nd",\r\n\r\n,,"${messages}"\r\n`;

@@ -103,8 +103,13 @@ const removeByteOrderMark = (text: string) => text.replace(/^\uFEFF/, "");
 
 async function* readLineRows(path: string): AsyncGenerator<RawRow> {
   let number = 0;
+  let isChecked = false;
   for await (const text of fs.readLines(path)) {
     number++;
+    if (!isChecked && text.includes(REPLACEMENT)) {
+      await checkUtf8(path, `line ${number}`);
+      isChecked = true;
+    }
     if (text.trim() === "") continue;
     yield { number, unit: "line", parse: () => parseJson(removeByteOrderMark(text)) };
   }
@@ -132,9 +137,35 @@ async function* readCsvRows(path: string): AsyncGenerator<RawRow> {
   }
 }
 
+/** What bytes that are not UTF-8 are read as; a file may also have this character itself. */
+const REPLACEMENT = "\uFFFD";
+const CHUNK_BYTES = 1 << 20;
+
+/** @throws FILE_CORRUPT for a file that is not UTF-8, in which `place` has the first such bytes. */
+async function checkUtf8(path: string, place: string): Promise<void> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const bytes = new Uint8Array(CHUNK_BYTES);
+  const file = await fs.open(path, "read");
+  try {
+    let position = 0;
+    for (let count = -1; count !== 0; position += count) {
+      count = await file.read(bytes, position);
+      decoder.decode(bytes.subarray(0, count), { stream: count > 0 });
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const advice = "Convert the file, for example by iconv -f WINDOWS-1252 -t UTF-8.";
+    throw fileError(path, `${place} has bytes that are not UTF-8. ${advice}`, error);
+  } finally {
+    await file.close();
+  }
+}
+
 /** Parses the text of a whole file. @throws FILE_CORRUPT. */
 async function parseFile<Rows>(path: string, parse: (text: string) => Rows): Promise<Rows> {
   const text = removeByteOrderMark(await fs.readText(path));
+  const at = text.indexOf(REPLACEMENT);
+  if (at >= 0) await checkUtf8(path, `line ${text.slice(0, at).split("\n").length}`);
   try {
     return parse(text);
   } catch (error) {
