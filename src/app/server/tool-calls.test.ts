@@ -61,12 +61,12 @@ const FORMATS = {
     template:
       "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}" +
       `{% if 'tools' in message %}<|tool|>TOOLS {{ message['tools'] }}<|/tool|>{% endif %}${FOOTER}`,
-    written: '<|tool_call|>[{"name": "bet", "arguments": {"amount":5}}]<|/tool_call|>',
+    written: '<|tool_call|>[{"name": "bet", "arguments": {"amount": 5}}]<|/tool_call|>',
     required: /^<\|tool_call\|>\[\{"name": "bet(_more)?", "arguments": \{"amount": [15]\}\}(, .*)?\]<\|\/tool_call\|>$/,
   },
   "no template's": {
     template: HEADER + FOOTER,
-    written: 'bet {"amount":5}',
+    written: 'bet {"amount": 5}',
     required: /^bet(_more)? \{"amount": [15]\}$/,
   },
 };
@@ -108,6 +108,39 @@ describe.each(Object.entries(FORMATS))("%s format", (_, { template, written, req
     const input = [QUESTION, { role: "assistant", content: "", tool_calls: [call] }, QUESTION];
     expect(await renderText(engine, { input, tools: TOOLS, toolChoice: "required" })).toContain(written);
   });
+});
+
+it("writes earlier calls as it samples them, whatever the template", async () => {
+  for (const { template } of Object.values(FORMATS)) {
+    const engine = new ModelChatEngine(model, "embedded", template);
+    const request = { input: [QUESTION], tools: TOOLS, toolChoice: "required", seed: 1 } as const;
+    const { choices } = await engine.generate({ ...request, parallelToolCalls: false });
+    const [{ tokens, toolCalls }] = choices;
+    const calls = toolCalls.map(({ id, name, arguments: args }) => ({
+      id,
+      type: "function",
+      function: { name, arguments: JSON.parse(args) as unknown },
+    }));
+    const input = [QUESTION, { role: "assistant", content: "", tool_calls: calls }, QUESTION];
+    const sampled = model.tokenizer.decode(tokens).replace("<|end|>", "");
+    expect(await renderText(engine, { input, tools: TOOLS, toolChoice: "required" })).toContain(sampled);
+  }
+});
+
+it("describes required calls by signatures where the template renders no tools", async () => {
+  const engine = new ModelChatEngine(model, "embedded", HEADER + FOOTER);
+  const call = { id: "a", type: "function", function: { name: "bet", arguments: { amount: 5 } } };
+  const input = [
+    { role: "system", content: "You play." },
+    QUESTION,
+    { role: "assistant", content: "", tool_calls: [call] },
+    { role: "tool", tool_call_id: "a", content: "won" },
+  ];
+  expect(await renderText(engine, { input, tools: TOOLS, toolChoice: "required" })).toBe(
+    '<|system|>You play.\n\nReply with a function and its arguments:\nbet {"amount": 1 or 5}: Bets (bet).\n' +
+      'bet_more {"amount": 1 or 5}: Bets (bet_more).<|end|><|user|>Place a bet.<|end|>' +
+      '<|assistant|>bet {"amount": 5}<|end|><|user|>Result: won<|end|><|assistant|>',
+  );
 });
 
 it("rejects tools where the template's format is not supported, and answers without them", async () => {

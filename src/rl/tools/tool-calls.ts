@@ -3,6 +3,7 @@ import { keepWrittenForm, parseLosslessJson, stringifyJson } from "../../core/lo
 import { isSchema, type JsonSchema } from "../../generation/index.js";
 import type { ToolCallLayout } from "../../envs/index.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
+import { describeType } from "./describe-type.js";
 
 /** A function that a completion may call. */
 export interface FunctionTool {
@@ -180,7 +181,7 @@ function describeTools(
     format.separator === undefined
       ? `Functions that you may call:\n${tools.map(describeTool).join("\n")}\n\nTo call one, reply with\n` +
         `${format.open}{"name": NAME, "arguments": ARGUMENTS}${format.close}`
-      : `Reply with the name of a function and its arguments, a JSON object:\n${tools.map(describeTool).join("\n")}`;
+      : `Reply with a function and its arguments:\n${tools.map(describeSignature).join("\n")}`;
   const content = system.content === "" ? instructions : `${system.content as string}\n\n${instructions}`;
   return [{ role: "system", content }, ...plain];
 }
@@ -198,15 +199,25 @@ function describeTool({ name, description, parameters }: FunctionTool): string {
   });
 }
 
+/** Describes a tool as a call is written: `lookup {"order": integer from 1 to 99}: Returns ...`. */
+function describeSignature({ name, description, parameters }: FunctionTool): string {
+  const signature = `${name} ${describeType({ type: "object", properties: {}, ...parameters, description: undefined })}`;
+  return description === undefined || description === "" ? signature : `${signature}: ${description}`;
+}
+
 function toPlainMessage(message: ChatMessage, format: ToolCallFormat): ChatMessage {
   const content = typeof message.content === "string" ? message.content : "";
-  if (message.role === "tool" && format.tools === "text")
-    return { role: "user", content: `<tool_response>\n${content}\n</tool_response>` };
+  if (message.role === "tool" && format.tools === "text") {
+    const isShort = format.separator !== undefined;
+    return { role: "user", content: isShort ? `Result: ${content}` : `<tool_response>\n${content}\n</tool_response>` };
+  }
   const calls = (message.tool_calls ?? []) as readonly { function: { name: string; arguments: unknown } }[];
   const { open, close, separator, isList, argumentsKey } = format;
   const texts = calls.map(({ function: { name, arguments: args } }) => {
-    if (separator !== undefined) return `${open}${name}${separator}${stringifyJson(args)}${close}`;
-    const call = `{"name": ${JSON.stringify(name)}, "${argumentsKey}": ${stringifyJson(args)}}`;
+    // With spaces, as constrained calls are sampled.
+    const written = stringifyJson(args, [", ", ": "]);
+    if (separator !== undefined) return `${open}${name}${separator}${written}${close}`;
+    const call = `{"name": ${JSON.stringify(name)}, "${argumentsKey}": ${written}}`;
     return `${open}${isList ? `[${call}]` : call}${close}`;
   });
   return { role: message.role, content: [content, ...texts].filter((text) => text !== "").join("\n") };
