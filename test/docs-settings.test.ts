@@ -7,11 +7,9 @@ const page = fileURLToPath(new URL("../docs/training.md", import.meta.url));
 const SETTINGS_BLOCK = /(?<=<!-- settings -->\n)[\s\S]*(?=<!-- \/settings -->)/;
 
 it("docs/training.md lists every setting with its default and source (UPDATE_DOCS=1 writes them)", async () => {
+  const update = (text: string) => text.replace(SETTINGS_BLOCK, `\n${renderSettingsMarkdown()}\n`);
+  if (process.env.UPDATE_DOCS === "1") await writeFile(page, update(await readFile(page, "utf8")));
   const text = await readFile(page, "utf8");
-  if (process.env.UPDATE_DOCS === "1") {
-    await writeFile(page, text.replace(SETTINGS_BLOCK, `\n${renderSettingsMarkdown()}\n`));
-    return;
-  }
   const lines = SETTINGS_BLOCK.exec(text)?.[0].split("\n") ?? [];
   const cells = (line: string) =>
     line

@@ -80,4 +80,29 @@ describe("llamagym sft", () => {
     });
     expect([status, err]).toEqual([0, expect.stringContaining("Warning: These columns are not used: context.")]);
   });
+
+  it("says that the chat template renders no tools, unless they are written as text", async () => {
+    const bet = { type: "function", function: { name: "bet", parameters: { type: "object", properties: {} } } };
+    const call = { id: "1", type: "function", function: { name: "bet", arguments: "{}" } };
+    const user = { role: "user", content: "14 or 20?" };
+    const answers = {
+      text: { role: "assistant", content: "stay" },
+      call: { role: "assistant", content: "", tool_calls: [call] },
+    };
+    const run = async (name: keyof typeof answers, ...args: string[]) => {
+      await writeFile(
+        join(folder, `${name}.json`),
+        JSON.stringify([{ messages: [user, answers[name]], tools: [bet] }]),
+      );
+      return runInHost(sftArgs("--data", `${name}.json`, "--output", `tools-${name}`, "--max-steps", "1", ...args), {
+        cwd: folder,
+      });
+    };
+    const plain = await run("text");
+    expect(plain.err).toContain("These columns are not used: tools (the chat template renders none; --tool-calls text");
+    expect((await run("call")).err).toMatch(/call\.json.* is not found in the text .*--tool-calls text/);
+    const { err, out, status } = await run("call", "--tool-calls", "text");
+    expect([status, err]).toEqual([0, expect.not.stringContaining("not used")]);
+    expect(out).toMatch(/1 examples: \d+ tokens of 1 answers are trained/);
+  });
 });

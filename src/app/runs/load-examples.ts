@@ -3,7 +3,9 @@ import type { Settings } from "../../core/settings.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { FolderLock } from "../../core/files/folder-lock.js";
 import type { InvalidLine, ReadExamplesOptions } from "../../rl/data/index.js";
+import { readToolCallFormat } from "../../rl/tools/index.js";
 import type { exampleRunSettings } from "./example-run-settings.js";
+import type { ToolDefinition } from "../../models/text/index.js";
 import { hashData } from "./hash-files.js";
 
 /** The settings that name the files of a run's examples, with the hashes of their contents. */
@@ -52,6 +54,7 @@ interface LoadedExamples<Example> extends ReadFile<Example> {
 type LoadConfig = Pick<Settings<typeof exampleRunSettings>, "evalData" | "evalSplit" | "onInvalidLine" | "prompts"> & {
   readonly data: string;
   readonly seed: number;
+  readonly toolCalls: "template" | "text";
 };
 
 /** Returns whether prompts and completions that are texts are messages. */
@@ -68,7 +71,8 @@ export async function loadExamples<Example>(
 ): Promise<LoadedExamples<Example>> {
   const { data, evalData, evalSplit, onInvalidLine, seed } = config;
   const prompts = promptFormat(config, model);
-  const loaded = await read(data, { onInvalidLine, prompts });
+  const given = await read(data, { onInvalidLine, prompts });
+  const loaded = { ...given, unusedColumns: [...given.unusedColumns, ...findLostTools(given.examples, config, model)] };
   if (evalData !== undefined) {
     const kept = await read(evalData, { onInvalidLine, prompts });
     return {
@@ -82,4 +86,19 @@ export async function loadExamples<Example>(
   const count = Math.round(evalSplit * order.length);
   const select = (indices: readonly number[]) => indices.map((i) => loaded.examples[i]);
   return { ...loaded, examples: select(order.slice(count)), evalExamples: select(order.slice(0, count)) };
+}
+
+/** Returns the column of tools as unused where the chat template renders none. */
+function findLostTools(
+  examples: readonly unknown[],
+  { toolCalls }: Pick<LoadConfig, "toolCalls">,
+  { hasTokenizer, tokenizer }: LanguageModel,
+): readonly string[] {
+  const withTools = (examples as readonly { readonly tools?: readonly ToolDefinition[] }[]).find(
+    (example) => example.tools !== undefined,
+  );
+  if (toolCalls === "text" || withTools === undefined || !hasTokenizer) return [];
+  const format = readToolCallFormat(tokenizer.getChatTemplate(withTools), false);
+  const isRendered = format === undefined || format.tools === "template";
+  return isRendered ? [] : ["tools (the chat template renders none; --tool-calls text writes them as text)"];
 }

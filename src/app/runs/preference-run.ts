@@ -72,11 +72,12 @@ function createProgram(
 
 async function createTrainer(config: PreferenceRunConfig, model: LanguageModel) {
   const settings = getPreferenceConfig(config);
+  const files = { ...config, toolCalls: settings.toolCalls };
   if (config.algorithm === "dpo") {
-    const { examples: train, evalExamples: evaluation, ...read } = await loadExamples(config, model, readPreferences);
+    const { examples: train, evalExamples: evaluation, ...read } = await loadExamples(files, model, readPreferences);
     return { trainer: await DpoTrainer.create(model, { ...settings, train, evaluation } as never), ...read };
   }
-  const { examples, evalExamples, ...read } = await loadExamples(config, model, readUnpairedPreferences);
+  const { examples, evalExamples, ...read } = await loadExamples(files, model, readUnpairedPreferences);
   const trainer = await KtoTrainer.create(model, { ...settings, train: examples, evaluation: evalExamples } as never);
   return { trainer, ...read };
 }

@@ -1,7 +1,10 @@
 import { type FunctionTool, parseToolCalls, readToolCallFormat } from "../../rl/tools/index.js";
+import { encodeCompletion, encodeExample, type SftExample, type TokenExample } from "../../rl/data/sft-example.js";
+import { SftTrainer } from "../../rl/train/sft-trainer.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import { AutoModelForCausalLM, getPeftModel } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import type { ChatMessage } from "../../models/text/index.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
 
 const TOOLS: readonly FunctionTool[] = ["bet", "bet_more"].map((name) => ({
@@ -141,6 +144,88 @@ it("describes required calls by signatures where the template renders no tools",
       'bet_more {"amount": 1 or 5}: Bets (bet_more).<|end|><|user|>Place a bet.<|end|>' +
       '<|assistant|>bet {"amount": 5}<|end|><|user|>Result: won<|end|><|assistant|>',
   );
+});
+
+describe("examples with tools as text", () => {
+  const call = { id: "a", type: "function", function: { name: "bet", arguments: '{"amount": 5}' } };
+  const asked: ChatMessage[] = [{ role: "system", content: "You play." }, QUESTION];
+  const answer = { role: "assistant", content: "", tool_calls: [call] };
+  const result = { role: "tool", tool_call_id: "a", content: "won" };
+  const closing = { role: "assistant", content: "You won." };
+  const tools = TOOLS.map((tool) => ({ type: "function", function: tool }));
+  const encode = (example: SftExample) => encodeExample(example, () => model.tokenizer, { toolCalls: "text" });
+  const trainedTexts = ({ tokens, lossMask }: TokenExample) =>
+    model.tokenizer.decode(tokens.map((token, i) => (lossMask[i] === 0 ? 0 : token)).filter((token) => token !== 0));
+
+  it.each(["auto", "required"] as const)("have the prompt that the server gives (%s)", async (toolChoice) => {
+    const engine = new ModelChatEngine(model, "embedded");
+    const { tokens, lossMask } = encode({ prompt: asked, completion: [answer], tools, toolChoice });
+    const prompt = await engine.renderPrompt({ input: asked, tools: TOOLS, toolChoice });
+    expect(tokens.slice(0, prompt.length)).toEqual(prompt);
+    expect(Array.from(lossMask).indexOf(1)).toBe(prompt.length);
+    const written =
+      toolChoice === "required"
+        ? 'bet {"amount": 5}<|end|>'
+        : '<tool_call>\n{"name": "bet", "arguments": {"amount": 5}}\n</tool_call><|end|>';
+    expect(model.tokenizer.decode(tokens.slice(prompt.length))).toBe(written);
+  });
+
+  it("train all answers of a conversation, but those of weight 0", () => {
+    const messages: ChatMessage[] = [...asked, answer, result, closing];
+    const example = { messages, tools, toolChoice: "required" } as const;
+    expect(trainedTexts(encode(example))).toBe('bet {"amount": 5}<|end|>You won.<|end|>');
+    const weighted = messages.with(2, { ...answer, weight: 0 });
+    expect(trainedTexts(encode({ ...example, messages: weighted }))).toBe("You won.<|end|>");
+    const withoutSystem = { ...example, messages: weighted.slice(1) };
+    expect(trainedTexts(encode(withoutSystem))).toBe("You won.<|end|>");
+    expect(model.tokenizer.decode(encode(withoutSystem).tokens)).toContain('bet {"amount": 1 or 5}');
+  });
+
+  it("are preferences in the same text", () => {
+    const example = { prompt: asked, completion: [answer], tools, toolChoice: "required" } as const;
+    const { tokens } = encodeCompletion(example, () => model.tokenizer, { toolCalls: "text" });
+    expect(tokens).toEqual(encode(example).tokens);
+  });
+
+  it("are advised where the template leaves a call out", () => {
+    expect(() => encodeExample({ messages: [QUESTION, answer] }, () => model.tokenizer)).toThrow(/--tool-calls text/);
+  });
+
+  it("are learned: the server's calls are then the examples'", async () => {
+    const student = await getPeftModel(model, { r: 16 });
+    const orders = [17, 42, 93];
+    const lookup = {
+      name: "lookup",
+      description: "Returns an order.",
+      parameters: { type: "object", properties: { order: { type: "integer" } }, required: ["order"] },
+    };
+    const train = orders.map((order) => ({
+      prompt: [{ role: "user", content: `Where is order ${order}?` }],
+      completion: [
+        {
+          role: "assistant",
+          content: "",
+          tool_calls: [{ id: "a", type: "function", function: { name: "lookup", arguments: { order } } }],
+        },
+      ],
+      tools: [{ type: "function", function: lookup }],
+      toolChoice: "required" as const,
+    }));
+    const options = { learningRate: 3e-3, batchSize: 3, maxSteps: 60, toolCalls: "text" } as const;
+    const trainer = await SftTrainer.create(student, { train, ...options });
+    await trainer.train();
+    const engine = new ModelChatEngine(student, "student");
+    for (const order of orders) {
+      const input = [{ role: "user", content: `Where is order ${order}?` }];
+      const { choices } = await engine.generate({
+        input,
+        tools: [lookup],
+        toolChoice: "required",
+        sampling: { temperature: 0 },
+      });
+      expect(choices[0].toolCalls).toMatchObject([{ name: "lookup", arguments: `{"order":${order}}` }]);
+    }
+  });
 });
 
 it("rejects tools where the template's format is not supported, and answers without them", async () => {

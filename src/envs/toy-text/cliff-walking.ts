@@ -1,6 +1,6 @@
 import type { TextInterface } from "../text-interface.js";
 import { createChoiceText } from "../text-parsing.js";
-import { CLIFF_COLUMNS, CLIFF_GOAL, CLIFF_ROWS, isCliff, CLIFF_START } from "./cliff-grid.js";
+import { CLIFF_COLUMNS, CLIFF_GOAL, CLIFF_ROWS, isCliff, CLIFF_START } from "./grids.js";
 import type { RenderFrame, RenderMode } from "../env.js";
 import { applyDefaults } from "../env-options.js";
 import { drawCliffWalking } from "./drawings.js";

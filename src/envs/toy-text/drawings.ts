@@ -2,9 +2,20 @@ import type { RenderFrame, RenderMode } from "../env.js";
 import { createCircle, createPolygon, createRectangle, createText, renderScene } from "../rendering/scene.js";
 import type { Color, Drawing, Scene } from "../rendering/scene.js";
 import type { BlackjackObservation } from "./blackjack-text.js";
-import { CLIFF_COLUMNS, CLIFF_GOAL, CLIFF_ROWS, CLIFF_START, isCliff } from "./cliff-grid.js";
 import { tabulate } from "./tabular-env.js";
-import { IN_TAXI, STOP_POSITIONS, STOPS, TAXI_MAP, TAXI_SIZE, type TaxiState } from "./taxi-grid.js";
+import {
+  CLIFF_COLUMNS,
+  CLIFF_GOAL,
+  CLIFF_ROWS,
+  CLIFF_START,
+  IN_TAXI,
+  isCliff,
+  STOP_POSITIONS,
+  STOPS,
+  TAXI_MAP,
+  TAXI_SIZE,
+  type TaxiState,
+} from "./grids.js";
 
 const WHITE: Color = [255, 255, 255];
 const BLACK: Color = [20, 20, 20];

@@ -14,7 +14,7 @@ import {
   TAXI_MOVES,
   NUM_TAXI_STATES,
   type TaxiState,
-} from "./taxi-grid.js";
+} from "./grids.js";
 import type { RenderFrame, RenderMode, ResetOptions, ResetResult } from "../env.js";
 import type { Info } from "../info.js";
 import type { JsonValue } from "../../core/json.js";

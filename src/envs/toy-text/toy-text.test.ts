@@ -6,7 +6,7 @@ import { CliffWalkingEnv } from "./cliff-walking.js";
 import { FrozenLakeEnv } from "./frozen-lake.js";
 import { generateRandomMap } from "./frozen-lake-map.js";
 import { TaxiEnv } from "./taxi.js";
-import { decodeState, encodeState, NUM_TAXI_STATES, getActionMask } from "./taxi-grid.js";
+import { decodeState, encodeState, NUM_TAXI_STATES, getActionMask } from "./grids.js";
 
 describe("tables of transitions", () => {
   it.each([

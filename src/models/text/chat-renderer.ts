@@ -120,6 +120,11 @@ export class ChatRenderer {
     return prepareMessages(messages, parsed.forms);
   }
 
+  /** Returns the text of the template that is used. @throws TEMPLATE_FAILED without one. */
+  getSource(options: ChatOptions): string {
+    return this.parse(options).template.source;
+  }
+
   /** Whether the template marks what the assistant generates. */
   marksGeneration(options: ChatOptions): boolean {
     return this.parse(options).template.marksGeneration;

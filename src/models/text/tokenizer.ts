@@ -342,6 +342,11 @@ export class Tokenizer {
     return this.chatRenderer.renderSteps(messages, options);
   }
 
+  /** Returns the text of the chat template that is used. @throws TEMPLATE_FAILED without one. */
+  getChatTemplate(options: ChatOptions = {}): string {
+    return this.chatRenderer.getSource(options);
+  }
+
   /** Whether the chat template marks what the assistant generates, with {% generation %}. */
   marksGeneration(options: ChatOptions = {}): boolean {
     return this.chatRenderer.marksGeneration(options);

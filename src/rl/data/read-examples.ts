@@ -31,7 +31,7 @@ export const COMPLETION_KEYS = ["completion", "output", "response", "answer"];
 export const MESSAGE_KEYS = ["messages", "conversations"];
 const SYSTEM_KEYS = ["system", "system_prompt", "system_message"];
 /** Columns of all examples that a chat template renders. */
-export const TEMPLATE_KEYS = [...SYSTEM_KEYS, "tools", "functions", "chat_template_kwargs"];
+export const TEMPLATE_KEYS = [...SYSTEM_KEYS, "tools", "functions", "tool_choice", "chat_template_kwargs"];
 /** Columns that some trainers read as the weight of a row. */
 const WEIGHT_KEYS = ["weight", "train", "loss_weight", "sample_weight"];
 /** Columns of media, which no text model reads. */
@@ -172,8 +172,17 @@ export function readTemplateInputs(fields: RowFields, isWrapped: boolean): Templ
   if (reserved !== undefined) throw new Error(`"chat_template_kwargs" must not have "${reserved}".`);
   return {
     ...(tools.length > 0 && { tools: tools.map(wrap) }),
+    ...(isFilled(fields.tool_choice) && { toolChoice: readToolChoice(fields.tool_choice) }),
     ...(Object.keys(variables).length > 0 && { variables }),
   };
+}
+
+/** Reads whether an answer must be a call; a named function, and Anthropic's "any", require one. */
+function readToolChoice(value: unknown): TemplateInputs["toolChoice"] {
+  const choice = isJsonObject(value) ? value.type : value;
+  if (choice === "auto" || choice === "none") return "auto";
+  if (choice === "required" || choice === "any" || choice === "function" || choice === "tool") return "required";
+  throw new Error(`"tool_choice" must be "auto", "none", "required" or a function, got ${JSON.stringify(value)}.`);
 }
 
 function readField(name: string, value: unknown): unknown {

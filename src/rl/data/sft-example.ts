@@ -2,6 +2,7 @@ import { invalidArgument, type LlamaGymError } from "../../core/errors.js";
 import { excerpt } from "../../core/format.js";
 import { stringifyJson } from "../../core/lossless-json.js";
 import type { ChatMessage, Tokenizer, ToolDefinition } from "../../models/text/index.js";
+import { type FunctionTool, readToolCallFormat, toTemplateInput } from "../tools/tool-calls.js";
 
 /** Where an example comes from. */
 export interface ExampleSource {
@@ -13,6 +14,11 @@ export interface ExampleSource {
 export interface TemplateInputs {
   /** Functions that the chat template lists. */
   readonly tools?: readonly ToolDefinition[];
+  /**
+   * Whether answers are calls always, as requests with `tool_choice` say. It changes how tools are
+   * described as text. Default "auto".
+   */
+  readonly toolChoice?: "auto" | "required";
   /**
    * Further template variables, such as { enable_thinking: false }: TRL's `chat_template_kwargs`.
    */
@@ -48,6 +54,11 @@ export interface ExampleOptions {
   readonly assistantOnlyLoss?: boolean;
   /** Number of tokens of the model, for examples of tokens. */
   readonly vocabSize?: number;
+  /**
+   * How tools are written where the chat template renders none: not at all ("template", the
+   * default, as in TRL), or as text in the manner of `llamagym serve`.
+   */
+  readonly toolCalls?: "template" | "text";
 }
 
 /**
@@ -61,21 +72,22 @@ export interface ExampleOptions {
 export function encodeExample(
   example: SftExample,
   getTokenizer: () => Tokenizer,
-  { assistantOnlyLoss = true, vocabSize }: ExampleOptions = {},
+  { assistantOnlyLoss = true, vocabSize, toolCalls }: ExampleOptions = {},
 ): TokenExample {
   if ("tokens" in example) {
     const checked = checkTokenExample(example, vocabSize);
     return assistantOnlyLoss ? checked : withAllTokens(checked.tokens);
   }
   const tokenizer = getTokenizer();
-  if ("messages" in example) return encodeMessages(example.messages, 0, { tokenizer, assistantOnlyLoss, ...example });
+  const options = { tokenizer, assistantOnlyLoss, toolCalls, ...example };
+  if ("messages" in example) return encodeMessages(example.messages, 0, options);
   const { prompt, completion } = example;
   if (typeof prompt === "string" && typeof completion === "string") {
     const encoded = encodeTexts(prompt, completion, tokenizer);
     return assistantOnlyLoss ? encoded : withAllTokens(encoded.tokens);
   }
   const { messages, promptLength } = toMessages(example);
-  return encodeMessages(messages, promptLength, { tokenizer, assistantOnlyLoss, ...example });
+  return encodeMessages(messages, promptLength, options);
 }
 
 /** Returns the messages of a prompt and its completion, with the number of the prompt's. */
@@ -85,26 +97,33 @@ function toMessages({ prompt, completion }: CompletionExample) {
   return { messages: [...promptMessages, ...answers], promptLength: promptMessages.length };
 }
 
-interface MessageOptions extends TemplateInputs {
+interface PreparationOptions extends TemplateInputs, Pick<ExampleOptions, "toolCalls"> {
   readonly tokenizer: Tokenizer;
+}
+
+interface MessageOptions extends PreparationOptions {
   readonly assistantOnlyLoss: boolean;
 }
 
 /** Encodes a conversation; messages before `firstTrained` have no loss tokens. */
 function encodeMessages(
-  weighted: readonly ChatMessage[],
-  firstTrained: number,
-  { tokenizer, assistantOnlyLoss, tools, variables }: MessageOptions,
+  given: readonly ChatMessage[],
+  firstGiven: number,
+  { assistantOnlyLoss, ...options }: MessageOptions,
 ): TokenExample {
-  const messages = tokenizer.prepareMessages(weighted.map(withoutWeight), { tools });
-  const { ids, assistantSpans, spanMessages, missingAnswers } = tokenizer.encodeChat(messages, { tools, variables });
-  const inputs = { tools, variables };
+  const { tokenizer } = options;
+  const { messages, inputs } = prepareForTemplate(given.map(withoutWeight), options);
+  // The description of tools may be a message more.
+  const added = messages.length - given.length;
+  const isUnweighted = (index: number) => given[index - added]?.weight === 0;
+  const firstTrained = firstGiven === 0 ? 0 : firstGiven + added;
+  const { ids, assistantSpans, spanMessages, missingAnswers } = tokenizer.encodeChat(messages, inputs);
   // A template whose {% generation %} blocks have the header of an answer would train it.
   const completionStart =
     firstTrained > 0 && tokenizer.marksGeneration(inputs)
       ? findCompletion(messages.slice(0, firstTrained), ids, { tokenizer, ...inputs })
       : 0;
-  const isTrained = (index: number) => index >= firstTrained && weighted[index].weight !== 0;
+  const isTrained = (index: number) => index >= firstTrained && !isUnweighted(index);
   const missing = missingAnswers.find(isTrained);
   if (missing !== undefined) throw missingAnswerError(messages[missing], missing);
   const lossMask = new Uint8Array(ids.length).fill(assistantOnlyLoss ? 0 : 1);
@@ -112,9 +131,27 @@ function encodeMessages(
   assistantSpans.forEach(([start, end], i) => {
     message = spanMessages[i] ?? message;
     if (assistantOnlyLoss && isTrained(message)) lossMask.fill(1, Math.max(start, completionStart), end);
-    if (!assistantOnlyLoss && weighted[message].weight === 0) lossMask.fill(0, start, end);
+    if (!assistantOnlyLoss && isUnweighted(message)) lossMask.fill(0, start, end);
   });
   return { tokens: ids, lossMask };
+}
+
+/**
+ * Returns messages in the forms that the chat template prints, and what it is rendered with; with
+ * `toolCalls` "text", tools that it does not render are part of the messages.
+ */
+function prepareForTemplate(
+  given: readonly ChatMessage[],
+  { tokenizer, toolCalls, tools, toolChoice, variables }: PreparationOptions,
+) {
+  const messages = tokenizer.prepareMessages(given, { tools });
+  const format =
+    toolCalls === "text"
+      ? readToolCallFormat(tokenizer.getChatTemplate({ tools }), toolChoice === "required")
+      : undefined;
+  if (format === undefined || format.tools === "template") return { messages, inputs: { tools, variables } };
+  const functions = (tools ?? []).map((tool) => (tool.function ?? tool) as unknown as FunctionTool);
+  return { messages: toTemplateInput(messages, functions, format).messages, inputs: { variables } };
 }
 
 /**
@@ -137,8 +174,12 @@ function findCompletion(
  * text that the chat template writes: the sequences of TRL's preference trainers.
  * @throws as `encodeExample`, and INVALID_ARGUMENT for messages with a weight.
  */
-export function encodeCompletion(example: CompletionExample, getTokenizer: () => Tokenizer): TokenExample {
-  const { prompt, completion, tools, variables } = example;
+export function encodeCompletion(
+  example: CompletionExample,
+  getTokenizer: () => Tokenizer,
+  { toolCalls }: Pick<ExampleOptions, "toolCalls"> = {},
+): TokenExample {
+  const { prompt, completion } = example;
   const tokenizer = getTokenizer();
   if (typeof prompt === "string" && typeof completion === "string") return encodeTexts(prompt, completion, tokenizer);
   const { messages: given, promptLength } = toMessages(example);
@@ -146,11 +187,12 @@ export function encodeCompletion(example: CompletionExample, getTokenizer: () =>
     throw invalidArgument(
       "A message has the weight 0, but preferences are between whole completions. Remove the weight.",
     );
-  const messages = tokenizer.prepareMessages(given.map(withoutWeight), { tools });
-  const { ids, missingAnswers } = tokenizer.encodeChat(messages, { tools, variables });
-  const missing = missingAnswers.find((index) => index >= promptLength);
+  const { messages, inputs } = prepareForTemplate(given.map(withoutWeight), { tokenizer, toolCalls, ...example });
+  const firstTrained = promptLength + messages.length - given.length;
+  const { ids, missingAnswers } = tokenizer.encodeChat(messages, inputs);
+  const missing = missingAnswers.find((index) => index >= firstTrained);
   if (missing !== undefined) throw missingAnswerError(messages[missing], missing);
-  const start = findCompletion(messages.slice(0, promptLength), ids, { tokenizer, tools, variables });
+  const start = findCompletion(messages.slice(0, firstTrained), ids, { tokenizer, ...inputs });
   return { tokens: ids, lossMask: new Uint8Array(ids.length).fill(1, start) };
 }
 
@@ -171,7 +213,7 @@ function missingAnswerError(answer: ChatMessage, index: number): LlamaGymError {
   return invalidArgument(
     `The assistant's message ${index + 1} (${excerpt(stringifyJson(answer), MAX_ANSWER_LENGTH)}) is not found in the text that ` +
       "the chat template writes, so it cannot be trained. The template may leave it out, or want the content as one string; " +
-      "change the message, or mark answers in the template with {% generation %} blocks.",
+      'change the message, mark answers in the template with {% generation %} blocks, or, for calls of tools that the template does not write, set toolCalls to "text" (--tool-calls text).',
   );
 }
 

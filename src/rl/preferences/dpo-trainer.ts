@@ -4,7 +4,7 @@ import { resolveDpoConfig, type DpoConfig, type DpoOptions } from "./dpo-setting
 import { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
 import { encodePairs, type PreferenceExample, type TokenPair } from "./preference-example.js";
 import type { ExampleTrainOptions } from "../train/example-trainer.js";
-import { limitLength, PreferenceTrainer, type PreferenceTrainerParts } from "./preference-trainer.js";
+import { getEncodingOptions, PreferenceTrainer, type PreferenceTrainerParts } from "./preference-trainer.js";
 
 /** Options of `DpoTrainer`, named as TRL's. */
 export interface DpoTrainerOptions extends DpoOptions {
@@ -38,7 +38,7 @@ export class DpoTrainer extends PreferenceTrainer<PreferenceExample, TokenPair, 
   ): Promise<DpoTrainer> {
     const config = resolveDpoConfig(options);
     const encode = (examples: readonly PreferenceExample[]) =>
-      encodePairs(examples, () => model.tokenizer, limitLength(model, config));
+      encodePairs(examples, () => model.tokenizer, getEncodingOptions(model, config));
     const dataset = train && encode(train);
     const schedule =
       dataset &&

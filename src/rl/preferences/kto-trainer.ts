@@ -4,7 +4,7 @@ import { resolveKtoConfig, type KtoConfig, type KtoOptions } from "./kto-setting
 import { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
 import { encodeLabeled, type UnpairedPreferenceExample, type LabeledTokens } from "./preference-example.js";
 import type { ExampleTrainOptions } from "../train/example-trainer.js";
-import { limitLength, PreferenceTrainer, type PreferenceTrainerParts } from "./preference-trainer.js";
+import { getEncodingOptions, PreferenceTrainer, type PreferenceTrainerParts } from "./preference-trainer.js";
 
 /** Options of `KtoTrainer`, named as TRL's. */
 export interface KtoTrainerOptions extends KtoOptions {
@@ -42,7 +42,7 @@ export class KtoTrainer extends PreferenceTrainer<
     { train, evaluation = [], refModel, ...options }: KtoTrainerOptions = {},
   ): Promise<KtoTrainer> {
     const config = resolveKtoConfig(options);
-    const limits = limitLength(model, config);
+    const limits = getEncodingOptions(model, config);
     const encode = (examples: readonly UnpairedPreferenceExample[]) =>
       encodeLabeled(examples, () => model.tokenizer, limits);
     const dataset = train && encode(train);

@@ -49,7 +49,7 @@ export interface EncodedPreferences<Encoded> {
   readonly skipped: number;
 }
 
-type EncodeOptions = Pick<EncodingOptions, "maxLength" | "overlong">;
+type EncodeOptions = Pick<EncodingOptions, "maxLength" | "overlong" | "toolCalls">;
 
 /**
  * Tokenizes pairs. Sequences longer than `maxLength` keep their start; a pair without a token of
@@ -63,7 +63,9 @@ export function encodePairs(
   options: EncodeOptions,
 ): EncodedPreferences<TokenPair> {
   return encodeAll(examples, options, ({ chosen, rejected, ...example }) => {
-    const both = [chosen, rejected].map((completion) => encodeCompletion({ ...example, completion }, getTokenizer));
+    const both = [chosen, rejected].map((completion) =>
+      encodeCompletion({ ...example, completion }, getTokenizer, options),
+    );
     // Both completions begin behind the tokens that the prompt has in both texts.
     const start = Math.min(...both.map(promptLength));
     const [first, second] = both.map(({ tokens }) => withCompletionAt(tokens, start));
@@ -78,7 +80,7 @@ export function encodeLabeled(
   options: EncodeOptions,
 ): EncodedPreferences<LabeledTokens> {
   return encodeAll(examples, options, ({ label, ...example }) => {
-    const encoded = encodeCompletion(example, getTokenizer);
+    const encoded = encodeCompletion(example, getTokenizer, options);
     const start = promptLength(encoded);
     const completion = encoded.tokens.slice(start);
     return { sequences: [encoded], create: ([kept]) => ({ example: kept, promptLength: start, completion, label }) };

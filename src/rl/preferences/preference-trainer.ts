@@ -48,9 +48,9 @@ export abstract class PreferenceTrainer<
 }
 
 /** Options of encoding that depend on the model. */
-export function limitLength(
+export function getEncodingOptions(
   { policy }: LanguageModel,
-  { maxLength, overlong }: Pick<ExampleConfig, "maxLength" | "overlong">,
+  { maxLength, overlong, toolCalls }: Pick<ExampleConfig, "maxLength" | "overlong" | "toolCalls">,
 ) {
-  return { maxLength: Math.min(maxLength ?? Infinity, policy.config.maxPositions), overlong };
+  return { maxLength: Math.min(maxLength ?? Infinity, policy.config.maxPositions), overlong, toolCalls };
 }

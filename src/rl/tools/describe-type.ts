@@ -19,8 +19,8 @@ const KEYWORDS = new Set([
 ]);
 
 /**
- * Describes a JSON schema in few words that a small model reads, in the order and punctuation of the
- * value: `{"order": integer from 1 to 99, "reason"?: "late" or "broken"}`.
+ * Describes a JSON schema in few words that a small model reads, in the order and punctuation of
+ * the value: `{"order": integer from 1 to 99, "reason"?: "late" or "broken"}`.
  */
 export function describeType(schema: unknown): string {
   if (!isSchema(schema)) return schema === false ? "nothing" : "any JSON";

@@ -206,7 +206,8 @@ function describeSignature({ name, description, parameters }: FunctionTool): str
 }
 
 function toPlainMessage(message: ChatMessage, format: ToolCallFormat): ChatMessage {
-  const content = typeof message.content === "string" ? message.content : "";
+  const parts = typeof message.content === "string" ? [{ text: message.content }] : (message.content ?? []);
+  const content = parts.map(({ text }) => text ?? "").join("");
   if (message.role === "tool" && format.tools === "text") {
     const isShort = format.separator !== undefined;
     return { role: "user", content: isShort ? `Result: ${content}` : `<tool_response>\n${content}\n</tool_response>` };

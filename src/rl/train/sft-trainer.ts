@@ -80,8 +80,8 @@ export class SftTrainer extends ExampleTrainer<TokenExample, SftLossMetrics, Sft
 function encodeExamples(
   examples: readonly SftExample[],
   model: LanguageModel,
-  { assistantOnlyLoss }: SftConfig,
+  { assistantOnlyLoss, toolCalls }: SftConfig,
 ): TokenExample[] {
-  const options = { assistantOnlyLoss, vocabSize: model.policy.config.vocabSize };
+  const options = { assistantOnlyLoss, toolCalls, vocabSize: model.policy.config.vocabSize };
   return examples.map((example) => encodeExample(example, () => model.tokenizer, options));
 }

@@ -1,12 +1,12 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/index.js";
+import type { PackingOptions, TokenBatch } from "../../../models/graphs/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { float32 } from "../../../engine/tensor/index.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
 import { ExampleLearner, type ExampleState, type StepMetrics } from "../shared/example-learner.js";
-import { LossGraphs } from "../shared/sequence-batches.js";
+import { LossGraphs, packItems } from "../shared/sequence-batches.js";
 import { crossEntropyLoss } from "./loss.js";
-import { packExamples } from "./micro-batches.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js";
 
 /** Loss and accuracy of an update. */
@@ -96,4 +96,16 @@ export class SftLearner extends ExampleLearner<TokenExample, SftLossMetrics, Sft
     }
     return { loss, ...(this.model.policy.hasDistributions ? { mean_token_accuracy: correct / lossTokens } : {}) };
   }
+}
+
+/**
+ * Packs examples into batches of one forward and backward pass, in which the loss tokens are
+ * selected.
+ */
+export function packExamples(examples: readonly TokenExample[], options: PackingOptions): readonly TokenBatch[] {
+  const trained = examples.filter((example) => countLossTokens(example) > 0);
+  return packItems(
+    trained.map((example) => [example]),
+    options,
+  ).map(({ tokens }) => tokens);
 }

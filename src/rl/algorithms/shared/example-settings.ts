@@ -35,6 +35,12 @@ export const exampleSettings = defineSettings({
     description: "What to do with longer examples: truncate, skip, or fail.",
     source: ARGUMENTS,
   }),
+  toolCalls: choice({
+    default: "template",
+    choices: ["template", "text"],
+    description:
+      "How tools and their calls are written: by the chat template, or, for one that renders no tools, as text, as llamagym serve and the gateway write them.",
+  }),
   weightDecay: number({ default: 0, min: 0, description: "Weight decay of AdamW.", source: ARGUMENTS }),
   beta1: number({
     default: 0.9,

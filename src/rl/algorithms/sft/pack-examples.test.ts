@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { TokenBatch } from "../../../models/graphs/token-batch.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
-import { packExamples } from "./micro-batches.js";
+import { packExamples } from "./sft-learner.js";
 
 const config = { hiddenSize: 128, heads: 4 };
 
