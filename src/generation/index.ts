@@ -60,6 +60,7 @@ export {
   constraintKey,
   describeViolation,
   readPattern,
+  toToolError,
 } from "./constraints/output-constraint.js";
 export { Sampler } from "./sampling/sampler.js";
 export { CompletionCache, MAX_SMALL_VOCABULARY } from "./sampling/completion-cache.js";

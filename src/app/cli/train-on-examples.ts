@@ -47,7 +47,8 @@ export async function trainOnExamples(
   const { reporter } = display;
   const { trainer, invalidLines, unusedColumns } = run.opened;
   for (const { name, reason } of invalidLines) reporter.warn(`Skipped ${name}: ${reason}`);
-  if (unusedColumns.length > 0) reporter.warn(`These columns are not used: ${unusedColumns.join(", ")}.`);
+  if (unusedColumns.length > 0)
+    reporter.warn(`These columns are not used: ${unusedColumns.map((name) => name || '""').join(", ")}.`);
   reporter.print(`${counted}${describeLeftOut(trainer.dataset!)}${trained} in ${trainer.totalSteps} updates.`);
   reporter.print(describeFolder(run));
   const progress = new ExampleProgress(reporter);

@@ -8,7 +8,9 @@ import {
   resolveOptions,
   UNFILTERED_SAMPLING,
   type LanguageModel,
+  type JsonSchema,
   type ScoredTokens,
+  toToolError,
   encodePrompt,
   fitToContext,
   type EncodedPrompt,
@@ -140,13 +142,13 @@ export class ModelChatEngine implements ChatEngine {
     const tools = this.selectTools(request);
     const format = this.toolCallFormat(request) ?? unsupportedFormat(tools);
     const callSchema = tools.length === 0 ? undefined : toolCallSchema(tools, format, parallelToolCalls);
-    const callSchemas = format.separator === undefined ? [callSchema] : tools.map(({ parameters }) => parameters);
     // Rejects unsupported schemas before anything is sampled.
-    for (const jsonSchema of [...callSchemas, request.jsonSchema]) {
-      if (jsonSchema === undefined) continue;
-      await model.preparePattern({ jsonSchema });
-      model.compilePattern({ jsonSchema });
-    }
+    for (const jsonSchema of [format.separator === undefined ? callSchema : undefined, request.jsonSchema])
+      if (jsonSchema !== undefined) await this.prepareSchema(jsonSchema);
+    for (const { name, parameters } of format.separator === undefined ? [] : tools)
+      await this.prepareSchema(parameters).catch((error: unknown) => {
+        throw toToolError(error, name);
+      });
     return {
       model,
       completer: await model.completer(),
@@ -167,6 +169,12 @@ export class ModelChatEngine implements ChatEngine {
       cache: request.cache,
       signal: request.signal,
     };
+  }
+
+  /** Compiles a schema. @throws INVALID_ARGUMENT for one that is not supported. */
+  private async prepareSchema(jsonSchema: JsonSchema): Promise<void> {
+    await this.model.preparePattern({ jsonSchema });
+    this.model.compilePattern({ jsonSchema });
   }
 
   /** Returns the tools that the completion may call. */

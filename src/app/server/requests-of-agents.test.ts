@@ -297,6 +297,32 @@ describe("the requests of agents", () => {
       expect(() => parse(fields)).toThrow(problem);
   });
 
+  it.each(["auto", "required", { type: "function", function: { name: "search" } }])(
+    "are refused with the tool whose schema is not supported if the choice is %j",
+    async (choice) => {
+      const named = { name: "search", parameters: { type: "object", properties: { query: { type: "text" } } } };
+      const body = {
+        messages: [{ role: "user", content: "hit or stay?" }],
+        tools: [{ name: "look", parameters: tool.input_schema }, named].map((each) => ({
+          type: "function",
+          function: each,
+        })),
+        tool_choice: choice,
+      };
+      const response = await send("/chat/completions", body);
+      expect([response.status, await response.json()]).toMatchObject([
+        400,
+        {
+          error: {
+            message: expect.stringMatching(
+              /^The tool "search" cannot be called: Invalid JSON schema: at #\/properties\/query, "type" must be/,
+            ) as string,
+          },
+        },
+      ]);
+    },
+  );
+
   it("may have Codex's namespaces of tools, whose names calls have", async () => {
     const parameters = { type: "object", properties: { n: { enum: [1, 2] } }, required: ["n"] };
     const space = (name: string) => ({

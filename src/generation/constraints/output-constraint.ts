@@ -113,6 +113,18 @@ function describeRegex(regex: string | RegExp): string {
 }
 
 /**
+ * Returns an error about the schema of a tool's arguments with the name of the tool, and any other
+ * error as it is. The schema is at `path` of the one that was compiled.
+ */
+export function toToolError(error: unknown, tool: string, path = "#"): unknown {
+  if (!(error instanceof LlamaGymError) || error.code !== "INVALID_ARGUMENT") return error;
+  const problem = error.message.replaceAll(path, "#");
+  return new LlamaGymError(error.code, `The tool ${JSON.stringify(tool)} cannot be called: ${problem}`, {
+    cause: error,
+  });
+}
+
+/**
  * Returns an error about the schema of a tool's arguments (see `toolCallSchema`) with the name of
  * the tool, and any other error as it is.
  */
@@ -124,9 +136,7 @@ function nameTool(error: unknown, root: JsonSchema): unknown {
     const properties = isJsonObject(part) ? part.properties : undefined;
     const tool = isJsonObject(properties) && isJsonObject(properties.name) ? properties.name.const : undefined;
     if (name === "properties" && ["arguments", "parameters"].includes(names[i + 1]) && typeof tool === "string")
-      return new LlamaGymError(error.code, `The tool ${JSON.stringify(tool)} cannot be called: ${error.message}`, {
-        cause: error,
-      });
+      return toToolError(error, tool, ["#", ...names.slice(0, i + 2)].join("/"));
     part = isJsonObject(part) || Array.isArray(part) ? (part as Readonly<Record<string, unknown>>)[name] : undefined;
   }
   return error;
