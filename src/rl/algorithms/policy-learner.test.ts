@@ -119,10 +119,15 @@ async function update(
     microBatchTokens = 10_000,
     updates = 1,
     rewards = REWARDS,
+    progress = 0,
+    onMetrics = () => undefined,
     change = (segments) => segments,
   }: {
     microBatchTokens?: number;
     updates?: number;
+    /** The share of the run before an update. */
+    progress?: number | ((update: number) => number);
+    onMetrics?: (metrics: Metrics) => void;
     rewards?: readonly number[];
     change?: (segments: readonly Trajectory[]) => readonly Trajectory[];
   } = {},
@@ -137,7 +142,11 @@ async function update(
   });
   const segments = change(await makeSegments(model, rewards));
   let metrics: Metrics = {};
-  for (let i = 0; i < updates; i++) metrics = await learner.update(await learner.prepare(segments));
+  for (let i = 0; i < updates; i++) {
+    const share = typeof progress === "number" ? progress : progress(i);
+    metrics = await learner.update(await learner.prepare(segments), { progress: share });
+    onMetrics(metrics);
+  }
   const values = await readTrainedValues(model);
   await learner.release();
   return { metrics, values };
@@ -272,6 +281,53 @@ describe("an update", () => {
     const without = await update({ algorithm: grpo(THREE) }, { change: (all) => [all[0], all[1], ...all.slice(3)] });
     expectClose(unscored.values, without.values, 6);
     expect(unscored.metrics.reward).toBe((1 + 0 + 3 + 2 + 2) / 5);
+  });
+
+  it("keeps groups with equal returns for a KL to the reference, and RLOO's for an entropy bonus", async () => {
+    const steps = async (algorithm: AlgorithmOptions["algorithm"]) =>
+      (await update({ algorithm }, { rewards: [1, 1, 1, 2, 2, 2] })).metrics.num_optimizer_steps;
+    expect(await steps(grpo({ ...THREE, beta: 0.1 }))).toBe(1);
+    expect(await steps(rloo({ ...THREE, beta: 0, entropyCoef: 0.1 }))).toBe(1);
+    expect(await steps(rloo({ ...THREE, beta: 0, filterGroups: true }))).toBe(0);
+    expect(await steps(rloo({ ...THREE, beta: 0, filterGroups: false }))).toBe(1);
+  });
+
+  it("averages over the tokens of the mean minibatch, and schedules the entropy bonus", async () => {
+    const algorithm = (options: GrpoOptions) =>
+      grpo({ ...THREE, learningRate: 0, scaleRewards: "none", lossType: "dapo", ...options });
+    // Advantages of the six completions, of 1, 2, 3, 2, 1 and 3 tokens.
+    const advantages = REWARDS.map((reward, i) => reward - (i < 3 ? 0.5 : 7 / 3));
+    const lengths = [1, 2, 3, 2, 1, 3];
+    const mean = -advantages.reduce((sum, advantage, i) => sum + advantage * lengths[i], 0) / 12;
+    for (const miniBatchSize of [1, 2, 6]) {
+      const { metrics } = await update({ algorithm: algorithm({ miniBatchSize }) });
+      expect([miniBatchSize, metrics.loss]).toEqual([miniBatchSize, expect.closeTo(mean, 5)]);
+    }
+    const scheduled = { entropyCoef: 0.2, entropySchedulerType: "linear" } as const;
+    const { metrics } = await update({ algorithm: algorithm(scheduled) }, { progress: 0.25 });
+    expect(metrics.entropy).toBeGreaterThan(1);
+    expect(metrics.loss).toBeCloseTo(mean - 0.2 * 0.75 * metrics.entropy, 5);
+  });
+
+  it("follows the learning rate's schedule, and estimates the run's steps for a warm-up", async () => {
+    const rates = async (options: GrpoOptions, progresses: readonly number[]) => {
+      const rows: number[] = [];
+      await update(
+        { algorithm: grpo({ ...THREE, ...options }) },
+        {
+          updates: progresses.length,
+          progress: (i) => progresses[i],
+          onMetrics: (row) => rows.push(row.learning_rate),
+        },
+      );
+      return rows.map((rate) => rate / THREE.learningRate);
+    };
+    const close = (...values: number[]) => values.map((value) => expect.closeTo(value, 9) as number);
+    expect(await rates({ lrSchedulerType: "linear" }, [0, 0.25, 0.75])).toEqual(close(1, 0.75, 0.25));
+    expect(await rates({ warmupSteps: 2 }, [0, 0.1, 0.2, 0.3])).toEqual(close(0, 0.5, 1, 1));
+    // After one of four steps, and after two.
+    const warm = { warmupSteps: 1, lrSchedulerType: "linear" } as const;
+    expect(await rates(warm, [0, 0.25, 0.5])).toEqual(close(0, 1, 1 - 1 / 3));
   });
 
   it("runs several epochs of minibatches, if configured", async () => {

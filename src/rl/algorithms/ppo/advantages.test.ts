@@ -46,7 +46,37 @@ describe("advantages at the turn level", () => {
   });
 });
 
+describe("a state baseline", () => {
+  it("averages the value head's value with the returns of the same prompt elsewhere in the batch", () => {
+    const one = (value: number, reward: number, state: number): ScoredSample => ({
+      kls: [0],
+      values: [value],
+      turns: [{ end: 1, reward }],
+      states: { states: [state] },
+    });
+    const samples = [one(1, 4, 0), one(3, 8, 0), one(5, 6, 1)];
+    const config = { ...plain, advantageLevel: "turn" } as const;
+    const advantagesOf = (stateBaseline: boolean) =>
+      ppoAdvantages(samples, { ...config, stateBaseline }).map(({ advantages: [advantage] }) => advantage);
+    expect(advantagesOf(true)).toEqual([4 - (1 + 8) / 2, 8 - (3 + 4) / 2, 6 - 5]);
+    expect(advantagesOf(false)).toEqual([4 - 1, 8 - 3, 6 - 5]);
+  });
+});
+
 describe("whitening", () => {
+  it("divides rewards by their deviation and keeps their mean, if configured", () => {
+    const other = { ...sample, turns: [{ end: 3, reward: 7 }] };
+    const samples = [sample, other];
+    const rewards = [0, 10, 100, 0, 0, 7];
+    const center = mean(rewards);
+    const scale = 1 / Math.sqrt(variance(rewards) + 1e-8);
+    const scaled = rewards.map((reward) => center + (reward - center) * scale);
+    const found = ppoAdvantages(samples, { ...plain, gamma: 0, whitenRewards: true, advantageLevel: "token" });
+    expect(found.flatMap(({ returns }) => [...returns])).toEqual(
+      scaled.map((value) => expect.closeTo(value, 9) as number),
+    );
+  });
+
   it("does not enlarge advantages that are small next to returns", () => {
     const config = { ...plain, whitenAdvantages: true, advantageLevel: "token" } as const;
     const samples = [sample, { ...sample, values: [109, 111, 101] }];

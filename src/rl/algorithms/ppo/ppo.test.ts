@@ -7,6 +7,10 @@ import type { AgentOptions } from "../../agent/agent-options.js";
 import { AutoModelForCausalLM, type LanguageModel } from "../../../generation/index.js";
 import { mul, sub } from "../../../engine/graph/index.js";
 import { RandomStream } from "../../../core/random/random-stream.js";
+import { makeTurn } from "../../../../test/support/turns.js";
+import type { Trajectory } from "../../rollout/trajectory.js";
+import type { AdvantageResult } from "../algorithm-definition.js";
+import { createLearner } from "../create-learner.js";
 import { LogProbScorer } from "../update/log-prob-scorer.js";
 import type { Metrics } from "../learner.js";
 import type { PpoOptions } from "./settings.js";
@@ -138,6 +142,70 @@ describe("ppo", () => {
     expect(scored.mock.calls.map(([turns]) => turns.length)).toEqual([16]);
     scored.mockRestore();
     for (const [name, value] of Object.entries(results[0])) expect(results[1][name]).toBeCloseTo(value, 4);
+  });
+
+  it("has no advantages where all returns are equal, which whitening would enlarge from errors of the values", async () => {
+    const play = (rewards: readonly number[], value: number, prompt: number): Trajectory => ({
+      turns: rewards.map((reward, i) =>
+        makeTurn({ prompt: [5, 6, prompt, 8 + i], tokens: [20], logProbs: [-1], values: [value], reward }),
+      ),
+      end: "terminated",
+      bootstrapPrompt: undefined,
+      group: 0,
+    });
+    const advantagesOf = async (plays: readonly Trajectory[], settings: PpoOptions) => {
+      const learner = await createLearner(await models.open({ scale: 0.1 }), {
+        algorithm: ppo({ ...BATCH, gamma: 1, lam: 1, ...settings }),
+        temperature: 1,
+        isTruncatedSampling: false,
+        random: new RandomStream(1),
+      });
+      const { result } = (await learner.prepare(plays)) as { result: AdvantageResult };
+      await learner.release();
+      return result.advantages.flat().flatMap((row) => Array.from(row));
+    };
+    const close = (...values: number[]) => values.map((value) => expect.closeTo(value, 6) as number);
+    const equal = [play([1], 0.5, 1), play([1], -0.25, 2)];
+    expect(await advantagesOf(equal, {})).toEqual([0, 0]);
+    expect(await advantagesOf(equal, { whitenAdvantages: false })).toEqual(close(0.5, 1.25));
+    const half = close(-Math.SQRT1_2, Math.SQRT1_2);
+    // The penalty of a KL may differ where returns are equal.
+    const penalized = await advantagesOf(equal, { initKlCoef: 1e-12 });
+    expect(penalized).toEqual(half);
+    expect(await advantagesOf([play([1], 0.5, 1), play([2], -0.25, 2)], {})).toEqual(half);
+    // Returns of 1 at both turns, and of 0.5 and 1.
+    const late = [play([0, 1], 0.5, 1), play([1], -0.25, 2)];
+    expect(await advantagesOf(late, {})).toEqual([0, 0, 0]);
+    const discounted = await advantagesOf(late, { gamma: 0.5 });
+    expect(discounted.every((value) => value !== 0)).toBe(true);
+  });
+
+  it("steps the value head at its learning rate", async () => {
+    const { model, agent } = await bandit({
+      numPpoEpochs: 1,
+      miniBatchSize: 32,
+      vfCoef: 1,
+      cliprangeValue: 10,
+      learningRate: 1e-3,
+      valueHeadLearningRate: 4e-3,
+      maxGradNorm: 1e9,
+    });
+    const { parameters } = model.causalLM;
+    const readAll = async () => Promise.all(parameters.names.map(async (name) => parameters.read(name)));
+    const before = await readAll();
+    await pull(agent, 32, (arm) => arm);
+    const after = await readAll();
+    // Adam's first step has the size of the learning rate wherever the gradient is not tiny.
+    const largest = (isHead: boolean) =>
+      Math.max(
+        ...parameters.names.flatMap((name, i) =>
+          name.startsWith("v_head.") === isHead
+            ? Array.from(after[i], (value, j) => Math.abs(value - before[i][j]))
+            : [],
+        ),
+      );
+    expect(largest(true)).toBeCloseTo(4e-3, 5);
+    expect(largest(false)).toBeCloseTo(1e-3, 5);
   });
 
   it("trains only the value head during its warm-up", async () => {
