@@ -20,10 +20,18 @@ PROTOCOL = 1
 # What an environment prints must not reach the lines that the other end reads.
 replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
+# Nor may an environment that asks for input read these lines: it finds the end of a file.
+requests = os.fdopen(os.dup(0), "rb")
+with open(os.devnull, "rb") as nothing:
+    os.dup2(nothing.fileno(), 0)
+sys.stdin = open(0, encoding="utf-8", closefd=False)
 
 
 # Integers that a double holds exactly.
 MAX_INTEGER = 2**53 - 1
+
+# Deepest level of an info that is not text.
+MAX_INFO_DEPTH = 50
 
 
 def number(value):
@@ -130,17 +138,20 @@ class Codec:
             return value
         return self.numpy.array(value, dtype=space.dtype).reshape(space.shape)
 
-    def plain(self, value):
+    def plain(self, value, above=()):
         """An info of an environment: what JSON can say of it, the rest as text."""
-        if isinstance(value, dict):
-            return {str(name): self.plain(item) for name, item in value.items()}
-        if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
-            return [self.plain(item) for item in value]
+        if isinstance(value, (dict, list, tuple, set, frozenset, collections.deque)):
+            if len(above) == MAX_INFO_DEPTH or any(value is outer for outer in above):
+                return f"<{type(value).__name__}>"
+            within = (*above, value)
+            if isinstance(value, dict):
+                return {str(name): self.plain(item, within) for name, item in value.items()}
+            return [self.plain(item, within) for item in value]
         if isinstance(value, (self.numpy.ndarray, self.numpy.generic)) and value.dtype.kind in "mM":
             # Python's own types have no nanoseconds.
             value = value.astype(str)
         if isinstance(value, self.numpy.ndarray):
-            return self.plain(value.tolist())
+            return self.plain(value.tolist(), above)
         value = value.item() if isinstance(value, self.numpy.generic) else value
         if value is None or isinstance(value, (bool, str)):
             return value
@@ -280,7 +291,7 @@ class GameBridge(Bridge):
 
 def read_lines(lines):
     """Lines go to the queue; without the other end there is nothing to do, whatever the environment is busy with."""
-    for line in sys.stdin.buffer:
+    for line in requests:
         lines.put(line)
     os._exit(0)
 
@@ -297,7 +308,7 @@ def main():
             handle = {name: getattr(bridge, name) for name in ("open", "reset", "step", "render", "close")}
             result = handle[request["method"]](request.get("params", {}))
             reply = json.dumps({"id": request["id"], "result": result}, allow_nan=False)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             details = {"type": type(error).__name__, "message": str(error), "traceback": traceback.format_exc()}
             reply = json.dumps({"id": request["id"], "error": details})
         replies.write(reply + "\n")

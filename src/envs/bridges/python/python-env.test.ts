@@ -187,6 +187,17 @@ describe.skipIf(real === undefined)("Python's Gymnasium (skipped without a Pytho
       );
     });
 
+    it("survives infos that contain themselves, environments that read input, and those that exit", async () => {
+      const env = await open("Stubborn-v0", { ...odd, options: { kind: "input" } });
+      await env.reset({ seed: 1 });
+      const { info } = await env.step(env.actionSpace.sample());
+      expect(info).toEqual({ line: "", child: "b''", itself: ["<dict>"] });
+      const exiting = await open("Stubborn-v0", { ...odd, options: { kind: "exit" } });
+      await exiting.reset({ seed: 1 });
+      await expect(exiting.step(exiting.actionSpace.sample())).rejects.toThrow("failed in step: SystemExit: no more");
+      await exiting.reset({ seed: 2 });
+    });
+
     it("refuses an observation that doubles cannot hold, and continues", async () => {
       const env = await open("Huge-v0", odd);
       await env.reset({ seed: 1 });
