@@ -1,6 +1,5 @@
 import { concatBytes, decodeUtf8, encodeUtf8 } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
-import { isNestedDeeper } from "../../core/json.js";
 import { type Steps, runSteps } from "../../core/steps.js";
 import { type AssistantSpan, findAssistantRanges, toTokenSpans } from "./assistant-spans.js";
 import { ChatRenderer, type ChatOptions, type RenderOptions } from "./chat-renderer.js";
@@ -18,10 +17,16 @@ import {
   partText,
   tokenBytes,
 } from "./tokenization/decoder.js";
-import { type JsonRecord, corruptFileError, isObject } from "./tokenization/tokenizer-json.js";
-import { maxShrinkFactor } from "./tokenization/min-token-count.js";
+import {
+  type JsonRecord,
+  corruptFileError,
+  isObject,
+  optionalObject,
+  requireObject,
+} from "./tokenization/tokenizer-json.js";
+import { countVisible, maxShrinkFactor } from "./tokenization/min-token-count.js";
 import { readVocabulary } from "./tokenization/token-model.js";
-import { type EncodedSection, EncodingPipeline, type TextPosition } from "./tokenization/encoding-pipeline.js";
+import { EncodingPipeline, joinIds, type TextPosition } from "./tokenization/encoding-pipeline.js";
 import { type PostProcessor, createPostProcessor, surroundWith } from "./tokenization/post-processor.js";
 import type { TokenizerFiles } from "./tokenizer-files.js";
 import { writeTokenizerFolder } from "./tokenizer-folder.js";
@@ -426,45 +431,4 @@ export class Tokenizer {
       config.add_eos_token === true ? this.eosTokenId : undefined,
     );
   }
-}
-
-/** Ids after which joining them can pause. */
-const IDS_PER_STEP = 65_536;
-
-/** Returns the ids of all sections. */
-function* joinIds(sections: readonly EncodedSection[]): Steps<number[]> {
-  const ids: number[] = [];
-  for (const section of sections) {
-    for (const id of section.ids) {
-      ids.push(id);
-      if (ids.length % IDS_PER_STEP === 0) yield;
-    }
-  }
-  return ids;
-}
-
-/** Returns the number of UTF-16 units that are not whitespace. */
-function countVisible(text: string): number {
-  let count = 0;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    const isWide = unit === 0x1680 || (unit >= 0x2000 && unit <= 0x206f) || unit === 0x3000 || unit === 0xfeff;
-    const isSpace = unit <= 0x20 || unit === 0x85 || unit === 0xa0 || isWide;
-    if (!isSpace) count++;
-  }
-  return count;
-}
-
-/** Maximum nesting of a tokenizer's files; published ones have 8 levels. */
-const MAX_JSON_DEPTH = 100;
-
-function requireObject(value: unknown, file: string): JsonRecord {
-  if (!isObject(value)) throw corruptFileError(`${file} must hold a JSON object.`);
-  if (isNestedDeeper(value, MAX_JSON_DEPTH))
-    throw corruptFileError(`${file} is nested more than ${MAX_JSON_DEPTH} levels deep.`);
-  return value;
-}
-
-function optionalObject(value: unknown, file: string): JsonRecord {
-  return value === undefined || value === null ? {} : requireObject(value, file);
 }

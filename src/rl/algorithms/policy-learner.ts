@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
-import { isStepSchedule, scheduleFactor, warmupScheduleFactor } from "../../engine/optim/index.js";
 import type { Tensor } from "../../engine/tensor/index.js";
 import type { PolicyBackend, TrainingNeeds } from "../../generation/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
@@ -29,12 +28,13 @@ import { weighStaleAdvantages } from "./stale-trajectories.js";
 import { recordedScores, scoreTrajectories, type ScoreRequest } from "./score-trajectories.js";
 import { entropyFactor } from "./shared/entropy-bonus.js";
 import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
+import { learningRateFactor } from "./shared/update-settings.js";
 import { distill } from "./teacher.js";
 import {
   countTokens,
   findInformativeGroups,
+  findTrained,
   groupUnits,
-  hasReward,
   minibatchTotals,
   toTurnSamples,
   withWholeUnits,
@@ -176,7 +176,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const result = weighStaleAdvantages(trajectories, scored, distilled);
     const hasSignal = findInformativeGroups(scored, result.advantages);
     const { units } = result;
-    const trainedIndices = withWholeUnits(this.trainedTrajectories(scored, hasSignal), units);
+    const trainedIndices = withWholeUnits(findTrained(scored, hasSignal, this.filtersGroups), units);
     const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
       algorithm.policyMasks?.(samples, config),
     );
@@ -189,7 +189,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const { scored, hasSignal, result, turns } = prepared;
     if (result.state !== undefined) this.state = result.state;
     const outcomes = await this.train(prepared, {
-      learningRate: this.learningRateFactor(progress),
+      learningRate: learningRateFactor(config, progress, this.updater.steps),
       entropy: entropyFactor(config, progress),
     });
     this.outcomes.set(prepared, outcomes);
@@ -261,6 +261,13 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     return findInformativeGroups(scored, advantages).includes(true);
   }
 
+  /** Whether groups with equal returns are left out: no regularizer or teacher acts on them. */
+  private get filtersGroups(): boolean {
+    const { filterGroups = false, entropyCoef = 0 } = this.config;
+    const hasRegularizer = this.algorithm.hasRegularizer?.(this.config) ?? entropyCoef > 0;
+    return filterGroups && !hasRegularizer && this.context.distillation === undefined;
+  }
+
   private scoreRequest(): ScoreRequest {
     const { algorithm, config, context } = this;
     const request = algorithm.rollout(config);
@@ -273,32 +280,6 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       values: algorithm.critic ?? false,
       groupSize: request.kind === "groups" ? request.groupSize : 1,
     };
-  }
-
-  /**
-   * Indices of trajectories that are trained: those with a reward, whose group has a signal or a
-   * regularizer acts on.
-   */
-  private trainedTrajectories(scored: readonly ScoredTrajectory[], hasSignal: readonly boolean[]): number[] {
-    const { filterGroups = false, entropyCoef = 0 } = this.config;
-    const hasRegularizer = this.algorithm.hasRegularizer?.(this.config) ?? entropyCoef > 0;
-    const isFiltered = filterGroups && !hasRegularizer && this.context.distillation === undefined;
-    return scored.flatMap((trajectory, i) => (hasReward(trajectory) && (hasSignal[i] || !isFiltered) ? [i] : []));
-  }
-
-  /**
-   * Returns a function of the optimizer's steps so far: the learning rate rises in the warm-up, and
-   * follows the schedule over the rest of the run, as in Transformers. The run's steps are
-   * estimated from its progress.
-   */
-  private learningRateFactor(progress: number): (step: number) => number {
-    const { lrSchedulerType = "constant", warmupSteps = 0 } = this.config;
-    if (warmupSteps === 0 && !isStepSchedule(lrSchedulerType)) {
-      const factor = scheduleFactor(lrSchedulerType, progress, this.config);
-      return () => factor;
-    }
-    const totalSteps = progress === 0 ? Infinity : this.updater.steps / progress;
-    return (step) => warmupScheduleFactor({ ...this.config, kind: lrSchedulerType, warmupSteps, totalSteps }, step);
   }
 
   /** Takes all optimizer steps of an update. */

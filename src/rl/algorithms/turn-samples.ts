@@ -74,8 +74,20 @@ export function findInformativeGroups(
   return scored.map(({ group }) => groups.has(group));
 }
 
+/**
+ * Returns the indices of trajectories that are trained: those with a reward, with `filtersGroups`
+ * only of groups with a signal.
+ */
+export function findTrained(
+  scored: readonly ScoredTrajectory[],
+  hasSignal: readonly boolean[],
+  filtersGroups: boolean,
+): number[] {
+  return scored.flatMap((trajectory, i) => (hasReward(trajectory) && (hasSignal[i] || !filtersGroups) ? [i] : []));
+}
+
 /** False for a completion that no reward function scored. */
-export function hasReward({ turns }: ScoredTrajectory): boolean {
+function hasReward({ turns }: ScoredTrajectory): boolean {
   return turns.every(({ turn }) => !Number.isNaN(turn.reward));
 }
 

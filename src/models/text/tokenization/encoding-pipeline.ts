@@ -26,6 +26,9 @@ const MAX_CACHED_PIECES = 50_000;
 /** Characters after which encoding can pause. */
 const CHARACTERS_PER_STEP = 4096;
 
+/** Ids after which joining them can pause. */
+const IDS_PER_STEP = 65_536;
+
 interface TextPreprocessing {
   readonly normalize: NormalizerSteps | null;
   readonly preTokenizer: PreTokenizer | null;
@@ -172,6 +175,18 @@ export class EncodingPipeline {
     }
     return ids;
   }
+}
+
+/** Returns the ids of all sections. */
+export function* joinIds(sections: readonly EncodedSection[]): Steps<number[]> {
+  const ids: number[] = [];
+  for (const section of sections) {
+    for (const id of section.ids) {
+      ids.push(id);
+      if (ids.length % IDS_PER_STEP === 0) yield;
+    }
+  }
+  return ids;
 }
 
 /** Allows special tokens that cover no literal position. */

@@ -40,3 +40,15 @@ function normalizerShrinkFactor(normalizer: unknown): number {
       return Infinity;
   }
 }
+
+/** Returns the number of UTF-16 units that are not whitespace. */
+export function countVisible(text: string): number {
+  let count = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    const isWide = unit === 0x1680 || (unit >= 0x2000 && unit <= 0x206f) || unit === 0x3000 || unit === 0xfeff;
+    const isSpace = unit <= 0x20 || unit === 0x85 || unit === 0xa0 || isWide;
+    if (!isSpace) count++;
+  }
+  return count;
+}

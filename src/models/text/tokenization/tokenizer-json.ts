@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../../core/errors.js";
+import { isNestedDeeper } from "../../../core/json.js";
 
 /** An unvalidated JSON object. */
 export type JsonRecord = { readonly [key: string]: unknown };
@@ -11,6 +12,22 @@ export function isObject(value: unknown): value is JsonRecord {
 /** Creates FILE_CORRUPT for an invalid tokenizer file. */
 export function corruptFileError(problem: string): LlamaGymError {
   return new LlamaGymError("FILE_CORRUPT", `${problem} The file may be truncated: fetch it again.`);
+}
+
+/** Maximum nesting of a tokenizer's files; published ones have 8 levels. */
+const MAX_JSON_DEPTH = 100;
+
+/** Checks that a file of a tokenizer is an object. @throws FILE_CORRUPT */
+export function requireObject(value: unknown, file: string): JsonRecord {
+  if (!isObject(value)) throw corruptFileError(`${file} must hold a JSON object.`);
+  if (isNestedDeeper(value, MAX_JSON_DEPTH))
+    throw corruptFileError(`${file} is nested more than ${MAX_JSON_DEPTH} levels deep.`);
+  return value;
+}
+
+/** Returns the object of a file that may be missing. @throws FILE_CORRUPT */
+export function optionalObject(value: unknown, file: string): JsonRecord {
+  return value === undefined || value === null ? {} : requireObject(value, file);
 }
 
 /** Creates TOKENIZER_UNSUPPORTED for an unimplemented type. */

@@ -1,6 +1,7 @@
 import { boolean, choice, defineSettings, integer, number } from "../../../core/settings.js";
 import { invalidArgument } from "../../../core/errors.js";
-import { SCHEDULES } from "../../../engine/optim/index.js";
+import { SCHEDULES, isStepSchedule, scheduleFactor, warmupScheduleFactor } from "../../../engine/optim/index.js";
+import type { UpdateConfig } from "../algorithm-definition.js";
 import { PER_TOKEN_KL } from "./kl.js";
 
 const ARGUMENTS = "TRL 1.16 (Transformers' TrainingArguments)";
@@ -38,6 +39,21 @@ export const scheduleSettings = defineSettings({
     source: ARGUMENTS,
   }),
 });
+
+/**
+ * Returns a function of the optimizer's steps so far: the learning rate rises in the warm-up, and
+ * follows the schedule over the rest of the run, as in Transformers. The run's steps are estimated
+ * from its progress, after `steps` of them.
+ */
+export function learningRateFactor(config: UpdateConfig, progress: number, steps: number): (step: number) => number {
+  const { lrSchedulerType: kind = "constant", warmupSteps = 0 } = config;
+  if (warmupSteps === 0 && !isStepSchedule(kind)) {
+    const factor = scheduleFactor(kind, progress, config);
+    return () => factor;
+  }
+  const totalSteps = progress === 0 ? Infinity : steps / progress;
+  return (step) => warmupScheduleFactor({ ...config, kind, warmupSteps, totalSteps }, step);
+}
 
 /** The setting maxGradNorm. */
 export const MAX_GRAD_NORM = number({
