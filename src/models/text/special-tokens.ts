@@ -109,7 +109,15 @@ function readDecoderEntries(config: JsonRecord): JsonRecord[] {
 function readExtraTokens(config: JsonRecord): unknown[] {
   const extra = config.extra_special_tokens ?? config.additional_special_tokens;
   const list: unknown[] = Array.isArray(extra) ? extra : isObject(extra) ? Object.values(extra) : [];
-  return list.filter((token) => getTokenContent(token) !== null);
+  return [...readModelTokens(config), ...list].filter((token) => getTokenContent(token) !== null);
+}
+
+/** Returns tokens that only some models have, such as that of images. */
+function readModelTokens({ model_specific_special_tokens: specific, ...config }: JsonRecord): unknown[] {
+  const isNamed = ([name, value]: [string, unknown]) =>
+    name.endsWith("_token") && !(roles as readonly string[]).includes(name) && typeof value === "string";
+  const named = Object.entries(config).filter(isNamed);
+  return [...named.map(([, value]) => value), ...(isObject(specific) ? Object.values(specific) : [])];
 }
 
 function findNextFreeId(vocabulary: ReadonlyMap<string, number>, added: readonly AddedToken[]): number {
