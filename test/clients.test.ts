@@ -52,4 +52,14 @@ it.skipIf(!isInstalled)(`trains the agents of examples/agents${note}`, { timeout
     expect(stdout).toMatch(/^greedy mean return -?\d\.\d{3} ± /m);
     expect(stdout).toMatch(/^\d+ hands, \d+ updates\. Saved the adapter/m);
   }
+  const [file, ...args] = [
+    ...run.slice(0, -1),
+    "examples/agents/.build/shop-agent.js",
+    "--turns",
+    "64",
+    "--examples",
+    "2",
+  ];
+  const { stdout } = await promisify(execFile)(file, [...args, "--eval-episodes", "4"], { cwd: root });
+  expect(stdout).toMatch(/^after PPO: \d\.\d{3} ± /m);
 });

@@ -16,6 +16,7 @@ it.each([
   ['{"type": ["string", "null"]}', "string or null"],
   ['{"type": "integer", "maximum": 12345678901234567890}', "integer of at most 12345678901234567890"],
   ['{"const": 10.0}', "10.0"],
+  ['{"anyOf": [{"type": "string"}, {"type": "null"}], "description": "a note"}', "string or null (a note)"],
   ['{"type": "string", "description": "Name of the city"}', "string (Name of the city)"],
   [
     '{"type": "object", "properties": {"2": {"type": "string"}, "1": {"type": "string"}}}',
@@ -30,9 +31,10 @@ it.each([
   // What has no words is described by its schema, so that nothing is left out.
   ['{"type": "string", "pattern": "^a+$"}', '{"type":"string","pattern":"^a+$"}'],
   [
-    '{"$schema": "https://json-schema.org/draft/2020-12/schema", "anyOf": [{"type": "string"}]}',
-    '{"anyOf":[{"type":"string"}]}',
+    '{"$schema": "https://json-schema.org/draft/2020-12/schema", "oneOf": [{"type": "string"}]}',
+    '{"oneOf":[{"type":"string"}]}',
   ],
+  ['{"anyOf": [{"type": "integer"}], "minimum": 3}', '{"anyOf":[{"type":"integer"}],"minimum":3}'],
 ])("describes %s", (schema, description) => {
   expect(describeType(parseLosslessJson(schema))).toBe(description);
 });

@@ -1,6 +1,8 @@
 import { jsonEntries, jsonItems, keepWrittenForm, stringifyJson } from "../../core/lossless-json.js";
 import { isSchema, type JsonSchema } from "../../generation/index.js";
 
+/** Annotations, which every schema may have. */
+const ANNOTATIONS = ["description", "title", "default", "$schema"];
 /** Keywords that `describeType` reads; a schema with any other one is described by its JSON. */
 const KEYWORDS = new Set([
   "type",
@@ -12,11 +14,10 @@ const KEYWORDS = new Set([
   "properties",
   "required",
   "additionalProperties",
-  "description",
-  "title",
-  "default",
-  "$schema",
+  ...ANNOTATIONS,
 ]);
+/** What stands next to other keywords in a schema of alternatives is not described in words. */
+const ANYOF_KEYWORDS = new Set(["anyOf", ...ANNOTATIONS]);
 
 /**
  * Describes a JSON schema in few words that a small model reads, in the order and punctuation of
@@ -24,11 +25,13 @@ const KEYWORDS = new Set([
  */
 export function describeType(schema: unknown): string {
   if (!isSchema(schema)) return schema === false ? "nothing" : "any JSON";
-  if (Object.keys(schema).some((keyword) => !KEYWORDS.has(keyword)))
+  const known = "anyOf" in schema ? ANYOF_KEYWORDS : KEYWORDS;
+  if (Object.keys(schema).some((keyword) => !known.has(keyword)))
     return stringifyJson(keepWrittenForm({ ...schema, $schema: undefined }, schema));
   const { type, enum: values, description } = schema;
   const note = typeof description === "string" && description !== "" ? ` (${description})` : "";
   const written = new Map(jsonEntries(schema));
+  if (Array.isArray(schema.anyOf)) return joinOr(schema.anyOf.map(describeType)) + note;
   if (written.has("const")) return stringifyJson(written.get("const")) + note;
   if (Array.isArray(values)) return joinOr(jsonItems(values).map((value) => stringifyJson(value))) + note;
   if (type === undefined && isSchema(schema.properties)) return describeObject(schema) + note;
