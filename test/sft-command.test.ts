@@ -73,12 +73,12 @@ describe("llamagym sft", () => {
   });
 
   it("says which columns are not used", async () => {
-    const rows = [{ instruction: "14 or 20?", output: "stay", context: "a hand" }];
+    const rows = [{ instruction: "14 or 20?", output: "stay", notes: "a hand" }];
     await writeFile(join(folder, "dolly.json"), JSON.stringify(rows));
     const { err, status } = await runInHost(sftArgs("--data", "dolly.json", "--output", "dolly", "--max-steps", "1"), {
       cwd: folder,
     });
-    expect([status, err]).toEqual([0, expect.stringContaining("Warning: These columns are not used: context.")]);
+    expect([status, err]).toEqual([0, expect.stringContaining("Warning: These columns are not used: notes.")]);
   });
 
   it("says that the chat template renders no tools, unless they are written as text", async () => {
