@@ -1,6 +1,7 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand, runInHost } from "./support/command.js";
 
@@ -104,5 +105,16 @@ describe("llamagym sft", () => {
     const { err, out, status } = await run("call", "--tool-calls", "text");
     expect([status, err]).toEqual([0, expect.not.stringContaining("not used")]);
     expect(out).toMatch(/1 examples: \d+ tokens of 1 answers are trained/);
+  });
+
+  it("trains tokens on a model without a tokenizer", async () => {
+    const model = join(folder, "without-tokenizer");
+    await mkdir(model);
+    for (const name of ["config.json", "model.safetensors"])
+      await copyFile(fileURLToPath(new URL(`../models/llamagym-1m/${name}`, import.meta.url)), join(model, name));
+    await writeFile(join(folder, "ids.jsonl"), JSON.stringify({ input_ids: [1, 5, 6], labels: [-100, 5, 6] }));
+    const data = ["--model", "without-tokenizer", "--data", "ids.jsonl", "--max-steps", "1", "--output", "ids"];
+    const { out, status } = await runInHost(sftArgs(...data), { cwd: folder });
+    expect([status, out]).toEqual([0, expect.stringContaining("1 examples: 2 tokens of 1 answers are trained")]);
   });
 });

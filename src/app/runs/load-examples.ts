@@ -3,9 +3,9 @@ import type { Settings } from "../../core/settings.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { FolderLock } from "../../core/files/folder-lock.js";
 import type { InvalidLine, ReadExamplesOptions } from "../../rl/data/index.js";
-import { readToolCallFormat } from "../../rl/tools/index.js";
-import type { exampleRunSettings } from "./example-run-settings.js";
+import { rendersTools } from "../../rl/tools/index.js";
 import type { ToolDefinition } from "../../models/text/index.js";
+import type { exampleRunSettings } from "./example-run-settings.js";
 import { hashData } from "./hash-files.js";
 
 /** The settings that name the files of a run's examples, with the hashes of their contents. */
@@ -72,7 +72,10 @@ export async function loadExamples<Example>(
   const { data, evalData, evalSplit, onInvalidLine, seed } = config;
   const prompts = promptFormat(config, model);
   const given = await read(data, { onInvalidLine, prompts });
-  const loaded = { ...given, unusedColumns: [...given.unusedColumns, ...findLostTools(given.examples, config, model)] };
+  const loaded = {
+    ...given,
+    unusedColumns: [...given.unusedColumns, ...findLostTools(given.examples as readonly object[], config, model)],
+  };
   if (evalData !== undefined) {
     const kept = await read(evalData, { onInvalidLine, prompts });
     return {
@@ -90,15 +93,12 @@ export async function loadExamples<Example>(
 
 /** Returns the column of tools as unused where the chat template renders none. */
 function findLostTools(
-  examples: readonly unknown[],
+  examples: readonly { readonly tools?: readonly ToolDefinition[] }[],
   { toolCalls }: Pick<LoadConfig, "toolCalls">,
-  { hasTokenizer, tokenizer }: LanguageModel,
+  model: LanguageModel,
 ): readonly string[] {
-  const withTools = (examples as readonly { readonly tools?: readonly ToolDefinition[] }[]).find(
-    (example) => example.tools !== undefined,
-  );
-  if (toolCalls === "text" || withTools === undefined || !hasTokenizer) return [];
-  const format = readToolCallFormat(tokenizer.getChatTemplate(withTools), false);
-  const isRendered = format === undefined || format.tools === "template";
-  return isRendered ? [] : ["tools (the chat template renders none; --tool-calls text writes them as text)"];
+  const withTools = examples.find(({ tools }) => tools !== undefined);
+  if (toolCalls === "text" || withTools === undefined || !model.hasTokenizer) return [];
+  if (rendersTools(model.tokenizer.getChatTemplate(withTools))) return [];
+  return ["tools (the chat template renders none; --tool-calls text writes them as text)"];
 }

@@ -6,6 +6,7 @@ export {
   type ToolCallFormat,
   parseToolCalls,
   readToolCallFormat,
+  rendersTools,
   toTemplateInput,
   unsupportedFormat,
 } from "./tool-calls.js";

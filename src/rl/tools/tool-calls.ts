@@ -83,6 +83,10 @@ export function readToolCallFormat(chatTemplate: string | undefined, mustCall: b
   return FORMAT_BY_MARKER[marker];
 }
 
+/** Whether a chat template renders tools itself, also in a format that is not supported. */
+export const rendersTools = (chatTemplate: string): boolean =>
+  (readToolCallFormat(chatTemplate, false)?.tools ?? "template") === "template";
+
 /**
  * Returns a format for requests without tools. @throws INVALID_ARGUMENT for requests with tools.
  */
@@ -201,7 +205,8 @@ function describeTool({ name, description, parameters }: FunctionTool): string {
 
 /** Describes a tool as a call is written: `lookup {"order": integer from 1 to 99}: Returns ...`. */
 function describeSignature({ name, description, parameters }: FunctionTool): string {
-  const signature = `${name} ${describeType({ type: "object", properties: {}, ...parameters, description: undefined })}`;
+  const object = keepWrittenForm({ type: "object", properties: {}, ...parameters, description: undefined }, parameters);
+  const signature = `${name} ${describeType(object)}`;
   return description === undefined || description === "" ? signature : `${signature}: ${description}`;
 }
 
