@@ -41,7 +41,7 @@ export { SchemaSpace, type ValueSchema } from "./spaces/index.js";
 export { spaceToJson } from "./spaces/space-json.js";
 export { formatValue } from "./spaces/space.js";
 export { Text } from "./spaces/text.js";
-export { type ToolCallLayout, toolCallSchema, unionSchema } from "./spaces/tool-call-schema.js";
+export { type ToolCallLayout, toolCallSchema, toolCallStart, unionSchema } from "./spaces/tool-call-schema.js";
 export { type TextInterface, getChoices } from "./text-interface.js";
 export { findLastNamed } from "./text-parsing.js";
 export { PassThroughWrapper } from "./wrapper.js";

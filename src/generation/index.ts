@@ -62,5 +62,6 @@ export {
   readPattern,
   toToolError,
 } from "./constraints/output-constraint.js";
+export type { PatternConstraint } from "./constraints/pattern-constraint.js";
 export { Sampler } from "./sampling/sampler.js";
 export { CompletionCache, MAX_SMALL_VOCABULARY } from "./sampling/completion-cache.js";

@@ -227,6 +227,16 @@ describe("rewards of a session", () => {
   });
 });
 
+it.each(["auto", "required"])("refuses a tool that can never be called if the choice is %s", async (choice) => {
+  const id = await openSession();
+  const parameters = { type: "object", properties: { a: { enum: [] } }, required: ["a"] };
+  const tools = [...TOOLS, { type: "function", function: { name: "never", parameters } }];
+  const request = { model: "any", messages: [user("Total 14?")], tools, tool_choice: choice };
+  const { status, body } = await post(`/sessions/${id}/v1/chat/completions`, request);
+  const message = expect.stringMatching(/^The tool "never" cannot be called: The JSON schema matches no/) as string;
+  expect([status, body]).toMatchObject([400, { error: { message } }]);
+});
+
 describe("the end of a session", () => {
   it("is refused twice, and refuses rewards and completions", async () => {
     const id = await openSession();

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { stringifyJson } from "../../core/lossless-json.js";
 import { getOrCreatePromise } from "../../core/promise-cache.js";
 import { runStepsWithPauses, type Steps } from "../../core/steps.js";
@@ -9,6 +9,7 @@ import {
   UNFILTERED_SAMPLING,
   type LanguageModel,
   type JsonSchema,
+  type PatternConstraint,
   type ScoredTokens,
   toToolError,
   encodePrompt,
@@ -18,7 +19,7 @@ import {
 import type { SamplingParams } from "../../engine/runtime/index.js";
 import { type ChatMessage, type RenderedText, FALLBACK_CHAT_TEMPLATE } from "../../models/text/index.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult } from "./chat-engine.js";
-import { toolCallSchema } from "../../envs/index.js";
+import { toolCallSchema, toolCallStart } from "../../envs/index.js";
 import { ChoiceSampler, type ChoicePlan } from "./choice-sampler.js";
 import {
   readToolCallFormat,
@@ -143,12 +144,9 @@ export class ModelChatEngine implements ChatEngine {
     const format = this.toolCallFormat(request) ?? unsupportedFormat(tools);
     const callSchema = tools.length === 0 ? undefined : toolCallSchema(tools, format, parallelToolCalls);
     // Rejects unsupported schemas before anything is sampled.
-    for (const jsonSchema of [format.separator === undefined ? callSchema : undefined, request.jsonSchema])
-      if (jsonSchema !== undefined) await this.prepareSchema(jsonSchema);
-    for (const { name, parameters } of format.separator === undefined ? [] : tools)
-      await this.prepareSchema(parameters).catch((error: unknown) => {
-        throw toToolError(error, name);
-      });
+    if (request.jsonSchema !== undefined) await this.prepareSchema(request.jsonSchema);
+    if (format.separator === undefined && callSchema !== undefined) await this.prepareCalls(tools, callSchema, format);
+    else await this.prepareTools(tools);
     return {
       model,
       completer: await model.completer(),
@@ -172,9 +170,43 @@ export class ModelChatEngine implements ChatEngine {
   }
 
   /** Compiles a schema. @throws INVALID_ARGUMENT for one that is not supported. */
-  private async prepareSchema(jsonSchema: JsonSchema): Promise<void> {
+  private async prepareSchema(jsonSchema: JsonSchema): Promise<PatternConstraint> {
     await this.model.preparePattern({ jsonSchema });
-    this.model.compilePattern({ jsonSchema });
+    return this.model.compilePattern({ jsonSchema });
+  }
+
+  /**
+   * Compiles the schema of the calls of all tools. @throws INVALID_ARGUMENT with the name of a tool
+   * that cannot be called.
+   */
+  private async prepareCalls(
+    tools: readonly FunctionTool[],
+    callSchema: JsonSchema,
+    format: ToolCallFormat,
+  ): Promise<void> {
+    let calls: PatternConstraint;
+    try {
+      calls = await this.prepareSchema(callSchema);
+    } catch (error) {
+      await this.prepareTools(tools);
+      throw error;
+    }
+    const uncallable = tools.filter(({ name }) => !calls.allowsStart(toolCallStart(name, format)));
+    await this.prepareTools(uncallable);
+    // A schema whose values are nested too deeply within a call, though not by itself.
+    for (const { name } of uncallable)
+      throw toToolError(invalidArgument("The JSON schema matches no text within a call."), name);
+  }
+
+  /**
+   * Compiles the schemas of tools, one after another. @throws INVALID_ARGUMENT with the name of a
+   * tool that cannot be called.
+   */
+  private async prepareTools(tools: readonly FunctionTool[]): Promise<void> {
+    for (const { name, parameters } of tools)
+      await this.prepareSchema(parameters).catch((error: unknown) => {
+        throw toToolError(error, name);
+      });
   }
 
   /** Returns the tools that the completion may call. */

@@ -323,6 +323,70 @@ describe("the requests of agents", () => {
     },
   );
 
+  it.each([
+    ["auto", { type: "object", properties: { a: { enum: [] } }, required: ["a"] }],
+    ["required", { type: "object", properties: { a: { enum: [] } }, required: ["a"] }],
+    ["auto", { type: "object", properties: { a: false }, required: ["a"] }],
+    ["auto", { anyOf: [{ type: "string", minLength: 2, maxLength: 1 }, false] }],
+    ["auto", { $ref: "#/$defs/a", $defs: { a: { properties: { a: { $ref: "#/$defs/a" } }, required: ["a"] } } }],
+    [
+      { type: "function", function: { name: "search" } },
+      { properties: { a: { type: "integer", enum: ["b"] } }, required: ["a"] },
+    ],
+  ])("are refused with the tool whose schema allows no value if the choice is %j: %j", async (choice, parameters) => {
+    for (const names of [["look", "search", "list"], ["search"]]) {
+      const tools = names.map((name) => ({ name, parameters: name === "search" ? parameters : tool.input_schema }));
+      const response = await send("/chat/completions", {
+        messages: [{ role: "user", content: "hit or stay?" }],
+        tools: tools.map((each) => ({ type: "function", function: each })),
+        tool_choice: choice,
+        max_completion_tokens: 1,
+      });
+      const message = expect.stringMatching(
+        /^The tool "search" cannot be called: The JSON schema matches no text/,
+      ) as string;
+      expect([response.status, await response.json()]).toMatchObject([400, { error: { message } }]);
+    }
+  });
+
+  it("may be called where another one allows no value, if they are not allowed to call it", async () => {
+    const never = { type: "object", properties: { a: { enum: [] } }, required: ["a"] };
+    const tools = [
+      { name: "search", parameters: never },
+      { name: "look", parameters: tool.input_schema },
+    ];
+    const response = await send("/chat/completions", {
+      messages: [{ role: "user", content: "hit or stay?" }],
+      tools: tools.map((each) => ({ type: "function", function: each })),
+      tool_choice: { type: "function", function: { name: "look" } },
+      max_completion_tokens: 80,
+    });
+    expect(await response.json()).toMatchObject({
+      choices: [{ message: { tool_calls: [{ function: { name: "look" } }] } }],
+    });
+  });
+
+  it("may have arguments that are described by the names alone", async () => {
+    for (const [schema, args] of [
+      [
+        { type: "object", minProperties: 1, propertyNames: { enum: ["a"] }, additionalProperties: { enum: [1] } },
+        { a: 1 },
+      ],
+      [{ type: "object", minProperties: 1, propertyNames: { enum: ["a"] } }, { a: expect.anything() as unknown }],
+    ] as const) {
+      const response = await send("/chat/completions", {
+        messages: [{ role: "user", content: "hit or stay?" }],
+        tools: [{ type: "function", function: { name: "look", parameters: schema } }],
+        tool_choice: "required",
+        max_completion_tokens: 80,
+      });
+      const { choices } = (await response.json()) as {
+        choices: { message: { tool_calls: { function: { arguments: string } }[] } }[];
+      };
+      expect(JSON.parse(choices[0].message.tool_calls[0].function.arguments)).toEqual(args);
+    }
+  });
+
   it("may have Codex's namespaces of tools, whose names calls have", async () => {
     const parameters = { type: "object", properties: { n: { enum: [1, 2] } }, required: ["n"] };
     const space = (name: string) => ({

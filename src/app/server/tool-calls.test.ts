@@ -105,6 +105,20 @@ describe.each(Object.entries(FORMATS))("%s format", (_, { template, written, req
     }
   });
 
+  it("refuses a tool that can never be called", async () => {
+    const engine = new ModelChatEngine(model, "embedded", template);
+    for (const never of [{ type: "object", properties: { a: { enum: [] } }, required: ["a"] }, false as never]) {
+      const tools = [...TOOLS, { name: "never", parameters: never }];
+      for (const toolChoice of ["auto", "required"] as const)
+        await expect(engine.generate({ input: [QUESTION], tools, toolChoice })).rejects.toMatchObject({
+          code: "INVALID_ARGUMENT",
+          message: expect.stringMatching(
+            /^The tool "never" cannot be called: The JSON schema matches no text/,
+          ) as string,
+        });
+    }
+  });
+
   it("renders earlier calls", async () => {
     const engine = new ModelChatEngine(model, "embedded", template);
     const call = { id: "abcdefghi", type: "function", function: { name: "bet", arguments: { amount: 5 } } };

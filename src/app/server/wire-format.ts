@@ -275,10 +275,13 @@ export const jsonObject = z.custom<JsonObject>(isJsonObject, "must be an object"
 
 const NO_PARAMETERS = { type: "object", properties: {} };
 
+/** Keywords with which a schema describes arguments. */
+const ARGUMENT_KEYWORDS = ["properties", "$ref", "anyOf", "oneOf", "not", "propertyNames", "minProperties"];
+
 /** Reads the schema of a tool's arguments: anything without one has none. */
 export const toolParameters = jsonObject.nullish().transform((schema) => {
   if (schema === null || schema === undefined) return NO_PARAMETERS;
-  const isPlain = ["properties", "$ref", "anyOf", "oneOf"].every((name) => schema[name] === undefined);
+  const isPlain = ARGUMENT_KEYWORDS.every((name) => schema[name] === undefined);
   return isPlain && !isSchema(schema.additionalProperties) ? { ...schema, ...NO_PARAMETERS } : schema;
 });
 

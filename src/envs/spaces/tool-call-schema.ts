@@ -36,6 +36,11 @@ export function toolCallSchema(
   return isList ? { type: "array", items: call, minItems: 1, maxItems: allowsParallel ? MAX_LISTED_CALLS : 1 } : call;
 }
 
+/** Returns how the text of a call of a tool begins, or of a list of calls that begins with it. */
+export function toolCallStart(name: string, { isList, argumentsKey }: ToolCallLayout): string {
+  return `${isList ? "[" : ""}{"name": ${JSON.stringify(name)}, "${argumentsKey}": `;
+}
+
 /** Returns a schema of the values that either schema allows. */
 export function unionSchema(first: PlainJsonSchema, second: PlainJsonSchema): PlainJsonSchema {
   return { anyOf: [moveReferences(first, "#/anyOf/0"), moveReferences(second, "#/anyOf/1")] };
@@ -45,7 +50,9 @@ export function unionSchema(first: PlainJsonSchema, second: PlainJsonSchema): Pl
  * Returns a schema whose references are valid when it is at `path` of another one; its identifier
  * is dropped.
  */
-function moveReferences({ $id: id, ...schema }: PlainJsonSchema, path: string): PlainJsonSchema {
+function moveReferences(parameters: PlainJsonSchema, path: string): PlainJsonSchema {
+  if (typeof parameters === "boolean") return parameters;
+  const { $id: id, ...schema } = parameters;
   const text = JSON.stringify(schema, (key, value: unknown) => {
     if (key !== "$ref" || typeof value !== "string") return value;
     const fragment = typeof id === "string" && value.startsWith(`${id}#`) ? value.slice(id.length) : value;

@@ -69,6 +69,11 @@ export class PatternConstraint implements CompiledConstraint {
     return this.automaton.isLarge;
   }
 
+  /** Returns whether some allowed completion begins with a text. */
+  allowsStart(text: string): boolean {
+    return this.automaton.allowsStart(text);
+  }
+
   /** Lists the texts as `ByteAutomaton.listTexts` does. */
   listTexts(maxTexts: number): readonly string[] | undefined {
     return this.automaton.listTexts(maxTexts);

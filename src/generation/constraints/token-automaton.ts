@@ -75,6 +75,12 @@ export class TokenAutomaton {
     return this.byteAutomaton.listTexts(maxTexts);
   }
 
+  /** Returns whether the model's tokens can write a text that begins with another one. */
+  allowsStart(text: string): boolean {
+    const state = this.byteAutomaton.walk(0, encodeUtf8(text));
+    return state !== DEAD_STATE && this.costs.of(state) < Infinity;
+  }
+
   /** Returns whether a completion after a token starts a text or continues one. */
   textStartAfter(previousToken: number | undefined): TextStart {
     return this.vocabulary.textStartAfter(previousToken);
