@@ -77,6 +77,12 @@ describe("examples", { timeout: 600_000 }, () => {
     expect(printed).toMatch(/^greedy mean return [01]\.\d+ before, [01]\.\d+ after/m);
   });
 
+  it("preferences trains on pairs of games and wins more deals", () => {
+    const printed = run("preferences", "--episodes", "1280", "--device", "cpu");
+    const [, before, after] = /a hit below 17: (0\.\d+) before, (0\.\d+) after 1280 pairs$/m.exec(printed)!.map(Number);
+    expect(after).toBeGreaterThan(before + 0.2);
+  });
+
   it("judge trains on the scores of a judge", () => {
     const printed = run("judge", "--episodes", "32", "--model", model, "--device", "cpu");
     expect(printed).toMatch(/^step 1: mean score \d+\.\d\d, [1-9]\d* requests, 0 failures$/m);
