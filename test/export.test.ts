@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -103,6 +103,32 @@ describe("export to GGUF and ONNX", () => {
     const limit = { F16: 2e-2, Q8: 0.5, Q4: 5 }[dtype];
     expect(maxRelativeError(await computeLogits(opened), await computeLogits(model))).toBeLessThan(limit);
     await Promise.all([opened.close(), model.close()]);
+  });
+
+  it("keeps tokens that tokenizer.json does not list", async () => {
+    const random = await writeRandomModel({ config: { vocab_size: 323 } });
+    const { folder: from } = random;
+    await writeFile(join(from, "tokenizer_config.json"), '{"eos_token": "<|im_end|>", "pad_token": "<pad>"}');
+    await writeFile(join(from, "added_tokens.json"), '{"<x>": 320, "<y>": 321}');
+    const model = await AutoModelForCausalLM.fromPretrained(from, { device: "cpu" });
+    const text = "hi<y>you<pad><x>";
+    const tokens = model.tokenizer.encode(text);
+    expect(tokens).toEqual(expect.arrayContaining([320, 321, 322]));
+    await model.export(join(folder, "added-gguf"), { format: "gguf" });
+    const file = join(folder, "added-gguf", "model.gguf");
+    const opened = await AutoModelForCausalLM.fromPretrained(file, { device: "cpu" });
+    expect(opened.tokenizer.encode(text)).toEqual(tokens);
+    await model.export(join(folder, "added-onnx"), { format: "onnx" });
+    // The file in which transformers.js looks for them.
+    const { added_tokens: added } = JSON.parse(
+      await readFile(join(folder, "added-onnx", "tokenizer.json"), "utf8"),
+    ) as { added_tokens: object[] };
+    expect(added.slice(-3)).toMatchObject([
+      { id: 320, content: "<x>", special: false, normalized: true, single_word: false },
+      { id: 321, content: "<y>" },
+      { id: 322, content: "<pad>", special: true },
+    ]);
+    await Promise.all([opened.close(), model.close(), random.remove()]);
   });
 
   it.each([

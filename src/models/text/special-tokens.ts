@@ -19,12 +19,13 @@ export interface SpecialTokens {
 /**
  * Reads the special tokens as Transformers does: tokens that only tokenizer_config.json or
  * special_tokens_map.json name are appended to tokenizer.json's with the next ids;
- * added_tokens_decoder also changes how a token of tokenizer.json matches.
+ * added_tokens_decoder also changes how a token of tokenizer.json matches. Without it, the tokens
+ * of added_tokens.json are appended.
  */
 export function readSpecialTokens(
   tokenizerJson: JsonRecord,
   config: JsonRecord,
-  specialTokensMap: JsonRecord,
+  { specialTokensMap, addedTokens }: { readonly specialTokensMap: JsonRecord; readonly addedTokens: JsonRecord },
   vocabulary: ReadonlyMap<string, number>,
 ): SpecialTokens {
   // Redundant with added_tokens_decoder.
@@ -43,7 +44,10 @@ export function readSpecialTokens(
     known.add(content);
     added.push(readAddedToken(entry, vocabulary.get(content) ?? nextId++));
   };
-  for (const entry of readDecoderEntries(config)) {
+  const entries = isObject(config.added_tokens_decoder)
+    ? readDecoderEntries(config.added_tokens_decoder)
+    : readLegacyEntries(addedTokens, added, config, specialTokensMap);
+  for (const entry of entries) {
     const index = added.findIndex(({ content }) => content === entry.content);
     if (index < 0) add(entry);
     else added[index] = withFlags(added[index], entry);
@@ -52,6 +56,11 @@ export function readSpecialTokens(
     const content = byRole.get(role);
     if (content !== undefined) add(toSpecialEntry(namedTokens[role], content));
   }
+  // A token with a name is special, even if tokenizer.json lists it as one that is not.
+  const named = new Set([...byRole.values(), ...readModelTokens(namedTokens).map(getTokenContent)]);
+  added.forEach((token, i) => {
+    if (named.has(token.content)) added[i] = { ...token, special: true };
+  });
   for (const extraToken of readExtraTokens(namedTokens))
     add(toSpecialEntry(extraToken, getTokenContent(extraToken) ?? ""));
   return { byRole, added };
@@ -93,9 +102,8 @@ function toSpecialEntry(value: unknown, content: string): JsonRecord {
   return isObject(value) ? { ...value, special: true } : { content, special: true, normalized: false };
 }
 
-function readDecoderEntries(config: JsonRecord): JsonRecord[] {
-  if (!isObject(config.added_tokens_decoder)) return [];
-  return Object.entries(config.added_tokens_decoder)
+function readDecoderEntries(decoder: JsonRecord): JsonRecord[] {
+  return Object.entries(decoder)
     .sort(([a], [b]) => Number(a) - Number(b))
     .map(([id, entry]) => {
       if (isObject(entry) && typeof entry.content === "string") return entry;
@@ -104,6 +112,45 @@ function readDecoderEntries(config: JsonRecord): JsonRecord[] {
         `tokenizer_config.json: added_tokens_decoder has ${JSON.stringify(entry)} for id ${id}, not a token.`,
       );
     });
+}
+
+/**
+ * Returns the tokens of added_tokens.json in the order of their ids, as Transformers 5 does:
+ * without those whose id belongs to a token of tokenizer.json. Only a name that is a string makes
+ * its token match the text as it was written.
+ */
+function readLegacyEntries(
+  addedTokens: JsonRecord,
+  listed: readonly AddedToken[],
+  config: JsonRecord,
+  specialTokensMap: JsonRecord,
+): JsonRecord[] {
+  const contents = new Map<number, string>();
+  for (const [content, id] of Object.entries(addedTokens)) {
+    if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0)
+      throw new LlamaGymError(
+        "FILE_CORRUPT",
+        `added_tokens.json: the id of ${JSON.stringify(content)} is ${JSON.stringify(id)}, expected an integer >= 0.`,
+      );
+    contents.set(id, content);
+  }
+  for (const { id } of listed) contents.delete(id);
+  const extra = config.extra_special_tokens ?? config.additional_special_tokens;
+  const strings = [
+    ...roles.filter((role) => !(role in specialTokensMap)).map((role) => config[role]),
+    ...(Array.isArray(extra) ? (extra as unknown[]) : []),
+  ];
+  const mapExtra = specialTokensMap.extra_special_tokens;
+  const mapped = [
+    ...roles.map((role) => specialTokensMap[role]),
+    ...(Array.isArray(mapExtra) ? (mapExtra as unknown[]) : []),
+  ];
+  const named = new Set([...strings.filter((token) => typeof token === "string"), ...mapped.map(getTokenContent)]);
+  const special = new Set([...named, ...[...strings, ...readModelTokens(config)].map(getTokenContent)]);
+  return [...contents]
+    .filter(([, content]) => content !== "")
+    .sort(([a], [b]) => a - b)
+    .map(([, content]) => ({ content, special: special.has(content), normalized: !named.has(content) }));
 }
 
 function readExtraTokens(config: JsonRecord): unknown[] {

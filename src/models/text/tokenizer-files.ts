@@ -12,6 +12,8 @@ export interface TokenizerFiles {
   readonly tokenizerConfig?: unknown;
   /** special_tokens_map.json of older folders. */
   readonly specialTokensMap?: unknown;
+  /** added_tokens.json of older folders: ids by content. */
+  readonly addedTokens?: unknown;
   /** generation_config.json, whose eos_token_id lists all end-of-sequence tokens. */
   readonly generationConfig?: unknown;
   /**

@@ -109,6 +109,76 @@ describe("a tokenizer's folder", () => {
     expect(tokenizer.decode(tokenizer.encode("a<pad>b<x>"), { skipSpecialTokens: true })).toBe("ab");
   });
 
+  it("has special tokens by their names where tokenizer.json lists others", async () => {
+    const listed = (tokenizerJson.added_tokens as object[]).map((token) => ({ ...token, special: false }));
+    await write({
+      "tokenizer.json": { ...tokenizerJson, added_tokens: listed },
+      "tokenizer_config.json": {
+        eos_token: "<|im_end|>",
+        image_token: "<|endoftext|>",
+        extra_special_tokens: ["<|im_start|>"],
+      },
+    });
+    const tokenizer = await AutoTokenizer.fromPretrained(folder);
+    expect(tokenizer.decode([67, 0, 68, 1, 68, 2, 68], { skipSpecialTokens: true })).toBe("ab<|im_start|>bb");
+  });
+
+  // As Transformers 5.16 does.
+  it.each<[string, Record<string, number>, Record<string, object>, ...[number, string, boolean][]]>([
+    ["in the order of ids", { "<x>": 321, "<y>": 320 }, {}, [320, "<y>", false], [321, "<x>", false]],
+    ["with the next ids", { "<x>": 400, "<y>": 70 }, {}, [320, "<y>", false], [321, "<x>", false]],
+    ["unless tokenizer.json has their ids", { "<x>": 1, "<y>": 320 }, {}, [320, "<y>", false]],
+    ["with ids of the vocabulary", { "¤": 100, "<x>": 320 }, {}, [100, "¤", false], [320, "<x>", false]],
+    [
+      "unless tokenizer_config.json has added_tokens_decoder",
+      { "<x>": 320 },
+      { "tokenizer_config.json": { added_tokens_decoder: {} } },
+    ],
+    [
+      "as special ones if they are named",
+      { "<x>": 320, "<y>": 321, "<z>": 322 },
+      { "tokenizer_config.json": { pad_token: "<x>", additional_special_tokens: ["<y>"] } },
+      [320, "<x>", true],
+      [321, "<y>", true],
+      [322, "<z>", false],
+    ],
+    [
+      "as special ones if special_tokens_map.json names them",
+      { "<x>": 320, "<y>": 321, "<z>": 322 },
+      {
+        "tokenizer_config.json": { image_token: "<z>" },
+        "special_tokens_map.json": { pad_token: { content: "<x>", lstrip: true }, extra_special_tokens: ["<y>"] },
+      },
+      [320, "<x>", true],
+      [321, "<y>", true],
+      [322, "<z>", true],
+    ],
+    [
+      "before those that only tokenizer_config.json names",
+      { "<x>": 320, "": 330 },
+      { "tokenizer_config.json": { pad_token: "<z>" } },
+      [320, "<x>", false],
+      [321, "<z>", true],
+    ],
+  ])("adds the tokens of added_tokens.json %s", async (_, addedTokens, files, ...expected) => {
+    await write({ "tokenizer.json": tokenizerJson, "added_tokens.json": addedTokens, ...files });
+    const tokenizer = await AutoTokenizer.fromPretrained(folder);
+    const added = tokenizer.addedTokens.filter(({ id }) => id > 2);
+    expect(added.map(({ id, content, special }) => [id, content, special])).toEqual(expected);
+    for (const [id, content] of expected) expect(tokenizer.encode(`a${content}b`)).toEqual([67, id, 68]);
+    const copy = join(folder, "copy");
+    await tokenizer.save(copy);
+    expect((await AutoTokenizer.fromPretrained(copy)).addedTokens).toEqual(tokenizer.addedTokens);
+  });
+
+  it("refuses added_tokens.json with an id that is no number", async () => {
+    await write({ "tokenizer.json": tokenizerJson, "added_tokens.json": { "<x>": "320" } });
+    await expect(AutoTokenizer.fromPretrained(folder)).rejects.toMatchObject({
+      code: "FILE_CORRUPT",
+      message: expect.stringContaining('added_tokens.json: the id of "<x>" is "320", expected an integer') as string,
+    });
+  });
+
   it("adds a beginning token that only tokenizer_config.json defines", async () => {
     const config = { bos_token: "<|im_start|>", eos_token: "<|im_end|>", add_bos_token: true };
     await write({ "tokenizer.json": { ...tokenizerJson, post_processor: null }, "tokenizer_config.json": config });

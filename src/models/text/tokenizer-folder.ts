@@ -16,16 +16,17 @@ const NAMED_TEMPLATES_FOLDER = "additional_chat_templates";
  */
 export async function readTokenizerFolder(folder: string): Promise<TokenizerFiles> {
   const optional = (name: string) => readJson(fs.join(folder, name)).catch(ignoreMissingFile);
-  const [tokenizerConfig, specialTokensMap, generationConfig, chatTemplate] = await Promise.all([
+  const [tokenizerConfig, specialTokensMap, addedTokens, generationConfig, chatTemplate] = await Promise.all([
     optional("tokenizer_config.json"),
     optional("special_tokens_map.json"),
+    optional("added_tokens.json"),
     optional("generation_config.json"),
     readTemplates(folder),
   ]);
   const tokenizerJson = await readJson(fs.join(folder, "tokenizer.json")).catch((error: unknown) => {
     throw ignoreMissingFile(error) === undefined ? missingTokenizerError(folder) : error;
   });
-  return { tokenizerJson, tokenizerConfig, specialTokensMap, generationConfig, chatTemplate };
+  return { tokenizerJson, tokenizerConfig, specialTokensMap, addedTokens, generationConfig, chatTemplate };
 }
 
 /**
@@ -39,6 +40,7 @@ export async function writeTokenizerFolder(files: TokenizerFiles, folder: string
   for (const [name, value] of [
     ["tokenizer_config.json", files.tokenizerConfig],
     ["special_tokens_map.json", files.specialTokensMap],
+    ["added_tokens.json", files.addedTokens],
   ] as const) {
     if (value === undefined) continue;
     await writeFileAtomic(fs.join(folder, name), formatConfig(value));

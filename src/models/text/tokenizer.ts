@@ -98,6 +98,8 @@ export class Tokenizer {
    * encoded as plain text.
    */
   readonly splitSpecialTokens: boolean;
+  /** Tokens that are matched in texts before anything else, of all files. @internal */
+  readonly addedTokens: readonly AddedToken[];
   private readonly vocabulary: ReadonlyMap<string, number>;
   private readonly tokens: (string | undefined)[] = [];
   private readonly addedById = new Map<number, AddedToken>();
@@ -136,8 +138,12 @@ export class Tokenizer {
     const config = optionalObject(files.tokenizerConfig, "tokenizer_config.json");
     if (!isObject(json.model)) throw corruptFileError('tokenizer.json: there is no "model".');
     this.vocabulary = readVocabulary(json.model);
-    const specialMap = optionalObject(files.specialTokensMap, "special_tokens_map.json");
-    const { byRole, added } = readSpecialTokens(json, config, specialMap, this.vocabulary);
+    const legacy = {
+      specialTokensMap: optionalObject(files.specialTokensMap, "special_tokens_map.json"),
+      addedTokens: optionalObject(files.addedTokens, "added_tokens.json"),
+    };
+    const { byRole, added } = readSpecialTokens(json, config, legacy, this.vocabulary);
+    this.addedTokens = added;
     this.pipeline = new EncodingPipeline(json, this.vocabulary, added);
     for (const [token, id] of this.vocabulary) this.tokens[id] = token;
     for (const token of added) {
@@ -398,7 +404,8 @@ export class Tokenizer {
 
   /**
    * Saves the tokenizer's files for Python's AutoTokenizer: tokenizer.json, tokenizer_config.json
-   * and, if present, special_tokens_map.json and chat_template.jinja. Returns their names.
+   * and, if present, special_tokens_map.json, added_tokens.json and chat_template.jinja. Returns
+   * their names.
    * @throws FILE_WRITE_FAILED.
    */
   async save(folder: string): Promise<string[]> {

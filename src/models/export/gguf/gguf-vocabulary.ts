@@ -4,7 +4,7 @@ import { distinctPreTokenizers } from "../../files/gguf/tokenizer/pre-tokenizers
 import { TokenType } from "../../files/gguf/tokenizer/vocabulary.js";
 import type { GgufValue } from "../../files/gguf/header-cursor.js";
 import { Tokenizer } from "../../text/tokenizer.js";
-import { isObject, type JsonRecord } from "../../text/tokenization/tokenizer-json.js";
+import { type JsonRecord } from "../../text/tokenization/tokenizer-json.js";
 import type { GgufFieldValue } from "./write-gguf.js";
 
 type Fields = Readonly<Record<string, GgufFieldValue>>;
@@ -157,18 +157,14 @@ function listTokens({ tokenizer, vocabSize, onWarning }: GgufVocabularySource, i
     const isUnknown = !isByteLevel && token === model.unk_token;
     setToken(id, token, isByte ? TokenType.byte : isUnknown ? TokenType.unknown : TokenType.normal);
   }
-  for (const added of Array.isArray(json.added_tokens) ? json.added_tokens.filter(isObject) : []) {
+  for (const added of tokenizer.addedTokens) {
     // Gemma 3's text models share a tokenizer with those of images, whose token has no row.
-    if ((added.id as number) >= vocabSize) {
-      onWarning?.(`The token ${String(added.content)} is left out: the model's embedding has no row for it.`);
+    if (added.id >= vocabSize) {
+      onWarning?.(`The token ${added.content} is left out: the model's embedding has no row for it.`);
       continue;
     }
-    if (types[added.id as number] === TokenType.unknown) continue;
-    setToken(
-      added.id as number,
-      added.content as string,
-      added.special === true ? TokenType.control : TokenType.userDefined,
-    );
+    if (types[added.id] === TokenType.unknown) continue;
+    setToken(added.id, added.content, added.special ? TokenType.control : TokenType.userDefined);
   }
   return { "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": types };
 }

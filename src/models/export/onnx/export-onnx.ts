@@ -124,9 +124,16 @@ export async function exportOnnx(
   await saveTokenizer(tokenizer, folder);
 }
 
-/** transformers.js reads chat templates from tokenizer_config.json only. */
+/**
+ * transformers.js reads chat templates from tokenizer_config.json only, and added tokens from
+ * tokenizer.json.
+ */
 async function saveTokenizer(tokenizer: Tokenizer, folder: string): Promise<void> {
   await tokenizer.save(folder);
+  await writeJson(fs.join(folder, "tokenizer.json"), {
+    ...(tokenizer.files.tokenizerJson as object),
+    added_tokens: tokenizer.addedTokens.map(({ singleWord, ...token }) => ({ ...token, single_word: singleWord })),
+  });
   const templates = [...tokenizer.chatTemplates].map(([name, template]) => ({ name, template }));
   if (templates.length === 0) return;
   const isSingle = templates.length === 1 && templates[0].name === "default";
