@@ -1,3 +1,5 @@
+import { describeValue } from "../../../core/format.js";
+import { isJsonObject } from "../../../core/json.js";
 import { suggestNames } from "../../../core/suggest.js";
 import { type LanguageModel, policySamplingSettings } from "../../../generation/index.js";
 import type { PeftOptions } from "../../../models/adapters/index.js";
@@ -268,6 +270,11 @@ export function checkTrainerOptions(trainer: string, given: AnyTrainerOptions<Pr
   for (const [name, dataset] of Object.entries({ trainDataset, evalDataset }))
     if (typeof dataset !== "string" && !Array.isArray(dataset))
       throw invalidArgument(`${name} must be a list of rows with a prompt each, or the path of a JSONL file of them.`);
+  const { chatTemplateKwargs = {} } = given;
+  if (!isJsonObject(chatTemplateKwargs))
+    throw invalidArgument(
+      `\`chatTemplateKwargs\` must be an object of variables, got ${describeValue(chatTemplateKwargs)}.`,
+    );
   if (given.tools !== undefined && !Array.isArray(given.tools))
     throw invalidArgument("`tools` must be a list of { name, description, parameters, execute }.");
   checkToolSettings(args ?? {}, given.tools);

@@ -87,6 +87,7 @@ describe("PromptTrainer rejects, before sampling,", () => {
     ["a row in place of rows", { trainDataset: { prompt: "a" } as never }, "trainDataset must be a list of rows"],
     ["TRL's name of an option", { reward_funcs: never } as never, "Did you mean rewardFuncs?"],
     ["a setting outside of args", { maxCompletionLength: 4 } as never, "settings go into args"],
+    ["variables that are no object", { chatTemplateKwargs: "brief" as never }, "must be an object of variables"],
     [
       "replies that are all cut off, of which none may train",
       { args: { ignoreEos: true, maskTruncatedCompletions: true } },
