@@ -1,4 +1,5 @@
-import type { DeviceBuffer, GpuExecutor } from "./gpu-executor.js";
+import type { GpuExecutor } from "./gpu-executor.js";
+import type { DeviceBuffer } from "./gpu-pipelines.js";
 
 /** Alignment of values, in words. */
 const ALIGNMENT = 64;

@@ -1,27 +1,16 @@
 import { sleep } from "../../../core/sleep.js";
 import type { KernelSource } from "../../gpu/program.js";
-import { assembleShader, countParameterWords, listParameters, type BindingPattern } from "./assemble-shader.js";
+import { listParameters } from "./assemble-shader.js";
 import type { GpuCounters } from "./gpu-counters.js";
-import type {
-  GPUBindGroup,
-  GPUBindGroupLayout,
-  GPUBuffer,
-  GPUCommandEncoder,
-  GPUComputePassEncoder,
-  GPUComputePipeline,
-  GPUDevice,
-} from "./webgpu-api.js";
+import {
+  GpuPipelines,
+  listBuffers,
+  type BoundPart,
+  type DeviceBuffer,
+  type PreparedDispatch,
+} from "./gpu-pipelines.js";
+import type { GPUBuffer, GPUCommandEncoder, GPUComputePassEncoder, GPUDevice } from "./webgpu-api.js";
 import { BUFFER_USAGE, mapWords, openGpu, type OpenedGpu } from "./gpu-device.js";
-
-/** A buffer on the device with an identity by which bind groups are found. */
-export interface DeviceBuffer {
-  readonly id: number;
-  readonly buffer: GPUBuffer;
-  /** Size in words. */
-  readonly words: number;
-  /** Further buffers of a weight that is larger than one; all but the last have `pieceWords`. */
-  readonly rest?: readonly DeviceBuffer[];
-}
 
 /** The place of an operand. */
 export interface Location {
@@ -30,28 +19,6 @@ export interface Location {
   readonly start: number;
 }
 
-/** A kernel of a dispatch with the buffers of its operands and the number of its workgroups. */
-interface BoundPart {
-  readonly kernel: KernelSource;
-  readonly buffers: readonly DeviceBuffer[];
-  readonly groups: number;
-}
-
-interface Pipeline {
-  readonly id: number;
-  readonly pipeline: GPUComputePipeline;
-  readonly layout: GPUBindGroupLayout;
-}
-
-/** One dispatch, ready to be encoded. */
-export interface PreparedDispatch {
-  readonly pipeline: GPUComputePipeline;
-  readonly group: GPUBindGroup;
-  readonly parameterOffset: number;
-  readonly groups: readonly [number, number];
-}
-
-const MAX_GROUPS = 65_535;
 /**
  * Dispatches in one submission, so that each is short and the device computes while further ones
  * are encoded.
@@ -75,14 +42,11 @@ export class GpuExecutor {
     peakBufferBytes: 0,
   };
   private readonly device: GPUDevice;
+  private readonly pipelines: GpuPipelines;
   private encoder: GPUCommandEncoder | undefined;
   private pass: GPUComputePassEncoder | undefined;
   private pendingDispatches = 0;
   private nextBufferId = 0;
-  private readonly pipelines = new Map<string, Pipeline>();
-  private readonly kernelKeys = new Map<string, number>();
-  private readonly groups = new Map<string, GPUBindGroup>();
-  private readonly layouts = new Map<string, GPUBindGroupLayout>();
   private readonly retired: DeviceBuffer[] = [];
   private readonly staging: { buffer: GPUBuffer; bytes: number }[] = [];
   private transient: { uniform: DeviceBuffer; storage: DeviceBuffer; uniformUsed: number; storageUsed: number };
@@ -96,6 +60,7 @@ export class GpuExecutor {
     private readonly pieceWords = largestBufferWords(opened),
   ) {
     this.device = opened.device;
+    this.pipelines = new GpuPipelines(this.device, pieceWords, this.counters);
     this.device.addEventListener("uncapturederror", (event) => {
       event.preventDefault();
       this.deviceError ??= event.error.message;
@@ -171,14 +136,7 @@ export class GpuExecutor {
   private destroyRetired(): void {
     if (this.retired.length === 0) return;
     const ids = new Set(this.retired.map(({ id }) => id));
-    for (const key of this.groups.keys())
-      if (
-        key
-          .slice(key.indexOf(":") + 1)
-          .split(",")
-          .some((id) => ids.has(Number(id)))
-      )
-        this.groups.delete(key);
+    this.pipelines.forget(ids);
     for (const { buffer, words } of this.retired.splice(0)) {
       buffer.destroy();
       this.counters.bufferBytes -= words * 4;
@@ -200,23 +158,7 @@ export class GpuExecutor {
 
   /** Prepares a dispatch of one or several parts. */
   prepare(parts: readonly BoundPart[], uniform: DeviceBuffer, parameterOffset: number): PreparedDispatch {
-    const kernels = parts.map(({ kernel }) => kernel);
-    const { pattern, buffers } = bindOperands(parts);
-    const { id, pipeline, layout } = this.getPipeline(kernels, pattern);
-    const key = `${id}:${uniform.id},${buffers.map((buffer) => buffer.id).join()}`;
-    const group =
-      this.groups.get(key) ??
-      this.device.createBindGroup({
-        layout,
-        entries: [
-          { binding: 0, resource: { buffer: uniform.buffer, size: Math.ceil(countParameterWords(kernels) / 4) * 16 } },
-          ...buffers.map(({ buffer }, slot) => ({ binding: slot + 1, resource: { buffer } })),
-        ],
-      });
-    this.groups.set(key, group);
-    const count = parts.reduce((sum, { groups }) => sum + groups, 0);
-    const x = Math.min(count, MAX_GROUPS);
-    return { pipeline, group, parameterOffset, groups: [x, Math.ceil(count / x)] };
+    return this.pipelines.prepare(parts, uniform, parameterOffset);
   }
 
   encode({ pipeline, group, parameterOffset, groups: [x, y] }: PreparedDispatch): void {
@@ -350,87 +292,13 @@ export class GpuExecutor {
     this.pass = undefined;
   }
 
-  private getPipeline(kernels: readonly KernelSource[], pattern: BindingPattern): Pipeline {
-    const kernelKey = kernels.map((kernel) => kernelIdentity(kernel, this.kernelKeys)).join();
-    const key = `${kernelKey}|${pattern.slots.join("; ")}|${pattern.written.map(Number).join()}`;
-    const known = this.pipelines.get(key);
-    if (known !== undefined) return known;
-    const layout = this.getLayout(pattern.written);
-    const module = this.device.createShaderModule({ code: assembleShader(kernels, pattern, this.pieceWords) });
-    const pipeline = this.device.createComputePipeline({
-      layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-      compute: { module, entryPoint: "main" },
-    });
-    const created = { id: this.pipelines.size, pipeline, layout };
-    this.pipelines.set(key, created);
-    this.counters.pipelines++;
-    return created;
-  }
-
-  private getLayout(written: readonly boolean[]): GPUBindGroupLayout {
-    const key = written.map(Number).join();
-    const known = this.layouts.get(key);
-    if (known !== undefined) return known;
-    const COMPUTE = 4;
-    const layout = this.device.createBindGroupLayout({
-      entries: [
-        { binding: 0, visibility: COMPUTE, buffer: { type: "uniform", hasDynamicOffset: true } },
-        ...written.map((isWritten, slot) => ({
-          binding: slot + 1,
-          visibility: COMPUTE,
-          buffer: { type: isWritten ? ("storage" as const) : ("read-only-storage" as const) },
-        })),
-      ],
-    });
-    this.layouts.set(key, layout);
-    return layout;
-  }
-
   close(): void {
     this.isClosed = true;
     this.device.destroy();
   }
 }
 
-/** Returns the buffers of an operand: several for a weight that is larger than one. */
-export function listBuffers(operand: DeviceBuffer): readonly DeviceBuffer[] {
-  return operand.rest === undefined ? [operand] : [operand, ...operand.rest];
-}
-
 /** Words of the largest buffer that a kernel can read. */
 function largestBufferWords({ device: { limits } }: OpenedGpu): number {
   return Math.floor(Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize) / 4);
-}
-
-const identities = new WeakMap<KernelSource, number>();
-
-/** Returns a number that is equal for equal kernels. */
-function kernelIdentity(kernel: KernelSource, keys: Map<string, number>): number {
-  const known = identities.get(kernel);
-  if (known !== undefined) return known;
-  const key = JSON.stringify(kernel);
-  const identity = keys.get(key) ?? keys.size;
-  keys.set(key, identity);
-  identities.set(kernel, identity);
-  return identity;
-}
-
-/**
- * Binds each buffer once: WebGPU allows no buffer to be both read and written through two bindings.
- */
-function bindOperands(parts: readonly BoundPart[]): { pattern: BindingPattern; buffers: DeviceBuffer[] } {
-  const slotOf = new Map<number, number>();
-  const written: boolean[] = [];
-  const bound: DeviceBuffer[] = [];
-  const slots = parts.map(({ kernel, buffers }) =>
-    buffers.map((operand, i) =>
-      listBuffers(operand).map((buffer) => {
-        const slot = slotOf.get(buffer.id) ?? bound.push(buffer) - 1;
-        slotOf.set(buffer.id, slot);
-        written[slot] = (written[slot] ?? false) || kernel.operands[i].isWritten;
-        return slot;
-      }),
-    ),
-  );
-  return { pattern: { slots, written }, buffers: bound };
 }

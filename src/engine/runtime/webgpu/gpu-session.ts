@@ -2,7 +2,8 @@ import { countElements } from "../../../core/count-elements.js";
 import type { GpuProgram } from "../../gpu/program.js";
 import { fromWords } from "../../gpu/words.js";
 import type { Tensor } from "../../tensor/tensor.js";
-import type { DeviceBuffer, GpuExecutor, Location } from "./gpu-executor.js";
+import type { GpuExecutor, Location } from "./gpu-executor.js";
+import type { DeviceBuffer } from "./gpu-pipelines.js";
 import { packWords, SEGMENT_WORDS, toWordRange, UNPACK, unpackGroups } from "./pack-words.js";
 import {
   PlanBuilder,

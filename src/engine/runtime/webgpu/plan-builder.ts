@@ -5,13 +5,8 @@ import type { BufferView } from "../buffer-view.js";
 import { layOutArena, type Arena, type ArenaPlace, type Lifetime } from "./arena.js";
 import { listParameters } from "./assemble-shader.js";
 import { DimValues } from "./dim-values.js";
-import {
-  listBuffers,
-  type DeviceBuffer,
-  type GpuExecutor,
-  type Location,
-  type PreparedDispatch,
-} from "./gpu-executor.js";
+import type { GpuExecutor, Location } from "./gpu-executor.js";
+import { listBuffers, type DeviceBuffer, type PreparedDispatch } from "./gpu-pipelines.js";
 import { BUFFER_USAGE } from "./gpu-device.js";
 
 /** What a session needs of its device. */

@@ -3,7 +3,8 @@ import type { CpuKernelCall, SampleResult, SamplingRow, ScoreResult } from "../k
 import { notFiniteError } from "../kernels/sampling.js";
 import type { BufferView } from "../buffer-view.js";
 import { defineKernel } from "./define-kernel.js";
-import type { DeviceBuffer, Location } from "./gpu-executor.js";
+import type { Location } from "./gpu-executor.js";
+import type { DeviceBuffer } from "./gpu-pipelines.js";
 import type { GpuContext } from "./plan-builder.js";
 
 type SampleCall = Extract<CpuKernelCall, { name: "sample" }>;

@@ -1,6 +1,7 @@
 import { fs } from "#platform";
 import type { WeightLocation } from "../../graph/compile.js";
-import type { DeviceBuffer, GpuExecutor } from "./gpu-executor.js";
+import type { GpuExecutor } from "./gpu-executor.js";
+import type { DeviceBuffer } from "./gpu-pipelines.js";
 
 /** Bytes read from a file at a time. */
 const CHUNK_BYTES = 2 ** 24;
