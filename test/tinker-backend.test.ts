@@ -188,6 +188,30 @@ describe("a run on a Tinker service in another process", () => {
     await train("unlimited", options);
     expect(listDifferences("limit", "unlimited")).toEqual([]);
   });
+
+  it("resumes and evaluates on a service that samples saved weights only while their model is loaded", async () => {
+    const options = `--algorithm grpo ${CHOICES} --turns 110`;
+    let isLoaded = true;
+    let refused = 0;
+    const proxy = await FlakyHttpProxy.start(url, (name, _count, headers) => {
+      if (name === "load_weights") isLoaded = true;
+      if (isLoaded || headers["x-tinker-request-type"] !== "Sample") return "forward";
+      refused++;
+      return { answer: { error: "Model model_1 not loaded", category: "unknown" } };
+    });
+    await train("unloaded", `${options} --max-service-tokens 6000`, { baseUrl: proxy.url });
+    const resume = ["train", "--resume", path("unloaded"), "--max-service-tokens", "1000000"];
+    const evaluate = ["eval", "blackjack", "--adapter", join(path("unloaded"), "adapter"), "--episodes", "8", "--json"];
+    for (const args of [resume, evaluate]) {
+      isLoaded = false;
+      refused = 0;
+      const { status, err } = await runInHost(args, { env });
+      expect({ status, err: status === 0 ? "" : err }).toEqual({ status: 0, err: "" });
+      expect(refused).toBeGreaterThan(0);
+    }
+    await proxy.stop();
+    expect(listDifferences("unloaded", "unlimited")).toEqual([]);
+  });
 });
 
 describe("PPO with a critic in this process", () => {

@@ -27,7 +27,14 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 async function start(name: string) {
   const args = ["serve", "--tinker", "-m", "embedded", "--port", "0", "--tinker-folder", join(folder, name)];
   const child = startCommand([...args, "--threads", "1"]);
-  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  let err = "";
+  child.stderr.on("data", (data: Buffer) => (err += data.toString()));
+  const exit = once(child, "exit").then(([status, signal]) => {
+    throw new Error(`The server ended before it listened (${String(status ?? signal)}): ${err}`);
+  });
+  const listening = once(createInterface({ input: child.stdout }), "line");
+  const [line] = (await Promise.race([listening, exit])) as [string];
+  exit.catch(() => {});
   return { child, client: new TinkerTestClient(line.replace(/.* at (.*)\/v1$/, "$1")) };
 }
 

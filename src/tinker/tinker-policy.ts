@@ -249,8 +249,10 @@ export class TinkerPolicy implements PolicyBackend {
   private async openPolicyClient(session: ServiceSession): Promise<SamplingClient> {
     this.usage.check();
     const { samplerPath: modelPath } = this.trained;
-    if (modelPath !== undefined) return SamplingClient.open(session, this.samplerCount++, { modelPath }, this.usage);
-    return new SamplingClient(session, await this.trained.snapshot(this.samplerCount++), this.usage);
+    const snapshot = async () => this.trained.snapshot(this.samplerCount++);
+    if (modelPath === undefined) return new SamplingClient(session, await snapshot(), this.usage);
+    // SkyRL samples saved weights only while their model is loaded, not after it was started again.
+    return SamplingClient.open(session, this.samplerCount++, { modelPath }, this.usage, snapshot);
   }
 
   private async referenceClient(): Promise<SamplingClient> {

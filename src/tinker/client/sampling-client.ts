@@ -39,12 +39,15 @@ const MAX_RESUBMITS = 5;
 export class SamplingClient {
   private nextSeqId = 0;
   private active = 0;
+  private replacement: Promise<string> | undefined;
   private readonly waiting: (() => void)[] = [];
 
   constructor(
     private readonly session: ServiceSession,
-    private readonly samplingSessionId: string,
+    private samplingSessionId: string,
     private readonly usage: TokenUsage,
+    /** Opens another sampling session on the same weights where the service refuses this one. */
+    private readonly replace?: () => Promise<string>,
   ) {}
 
   /** Opens a sampling session on saved weights or a base model. */
@@ -53,6 +56,7 @@ export class SamplingClient {
     seqId: number,
     source: { readonly modelPath: string } | { readonly baseModel: string },
     usage: TokenUsage,
+    replace?: () => Promise<string>,
   ): Promise<SamplingClient> {
     const { sampling_session_id: id } = await session.call(
       {
@@ -66,7 +70,7 @@ export class SamplingClient {
       },
       createSamplingSessionResponse,
     );
-    return new SamplingClient(session, id, usage);
+    return new SamplingClient(session, id, usage, replace);
   }
 
   /** Samples, and scores the prompt where requested. @throws SERVICE_FAILED */
@@ -75,10 +79,12 @@ export class SamplingClient {
     this.active++;
     try {
       for (let attempt = 0; ; attempt++) {
+        const { samplingSessionId: id } = this;
         try {
           return await this.request(request);
         } catch (error) {
-          if (!(error instanceof ResultGoneError) || attempt >= MAX_RESUBMITS) throw error;
+          if (error instanceof ResultGoneError && attempt < MAX_RESUBMITS) continue;
+          if (!(error instanceof ServiceError) || !(await this.useReplacement(id))) throw error;
         }
       }
     } finally {
@@ -98,6 +104,14 @@ export class SamplingClient {
         "Choose a service that does, completions that are free instead of choices, and beta 0.",
       undefined,
     );
+  }
+
+  /** Returns whether there is another sampling session than one that the service refused. */
+  private async useReplacement(refused: string): Promise<boolean> {
+    if (this.replace === undefined) return false;
+    this.replacement ??= this.replace();
+    this.samplingSessionId = await this.replacement;
+    return this.samplingSessionId !== refused;
   }
 
   private async request({
