@@ -1,4 +1,4 @@
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -105,6 +105,34 @@ describe("llamagym sft", () => {
     const { err, out, status } = await run("call", "--tool-calls", "text");
     expect([status, err]).toEqual([0, expect.not.stringContaining("not used")]);
     expect(out).toMatch(/1 examples: \d+ tokens of 1 answers are trained/);
+  });
+
+  it("says which parts of answers the chat template does not print", async () => {
+    const think = { role: "assistant", content: "stay", reasoning_content: "20 is high" };
+    const call = { type: "function", function: { name: "bet", arguments: {} } };
+    const calls = { role: "assistant", content: "I bet.", tool_calls: [call] };
+    const rows = [think, calls].map((answer) => ({ messages: [{ role: "user", content: "20?" }, answer] }));
+    await writeFile(join(folder, "parts.json"), JSON.stringify(rows));
+    const printsAll =
+      "{% for m in messages %}{{ m.role }} {{ m.reasoning_content }}\n{% generation %}{{ m.content | trim }}" +
+      "{% if m.tool_calls %}{{ m.tool_calls | tojson }}{% endif %}{% endgeneration %}{% endfor %}";
+    const printsCalls =
+      "{% for m in messages %}{{ m.role }} {% generation %}{% if m.tool_calls %}{{ m.tool_calls | tojson }}" +
+      "{% else %}{{ m.content }}{% endif %}{% endgeneration %}{% endfor %}";
+    const run = async (name: string, template: string) => {
+      await cp(fileURLToPath(new URL("../models/llamagym-1m", import.meta.url)), join(folder, name), {
+        recursive: true,
+      });
+      await writeFile(join(folder, name, "chat_template.jinja"), template);
+      const args = ["--data", "parts.json", "--model", name, "--output", `${name}-run`, "--max-steps", "1"];
+      return runInHost(sftArgs(...args), { cwd: folder });
+    };
+    const [all, some] = [await run("all", printsAll), await run("some", printsCalls)];
+    expect([all.status, all.err]).toEqual([0, expect.not.stringContaining("not used")]);
+    expect([some.status, some.err]).toEqual([
+      0,
+      expect.stringMatching(/not used: the reasoning of answers \(.*, the content of answers with tool_calls \(/),
+    ]);
   });
 
   it("trains tokens on a model without a tokenizer", async () => {

@@ -2,9 +2,9 @@ import { stream } from "../../core/random/streams.js";
 import type { Settings } from "../../core/settings.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { FolderLock } from "../../core/files/folder-lock.js";
-import type { InvalidLine, ReadExamplesOptions } from "../../rl/data/index.js";
+import { encodeExample, type InvalidLine, type ReadExamplesOptions } from "../../rl/data/index.js";
 import { rendersTools } from "../../rl/tools/index.js";
-import type { ToolDefinition } from "../../models/text/index.js";
+import { REASONING_FIELDS, type ChatMessage, type ToolDefinition } from "../../models/text/index.js";
 import type { exampleRunSettings } from "./example-run-settings.js";
 import { hashData } from "./hash-files.js";
 
@@ -74,7 +74,11 @@ export async function loadExamples<Example>(
   const given = await read(data, { onInvalidLine, prompts });
   const loaded = {
     ...given,
-    unusedColumns: [...given.unusedColumns, ...findLostTools(given.examples as readonly object[], config, model)],
+    unusedColumns: [
+      ...given.unusedColumns,
+      ...findLostTools(given.examples as readonly object[], config, model),
+      ...findLostParts(given.examples as readonly object[], config, model),
+    ],
   };
   if (evalData !== undefined) {
     const kept = await read(evalData, { onInvalidLine, prompts });
@@ -101,4 +105,71 @@ function findLostTools(
   if (toolCalls === "text" || withTools === undefined || !model.hasTokenizer) return [];
   if (rendersTools(model.tokenizer.getChatTemplate(withTools))) return [];
   return ["tools (the chat template renders none; --tool-calls text writes them as text)"];
+}
+
+/** A conversation, or a prompt with its completion or its preferred one. */
+interface Conversation {
+  readonly messages?: readonly ChatMessage[];
+  readonly prompt?: string | readonly ChatMessage[];
+  readonly completion?: string | readonly ChatMessage[];
+  readonly chosen?: string | readonly ChatMessage[];
+  readonly tools?: readonly ToolDefinition[];
+  readonly variables?: Readonly<Record<string, unknown>>;
+}
+
+/** What an answer has in addition to its text or its calls, which a chat template may leave out. */
+const ANSWER_PARTS: readonly { readonly name: string; readonly read: (answer: ChatMessage) => unknown }[] = [
+  {
+    name: "the reasoning of answers",
+    read: (answer) => REASONING_FIELDS.map((field) => answer[field]).find((value) => value !== undefined),
+  },
+  {
+    name: "the content of answers with tool_calls",
+    read: ({ tool_calls: calls, content }) => (Array.isArray(calls) && calls.length > 0 ? content : undefined),
+  },
+];
+
+/**
+ * Returns parts of answers that the chat template does not print, by the first last answer that has
+ * one: templates leave the reasoning of earlier turns out on purpose.
+ */
+function findLostParts(
+  examples: readonly Conversation[],
+  { toolCalls }: Pick<LoadConfig, "toolCalls">,
+  model: LanguageModel,
+): readonly string[] {
+  if (!model.hasTokenizer || model.tokenizer.chatTemplates.size === 0) return [];
+  return ANSWER_PARTS.filter(({ read }) => {
+    const readText = (conversation: Conversation) => {
+      const answer = toMessages(conversation).at(-1);
+      const text = answer?.role === "assistant" ? read(answer) : undefined;
+      return typeof text === "string" ? text.trim() : "";
+    };
+    const example = examples.find((each) => readText(each) !== "");
+    return example !== undefined && !isPrinted(example, readText(example), toolCalls, model);
+  }).map(({ name }) => `${name} (the chat template does not print them)`);
+}
+
+function isPrinted(
+  example: Conversation,
+  text: string,
+  toolCalls: LoadConfig["toolCalls"],
+  { tokenizer }: LanguageModel,
+): boolean {
+  try {
+    const encoded = encodeExample({ ...example, messages: toMessages(example) }, () => tokenizer, { toolCalls });
+    return withoutSpaces(tokenizer.decode(Array.from(encoded.tokens))).includes(withoutSpaces(text));
+  } catch {
+    // The error is reported with the line of its example.
+    return true;
+  }
+}
+
+/** Templates trim and indent. */
+const withoutSpaces = (text: string) => text.replace(/\s+/gu, "");
+
+function toMessages({ messages, prompt = [], completion, chosen }: Conversation): readonly ChatMessage[] {
+  const answers = completion ?? chosen;
+  if (messages !== undefined) return messages;
+  return Array.isArray(prompt) && Array.isArray(answers) ? [...prompt, ...answers] : [];
 }
