@@ -12,7 +12,8 @@ const run = (file, ...args) => execFileSync(file, args, { stdio: "inherit" });
 
 if (!existsSync(python)) run("python3", "-m", "venv", folder);
 const pip = (...args) => run(python, "-m", "pip", "install", "--quiet", ...args);
-pip("torch", "--extra-index-url", "https://download.pytorch.org/whl/cpu");
+const cpuBuilds = "https://download.pytorch.org/whl/cpu";
+pip("torch", "--extra-index-url", cpuBuilds, "--retries", "1", "--timeout", "15");
 pip("tinker==0.38.0", "textarena", "sympy", "pylatexenc", "math-verify");
 // The recipes run without the newest version of a dependency that not every index has.
 pip("--no-deps", "tinker-cookbook==0.6.1", "tml-renderers");
