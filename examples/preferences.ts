@@ -39,20 +39,21 @@ async function collectPairs(count: number): Promise<PreferenceExample[]> {
   const examples: PreferenceExample[] = [];
   for (let seed = 1_000_000 * runSeed; examples.length < count; seed++) {
     const asked = seed % 2;
-    const questions: Observation[] = [];
+    let question: Observation | undefined;
     const answer = (given: "hit" | "stay"): Policy => {
       let turn = 0;
       return (observation) => {
         if (turn++ < asked) return "hit";
-        if (turn === asked + 1) questions.push(observation);
-        return turn === asked + 1 ? given : observation[0] < 17 ? "hit" : "stay";
+        if (turn > asked + 1) return observation[0] < 17 ? "hit" : "stay";
+        question = observation;
+        return given;
       };
     };
     const [hit, stay] = [await play(seed, answer("hit")), await play(seed, answer("stay"))];
-    if (questions.length === 0 || hit === stay) continue;
+    if (question === undefined || hit === stay) continue;
     const [chosen, rejected] = hit > stay ? ["hit", "stay"] : ["stay", "hit"];
     const toAnswer = (content: string): ChatMessage[] => [{ role: "assistant", content }];
-    examples.push({ prompt: ask(questions[0]), chosen: toAnswer(chosen), rejected: toAnswer(rejected) });
+    examples.push({ prompt: ask(question), chosen: toAnswer(chosen), rejected: toAnswer(rejected) });
   }
   return examples;
 }
@@ -67,7 +68,7 @@ async function readPolicy(): Promise<Policy> {
     for (let dealer = 1; dealer <= 10; dealer++)
       for (const ace of [0, 1]) {
         const { probabilities } = await model.choose(ask([sum, dealer, ace]), ["hit", "stay"]);
-        answers.set(`${sum},${dealer},${ace}`, probabilities[0] > probabilities[1] ? "hit" : "stay");
+        answers.set(`${sum},${dealer},${ace}`, (probabilities[0] ?? 0) > 0.5 ? "hit" : "stay");
       }
   return ([sum, dealer, ace]) => answers.get(`${sum},${dealer},${ace}`)!;
 }
