@@ -2,9 +2,8 @@
  * Preferences without a reward: `npm run example -- preferences [--episodes N] [--model MODEL]
  * [--device DEVICE] [--seed N]`. Each pair is one blackjack deal that was played twice from the
  * same cards, once with a hit and once with a stay; the answer of the game that went better is
- * preferred.
- * `--episodes` is the number of pairs. A pair is noisy, as people's preferences are: luck decides
- * many of them.
+ * preferred. `--episodes` is the number of pairs. A pair is noisy, as people's preferences are:
+ * luck decides many of them.
  */
 import { AutoModelForCausalLM, getPeftModel, make, type ChatMessage } from "llamagym";
 import { DpoTrainer, type PreferenceExample } from "llamagym/preferences";

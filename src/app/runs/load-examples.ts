@@ -2,7 +2,7 @@ import { stream } from "../../core/random/streams.js";
 import type { Settings } from "../../core/settings.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { FolderLock } from "../../core/files/folder-lock.js";
-import { encodeExample, type InvalidLine, type ReadExamplesOptions } from "../../rl/data/index.js";
+import { encodeExample, type InvalidLine, type ReadExamplesOptions, toMessages } from "../../rl/data/index.js";
 import { rendersTools } from "../../rl/tools/index.js";
 import { REASONING_FIELDS, type ChatMessage, type ToolDefinition } from "../../models/text/index.js";
 import type { exampleRunSettings } from "./example-run-settings.js";
@@ -141,7 +141,7 @@ function findLostParts(
   if (!model.hasTokenizer || model.tokenizer.chatTemplates.size === 0) return [];
   return ANSWER_PARTS.filter(({ read }) => {
     const readText = (conversation: Conversation) => {
-      const answer = toMessages(conversation).at(-1);
+      const answer = listMessages(conversation).at(-1);
       const text = answer?.role === "assistant" ? read(answer) : undefined;
       return typeof text === "string" ? text.trim() : "";
     };
@@ -150,6 +150,7 @@ function findLostParts(
   }).map(({ name }) => `${name} (the chat template does not print them)`);
 }
 
+/** Whether the text of a part is in an example as it is trained. */
 function isPrinted(
   example: Conversation,
   text: string,
@@ -157,7 +158,7 @@ function isPrinted(
   { tokenizer }: LanguageModel,
 ): boolean {
   try {
-    const encoded = encodeExample({ ...example, messages: toMessages(example) }, () => tokenizer, { toolCalls });
+    const encoded = encodeExample({ ...example, messages: listMessages(example) }, () => tokenizer, { toolCalls });
     return withoutSpaces(tokenizer.decode(Array.from(encoded.tokens))).includes(withoutSpaces(text));
   } catch {
     // The error is reported with the line of its example.
@@ -168,8 +169,6 @@ function isPrinted(
 /** Templates trim and indent. */
 const withoutSpaces = (text: string) => text.replace(/\s+/gu, "");
 
-function toMessages({ messages, prompt = [], completion, chosen }: Conversation): readonly ChatMessage[] {
-  const answers = completion ?? chosen;
-  if (messages !== undefined) return messages;
-  return Array.isArray(prompt) && Array.isArray(answers) ? [...prompt, ...answers] : [];
+function listMessages({ messages, prompt = [], completion, chosen = [] }: Conversation): readonly ChatMessage[] {
+  return messages ?? toMessages({ prompt, completion: completion ?? chosen }).messages;
 }

@@ -91,7 +91,7 @@ export function encodeExample(
 }
 
 /** Returns the messages of a prompt and its completion, with the number of the prompt's. */
-function toMessages({ prompt, completion }: CompletionExample) {
+export function toMessages({ prompt, completion }: Pick<CompletionExample, "prompt" | "completion">) {
   const promptMessages = typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt;
   const answers = typeof completion === "string" ? [{ role: "assistant", content: completion }] : completion;
   return { messages: [...promptMessages, ...answers], promptLength: promptMessages.length };
