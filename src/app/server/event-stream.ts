@@ -1,3 +1,4 @@
+import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { nodeBindings } from "./node-bindings.js";
 import type { RequestLifetime } from "./request-lifetime.js";
@@ -63,10 +64,15 @@ export async function eventStream(
     });
   await Promise.race([began, running]);
   context.set(STREAM_END, ended);
-  void ended.then(() =>
-    setTimeout(() => outgoing?.writableFinished === false && outgoing.destroy(), MAX_STALL_MS).unref(),
-  );
+  if (outgoing !== undefined) void ended.then(() => limitStall(outgoing));
   context.header("content-type", "text/event-stream; charset=utf-8");
   context.header("cache-control", "no-cache");
   return context.body(body);
+}
+
+/** Disconnects a client that does not read the end of its stream in time. */
+function limitStall(outgoing: HttpBindings["outgoing"]): void {
+  if (outgoing.writableFinished || outgoing.destroyed) return;
+  const timer = setTimeout(() => outgoing.destroy(), MAX_STALL_MS).unref();
+  outgoing.once("close", () => clearTimeout(timer));
 }

@@ -236,11 +236,7 @@ export class ModelChatEngine implements ChatEngine {
     const { tokenizer, policy } = this.model;
     const isChat = Array.isArray(input) && typeof input[0] === "object";
     if (promptTokens !== undefined)
-      return {
-        tokens: promptTokens,
-        isContinuation: !isChat || continueFinalMessage === true,
-        truncatedTo: constantSteps(promptTokens),
-      };
+      return asWhole({ tokens: promptTokens, isContinuation: !isChat || continueFinalMessage === true });
     const encoder = {
       vocabSize: policy.config.vocabSize,
       tokenizer: () => tokenizer,
@@ -252,7 +248,7 @@ export class ModelChatEngine implements ChatEngine {
     return getOrCreatePromise(this.prompts, stringifyJson(key), async () => {
       const { messages, ...templateOptions } = this.toTemplateInput(request);
       const options = { ...templateOptions, continueFinalMessage, addGenerationPrompt };
-      return runStepsWithPauses(encodePrompt(messages, encoder, options, maxPositions));
+      return asWhole(await runStepsWithPauses(encodePrompt(messages, encoder, options, maxPositions)));
     });
   }
 
@@ -263,6 +259,14 @@ export class ModelChatEngine implements ChatEngine {
     const { tools = [], variables } = request;
     return { ...toTemplateInput(messages, tools, this.toolCallFormat(request)), chatTemplate, variables };
   }
+}
+
+/**
+ * Returns a prompt that is not truncated. It refers to its tokens alone, so that a cached one keeps
+ * no request in memory.
+ */
+function asWhole({ tokens, isContinuation }: Pick<EncodedPrompt, "tokens" | "isContinuation">): EncodedPrompt {
+  return { tokens, isContinuation, truncatedTo: constantSteps(tokens) };
 }
 
 function constantSteps<Result>(result: Result): () => Steps<Result> {
