@@ -47,9 +47,9 @@ async function chat(url: string): Promise<void> {
     for (const [kind, options] of Object.entries(CHATS)) {
       const messages = [{ role: "user", content: `Round ${round}, ${kind}. hit or stay?` }];
       const signal = kind === "aborted" ? AbortSignal.timeout(20) : undefined;
-      await post(`${url}/chat/completions`, { model: "m", max_tokens: 4, messages, ...options }, signal).catch(
-        (error: Error) => expect(error.name).toBe("TimeoutError"),
-      );
+      const body = { model: "m", max_tokens: 4, messages, ...options };
+      const sent = post(`${url}/chat/completions`, body, signal);
+      await (kind === "aborted" ? sent.catch(() => {}) : sent);
     }
 }
 
