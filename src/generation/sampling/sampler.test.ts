@@ -44,6 +44,23 @@ describe("Sampler", () => {
     await sampler.release();
   });
 
+  it.each([28, 29, 30, 31])(
+    "scores a continuation after %i tokens of a prefix of 30 that running sequences share",
+    async (length) => {
+      const alone = await Sampler.create(model);
+      const tokens = [...prompt(1, 30), 1, 2, 3, 4, 5];
+      const expected = await alone.score(tokens.slice(0, length), tokens.slice(length));
+      await alone.release();
+      const sampler = await Sampler.create(model, { maxNumSequences: 2 });
+      const running = [4, 24].map((maxNewTokens) =>
+        sampler.sample(request([...tokens.slice(0, 30), maxNewTokens], 1, { maxNewTokens })),
+      );
+      expectClose(await sampler.score(tokens.slice(0, length), tokens.slice(length)), expected);
+      await Promise.all(running);
+      await sampler.release();
+    },
+  );
+
   it.each([
     ["first", 0],
     ["last", 1],

@@ -216,8 +216,8 @@ export class Sampler {
     const { context } = sequence;
     const { tokens } = this.prefixCache;
     if (tokens.length === 0) return true;
-    // The last token is always processed: its logits predict the next token.
-    const isLonger = context.length > tokens.length;
+    // The last tokens are always processed: their logits predict the next token, or are scored.
+    const isLonger = context.length - sequence.recomputedLength >= tokens.length;
     return this.canSharePrefix(sequence) && isLonger && sharedPrefixLength(tokens, context) === tokens.length;
   }
 

@@ -81,6 +81,8 @@ function planRow(active: ActiveRow, { config, prefix, frozenStates }: PlanContex
   const lacksFrozenLayers = row.lacksFrozenLayers && !isStale;
   const plan = (isRecomputed: boolean, slots?: readonly number[]): RowPlan => {
     const unprocessed = isRecomputed ? [...row.tokens, ...sequence.unprocessedTokens] : sequence.unprocessedTokens;
+    // A step without tokens would be repeated for ever.
+    if (unprocessed.length === 0) throw new Error(`A sequence of ${sequence.length} tokens has none left to compute.`);
     const chunk = unprocessed.slice(0, MAX_CHUNK_TOKENS);
     const frozenSlots = slots?.slice(0, chunk.length);
     return { ...active, cached: isRecomputed ? [] : row.tokens, unprocessed, chunk, regime, frozenSlots };
