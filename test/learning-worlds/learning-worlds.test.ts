@@ -14,8 +14,8 @@ import { WorldEnv } from "./world-env.js";
 import { worlds } from "./worlds.js";
 
 describe("the learning worlds", () => {
-  it("are thirty", () => {
-    expect(new Set(worlds.map(({ id }) => id)).size).toBe(30);
+  it("are forty", () => {
+    expect(new Set(worlds.map(({ id }) => id)).size).toBe(40);
   });
 
   it.each(worlds)("$id passes checkEnv, and random play earns what solveWorld computes", async (world) => {
