@@ -76,6 +76,31 @@ describe("Sampler", () => {
     for (const each of [sampler, scoring, states]) await each.release();
   });
 
+  it("scores each token once where states are discarded between two steps of a long continuation", async () => {
+    const adapted = await getPeftModel(model, { r: 2, layersToTransform: [1] });
+    const states = FrozenStates.create(adapted)!;
+    await states.open();
+    const sampler = await Sampler.create(adapted, { frozenStates: states });
+    const tokens = prompt(8, 700);
+    const score = async () => sampler.score(tokens.slice(0, 400), tokens.slice(400));
+    const expected = await score();
+    adapted.markParametersChanged();
+    const find = vi.spyOn(states, "find");
+    const findStates = find.getMockImplementation() ?? FrozenStates.prototype.find.bind(states);
+    // The first time, the session that starts from states is opened.
+    find
+      .mockImplementationOnce(findStates)
+      .mockImplementationOnce(findStates)
+      .mockImplementationOnce((sequence) => {
+        states.clear();
+        return findStates(sequence);
+      });
+    expectClose(await score(), expected);
+    expect(find.mock.results.map(({ value }) => value !== undefined)).toEqual([true, true, false, false]);
+    find.mockRestore();
+    for (const each of [sampler, states]) await each.release();
+  });
+
   it("invalidates its caches when the parameters change, also while a completion runs", async () => {
     const adapted = await getPeftModel(model, { r: 2, targetModules: ["q_proj", "v_proj"] });
     const sampler = await Sampler.create(adapted);

@@ -37,10 +37,12 @@ export function planOutputs(rows: readonly RowPlan[], starts: readonly number[],
       if (remaining === 0) samples.push({ sequence, flatIndex: flatIndex + chunk.length - 1 });
       return;
     }
-    // The last target follows the last unprocessed token, and so on backwards.
+    // The last target follows the last unprocessed token, and so on backwards. Tokens that are
+    // computed again have their scores.
     chunk.forEach((_, k) => {
       const target = sequence.scoredTokens.length - 1 - (remaining + chunk.length - 1 - k);
-      if (target >= 0) scores.push({ sequence, flatIndex: flatIndex + k, target: sequence.scoredTokens[target] });
+      if (target >= sequence.rawLogProbs.length)
+        scores.push({ sequence, flatIndex: flatIndex + k, target: sequence.scoredTokens[target] });
     });
   });
   return { samples, scores, headTokens: scores.length > 0 ? undefined : findHeadTokens(samples, vocabSize) };
