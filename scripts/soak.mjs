@@ -15,7 +15,7 @@ const { values } = parseArgs({
     hours: { type: "string", default: "24" },
     clients: { type: "string", default: "6" },
     pause: { type: "string", default: "300" },
-    folder: { type: "string", default: mkdtempSync(join(tmpdir(), "soak-")) },
+    folder: { type: "string" },
   },
 });
 /** Mean milliseconds between two requests of a client. */
@@ -23,7 +23,7 @@ const pause = Number(values.pause);
 const TIMEOUT_MS = 120_000;
 const bin = fileURLToPath(new URL("../dist/app/cli/bin.js", import.meta.url));
 const envs = new URL("../dist/envs.js", import.meta.url).href;
-const { folder } = values;
+const folder = values.folder ?? mkdtempSync(join(tmpdir(), "soak-"));
 mkdirSync(folder, { recursive: true });
 
 /** Blackjack whose steps take time, so that training does not take a whole processor. */
@@ -167,7 +167,7 @@ async function watch(link) {
   for (const { id } of list === undefined ? [] : JSON.parse(list).runs) {
     const run = `/api/runs/${encodeURIComponent(id)}`;
     await get(run);
-    await get(`${run}/series?name=rollout/return_mean&name=ppo/entropy&x=turns&points=800`);
+    await get(`${run}/series?name=rollout/ep_rew_mean&name=entropy&x=turns&points=800`);
     await get(`${run}/episodes?limit=100`);
   }
   await sleep(10 * pause);
@@ -177,6 +177,8 @@ async function watch(link) {
 async function repeat(action) {
   while (!ending.signal.aborted) await action();
 }
+
+const isRunning = ({ exitCode, signalCode }) => exitCode === null && signalCode === null;
 
 function readMemory(pid) {
   const line = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
@@ -221,7 +223,7 @@ const minutes = Number(values.hours) * 60;
 for (let minute = 1; minute <= minutes; minute++) {
   await sleep(60_000);
   for (const { child, memory } of processes) {
-    const megabytes = child.exitCode === null ? readMemory(child.pid) : undefined;
+    const megabytes = isRunning(child) ? readMemory(child.pid) : undefined;
     if (megabytes !== undefined) memory.push(megabytes);
   }
   const now = processes.map(({ name, memory }) => `${name} ${memory.at(-1)?.toFixed(0) ?? "ended"} MB`).join(", ");
@@ -232,7 +234,7 @@ for (let minute = 1; minute <= minutes; minute++) {
 ending.abort();
 await Promise.all(clients);
 for (const { name, child } of processes) {
-  if (child.exitCode !== null) continue;
+  if (!isRunning(child)) continue;
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGTERM");
   const killer = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MS);

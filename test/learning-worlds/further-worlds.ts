@@ -1,6 +1,5 @@
-import { defineWorld, end, go, uniform, type World } from "./world.js";
+import { defineWorld, end, go, range, uniform, type World } from "./world.js";
 
-const range = (start: number, stop: number) => Array.from({ length: stop - start }, (_, i) => start + i);
 const pairs = <A, B>(first: readonly A[], second: readonly B[]) =>
   first.flatMap((a) => second.map((b) => [a, b] as const));
 

@@ -1,6 +1,4 @@
-import { defineWorld, end, go, uniform, type World } from "./world.js";
-
-const range = (start: number, stop: number) => Array.from({ length: stop - start }, (_, i) => start + i);
+import { defineWorld, end, go, range, uniform, type World } from "./world.js";
 
 const COLORS = ["red", "blue", "green"] as const;
 

@@ -46,6 +46,10 @@ export interface WorldOf<State extends JsonValue> extends Omit<World, "start" | 
 /** Checks the type of the states of a world. */
 export const defineWorld = <State extends JsonValue>(world: WorldOf<State>): World => world;
 
+/** Returns the integers from `start` up to `stop`, without it. */
+export const range = (start: number, stop: number): number[] =>
+  Array.from({ length: stop - start }, (_, i) => start + i);
+
 /** Returns states that are equally likely. */
 export const uniform = <State extends JsonValue>(states: readonly State[]) =>
   states.map((state) => ({ probability: 1 / states.length, state }));

@@ -266,14 +266,11 @@ export class ModelChatEngine implements ChatEngine {
  * no request in memory.
  */
 function asWhole({ tokens, isContinuation }: Pick<EncodedPrompt, "tokens" | "isContinuation">): EncodedPrompt {
-  return { tokens, isContinuation, truncatedTo: constantSteps(tokens) };
-}
-
-function constantSteps<Result>(result: Result): () => Steps<Result> {
   // eslint-disable-next-line require-yield
-  return function* () {
-    return result;
+  const truncatedTo = function* (): Steps<readonly number[]> {
+    return tokens;
   };
+  return { tokens, isContinuation, truncatedTo };
 }
 
 function isCallRequired({ toolChoice = "auto" }: ChatRequest): boolean {

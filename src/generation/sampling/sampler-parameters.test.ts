@@ -86,7 +86,7 @@ describe("Sampler", () => {
     const expected = await score();
     adapted.markParametersChanged();
     const find = vi.spyOn(states, "find");
-    const findStates = find.getMockImplementation() ?? FrozenStates.prototype.find.bind(states);
+    const findStates = FrozenStates.prototype.find.bind(states);
     // The first time, the session that starts from states is opened.
     find
       .mockImplementationOnce(findStates)

@@ -188,11 +188,7 @@ export class Sampler {
     if (activeCount > 0 && this.cacheVersion !== this.model.cacheVersion) return;
     if (activeCount === 0) {
       if (this.cacheVersion !== this.model.cacheVersion) this.invalidate();
-      const prompts = this.waiting
-        .slice(0, this.maxNumSequences)
-        .map((sequence) =>
-          this.canSharePrefix(sequence) ? sequence.context.slice(0, -sequence.recomputedLength) : [],
-        );
+      const prompts = this.waiting.slice(0, this.maxNumSequences).map((sequence) => this.sharableTokens(sequence));
       if (await this.prefixCache.update(prompts)) this.cacheRows.invalidate();
     } else if (activeCount < this.maxNumSequences && !this.fitsPrefix(this.waiting[0])) {
       // It would wait until all others are finished, and those that start meanwhile.
@@ -213,16 +209,16 @@ export class Sampler {
 
   /** Whether a sequence starts with the shared prefix. */
   private fitsPrefix(sequence: RunningSequence): boolean {
-    const { context } = sequence;
     const { tokens } = this.prefixCache;
-    if (tokens.length === 0) return true;
-    // The last tokens are always processed: their logits predict the next token, or are scored.
-    const isLonger = context.length - sequence.recomputedLength >= tokens.length;
-    return this.canSharePrefix(sequence) && isLonger && sharedPrefixLength(tokens, context) === tokens.length;
+    return tokens.length === 0 || sharedPrefixLength(tokens, this.sharableTokens(sequence)) === tokens.length;
   }
 
-  private canSharePrefix({ maxLength }: RunningSequence): boolean {
-    return maxLength <= this.maxSharedLength;
+  /**
+   * The tokens that a prefix may contain. The last ones are always processed: their logits predict
+   * the next token, or are scored.
+   */
+  private sharableTokens({ context, recomputedLength, maxLength }: RunningSequence): readonly number[] {
+    return maxLength <= this.maxSharedLength ? context.slice(0, -recomputedLength) : [];
   }
 
   /**
