@@ -1,5 +1,5 @@
-// Keeps training, a model server, a gateway and a dashboard under random clients for hours, and
-// watches their memory. Prints a line every ten minutes and a table at the end; exits with 1 if a
+// Keeps training, a model server, a gateway and a dashboard under random clients for hours, and a
+// Tinker server and an OpenEnv server under a training run each, and watches their memory. Prints a line every ten minutes and a table at the end; exits with 1 if a
 // process ended, a request failed or one was not answered within two minutes. Linux.
 // usage: npm run build && node scripts/soak.mjs [--hours 24] [--clients 6] [--pause 300] [--folder DIR]
 import { spawn } from "node:child_process";
@@ -187,10 +187,24 @@ function readMemory(pid) {
 
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
 
-const common = ["--device", "cpu", "--threads", "1", "--action-mode", "choices", "--sft-warm-start", "none"];
-const train = ["train", env, "--turns", "1000000000", "--num-envs", "32", "--save-steps", "5", ...common];
-await start("train", [...train, "--output", "runs/train"], /update (\d+)/);
-const serveUrl = await start("serve", ["serve", "-m", "embedded", "--port", "0", "--threads", "1"], /at (http:\S+)/);
+const serve = ["serve", "-m", "embedded", "--port", "0", "--threads", "1"];
+const serveUrl = await start("serve", serve, /at (http:\S+)/);
+const tinkerUrl = await start("tinker", [...serve, "--tinker", "--tinker-folder", "tinker"], /BASE_URL=(\S+)/);
+const envsUrl = await start("envs", ["envs", "serve", env, "--port", "0"], /(http:\S+)/);
+/** Starts a run that ends with the soak. */
+async function startTraining(name, environment, options) {
+  const length = ["--turns", "1000000000", "--num-envs", "32", "--save-steps", "5"];
+  const agent = ["--action-mode", "choices", "--sft-warm-start", "none"];
+  await start(
+    name,
+    ["train", environment, ...length, ...agent, ...options, "--output", `runs/${name}`],
+    /update (\d+)/,
+  );
+}
+const local = ["--device", "cpu", "--threads", "1"];
+await startTraining("train", env, local);
+await startTraining("tinker-train", env, ["--backend", "tinker", "--base-url", tinkerUrl, "--model", "embedded"]);
+await startTraining("envs-train", `openenv:${envsUrl}`, local);
 const gateway = ["gateway", "--turns", "1000000000", "--port", "0", "--save-steps", "5", "--device", "cpu"];
 const gatewayUrl = await start(
   "gateway",
@@ -208,7 +222,7 @@ const gatewayUrl = await start(
   /Gateway: +(http:\S+?)(?:\/v1)?\s/,
 );
 const link = await start("dashboard", ["dashboard", "runs", "--port", "0"], /(http:\S+token=\S+)/);
-if ([serveUrl, gatewayUrl, link].includes(undefined)) {
+if ([serveUrl, tinkerUrl, envsUrl, gatewayUrl, link].includes(undefined) || failures.length > 0) {
   console.error(failures.join("\n"));
   process.exit(1);
 }
@@ -233,7 +247,8 @@ for (let minute = 1; minute <= minutes; minute++) {
 }
 ending.abort();
 await Promise.all(clients);
-for (const { name, child } of processes) {
+// Runs were started after the servers that they use, and stop before them.
+for (const { name, child } of processes.toReversed()) {
   if (!isRunning(child)) continue;
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGTERM");
