@@ -26,8 +26,8 @@ import {
   ModelParameterScope,
   type BackwardPrecision,
   type ParameterScopeOptions,
-  type StoredParameter,
 } from "./model-parameter-scope.js";
+import type { StoredParameter } from "./weights/stored-parameter.js";
 import { readEosTokenIds } from "./text/special-tokens.js";
 import { getConfigPath, openModelSource, type ModelSource } from "./weights/model-source.js";
 import { defaultMicroBatchTokens, usesGradientCheckpointing } from "./weights/micro-batch-memory.js";

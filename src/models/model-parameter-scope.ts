@@ -17,7 +17,6 @@ import {
   mul,
   reduceSum,
   quantizedMatmul,
-  type QuantizedWeight,
   scalar,
   scatterAddRows,
   split,
@@ -32,66 +31,17 @@ import {
   type Int8Weight,
   type Node,
 } from "../engine/graph/index.js";
-import type { DType } from "../engine/tensor/index.js";
 import type { ParameterScope } from "../engine/nn/index.js";
 import type { TrainedTokens } from "./adapters/adapter-parts.js";
 import { loraAName, loraBiasName, loraBName, loraMagnitudeName, type LoraModule } from "./adapters/lora-module.js";
 import { BLOCK_SIZE } from "./weights/quantize.js";
-
-/** A parameter's form in graphs. */
-export type StoredParameter =
-  | { readonly kind: "frozen"; readonly shape: readonly number[]; readonly dtype?: "float32" | "float16" }
-  /** The base model's values of a trained parameter. */
-  | { readonly kind: "base"; readonly shape: readonly number[]; readonly of: string }
-  | { readonly kind: "trainable"; readonly shape: readonly number[] }
-  /** A matrix [out, in] with a scale per block of inputs. */
-  | { readonly kind: "quantized"; readonly shape: readonly number[]; readonly bits: 4 | 8 }
-  /** A matrix [out, in] of int8 codes, stored [in, out], with a scale per output. */
-  | { readonly kind: "int8"; readonly shape: readonly number[] }
-  /**
-   * An output matrix [out, in] rounded to int8 codes with a scale per output, as rounded values and
-   * as codes [out, in].
-   */
-  | { readonly kind: "int8Head"; readonly shape: readonly number[] };
-
-/** Suffixes of the tensors in graphs of a parameter with a scale per block. */
-const BLOCK_PARTS = ["bytes", "codes", "scales", "zero_points"] as const;
-
-/** Suffixes of an int8 parameter's tensors in graphs. */
-const INT8_PARTS = ["int8", "scales"] as const;
-
-export type QuantizedParameter = Extract<StoredParameter, { kind: "quantized" | "int8" | "int8Head" }>;
-type Int8Parameter = Extract<StoredParameter, { kind: "int8" | "int8Head" }>;
-type BlockParameter = Extract<StoredParameter, { kind: "quantized" }>;
-
-/** Returns the names of a parameter's tensors in graphs. */
-export function getPartNames(name: string, { kind }: StoredParameter): string[] {
-  const withSuffixes = (suffixes: readonly string[]) => suffixes.map((suffix) => `${name}.${suffix}`);
-  switch (kind) {
-    case "quantized":
-      return withSuffixes(BLOCK_PARTS);
-    case "int8":
-      return withSuffixes(INT8_PARTS);
-    case "int8Head":
-      return [...withSuffixes(INT8_PARTS), name];
-    default:
-      return [name];
-  }
-}
-
-/** Returns the tensors of a matrix in blocks as weights of a graph. */
-export function getQuantizedParts(name: string, { shape: [rows, columns], bits }: BlockParameter): QuantizedWeight {
-  const blocks = columns / BLOCK_SIZE;
-  const codeType = bits === 4 ? "uint4" : "uint8";
-  const createPart = (suffix: (typeof BLOCK_PARTS)[number], dtype: DType, shape: readonly number[]) =>
-    weight(`${name}.${suffix}`, dtype, shape);
-  return {
-    bytes: createPart("bytes", "uint8", [rows, blocks, (BLOCK_SIZE * bits) / 8]),
-    codes: createPart("codes", codeType, [rows, columns]),
-    scales: createPart("scales", "float32", [rows, blocks]),
-    zeroPoints: createPart("zero_points", codeType, [rows, blocks]),
-  };
-}
+import {
+  getInt8Parts,
+  getQuantizedParts,
+  isInt8,
+  type BlockParameter,
+  type StoredParameter,
+} from "./weights/stored-parameter.js";
 
 /** Precision of gradients through frozen weights. */
 export type BackwardPrecision = "float32" | "int8";
@@ -172,7 +122,7 @@ export class ModelParameterScope implements ParameterScope {
       case "quantized":
         return this.dequantizeWeight(name, parameter);
       case "int8": {
-        const { codes, scales } = this.getInt8Parts(name, parameter);
+        const { codes, scales } = getInt8Parts(name, parameter);
         return transpose(mul(cast(codes, "float32"), scales), [1, 0]);
       }
     }
@@ -192,7 +142,7 @@ export class ModelParameterScope implements ParameterScope {
     const parameters = names.map((name) => this.options.parameters.get(name));
     if (this.options.forDecoding !== true || !parameters.every(isInt8))
       return modules.map((module) => this.linear(module, x));
-    const parts = parameters.map((parameter, i) => this.getInt8Parts(names[i], parameter));
+    const parts = parameters.map((parameter, i) => getInt8Parts(names[i], parameter));
     const codes = parts.map((part) => part.codes);
     const scales = parts.map((part) => part.scales);
     const joined = this.multiplyInt8(x, { codes: concat(codes, 1), scales: concat(scales, 0) });
@@ -217,7 +167,7 @@ export class ModelParameterScope implements ParameterScope {
     const parameter = this.options.parameters.get(name);
     if (this.options.forDecoding !== true || parameter?.kind !== "int8Head")
       return matmul(x, this.tensor(name), { transposeB: true });
-    return this.multiplyInt8(x, this.getInt8Parts(name, parameter), { transposeB: true });
+    return this.multiplyInt8(x, getInt8Parts(name, parameter), { transposeB: true });
   }
 
   embed(name: string, tokens: Node, ignorePadding: (rows: Node) => Node): Node {
@@ -329,7 +279,7 @@ export class ModelParameterScope implements ParameterScope {
         return quantizedMatmul(x, parts, { bits: parameter.bits, blockSize: BLOCK_SIZE });
       }
       case "int8":
-        return this.multiplyInt8(x, this.getInt8Parts(name, parameter));
+        return this.multiplyInt8(x, getInt8Parts(name, parameter));
       default:
         return usesInt8Gradient && parameter?.kind === "frozen"
           ? int8GradientMatmul(x, this.tensor(name), layout)
@@ -340,14 +290,6 @@ export class ModelParameterScope implements ParameterScope {
   private multiplyInt8(x: Node, parts: Int8Weight, { transposeB = false } = {}): Node {
     const gradientBits = this.options.backwardPrecision === "int8" ? 8 : 16;
     return int8WeightMatmul(x, parts, { transposeB, bits: 16, gradientBits });
-  }
-
-  private getInt8Parts(name: string, { kind, shape }: Int8Parameter): Required<Int8Weight> {
-    const [codes, scales] = INT8_PARTS.map((suffix) => `${name}.${suffix}`);
-    return {
-      codes: weight(codes, "int8", kind === "int8" ? [...shape].reverse() : shape),
-      scales: weight(scales, "float32", [shape[0]]),
-    };
   }
 
   private dequantizeWeight(name: string, parameter: BlockParameter): Node {
@@ -423,7 +365,3 @@ export const baseValueName = (name: string): string => `${name} of the base mode
 const derivedName = (name: string): string => `${name} divided by norms`;
 
 const tokenIndices = (tokens: readonly number[]): Node => constant("int32", [tokens.length], Int32Array.from(tokens));
-
-function isInt8(parameter: StoredParameter | undefined): parameter is Extract<StoredParameter, { kind: "int8" }> {
-  return parameter?.kind === "int8";
-}

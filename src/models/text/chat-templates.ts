@@ -47,3 +47,11 @@ export function chooseTemplate(
       : "has no chat template, so it is a base model's or its files are incomplete. Use an instruct model, or pass a Jinja template";
   throw new LlamaGymError("TEMPLATE_FAILED", `The tokenizer ${tokenizerName} ${problem} as options.chatTemplate.`);
 }
+
+/**
+ * Chat template of models without one: a transcript in which completions follow ">". New turns
+ * leave earlier ones unchanged.
+ */
+export const FALLBACK_CHAT_TEMPLATE =
+  "{% for message in messages %}{% if message.role == 'assistant' %}>{% endif %}{{ message.content }}{{ '\\n\\n' }}{% endfor %}" +
+  "{% if add_generation_prompt %}>{% endif %}";

@@ -1,6 +1,7 @@
 export { AutoTokenizer } from "./auto-tokenizer.js";
 export type { AssistantSpan } from "./assistant-spans.js";
 export { type ChatOptions, type RenderOptions, RESERVED_VARIABLES } from "./chat-renderer.js";
+export { FALLBACK_CHAT_TEMPLATE } from "./chat-templates.js";
 export { Conversation, type ConversationOptions, type ConversationState } from "./conversation.js";
 export { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 export {
@@ -21,4 +22,3 @@ export {
   type TokenizerOptions,
 } from "./tokenizer.js";
 export type { Offset } from "./tokenization/align-tokens.js";
-export { FALLBACK_CHAT_TEMPLATE } from "./fallback-chat-template.js";

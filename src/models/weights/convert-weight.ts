@@ -1,6 +1,6 @@
 import { viewBytes } from "../../core/bytes.js";
 import { countElements } from "../../core/count-elements.js";
-import { getPartNames, type StoredParameter } from "../model-parameter-scope.js";
+import { getPartNames, type StoredParameter } from "./stored-parameter.js";
 import { BLOCK_SIZE, quantize, roundRows, transposeCodes } from "./quantize.js";
 
 /** Receives bytes of one of a parameter's tensors, and where in the tensor they begin. */

@@ -7,7 +7,7 @@ import { alignOffset, appendPackedForms, packsWeights } from "./packed-weights.j
 import { countElements } from "../../core/count-elements.js";
 import type { WeightBits } from "./estimate-model-memory.js";
 import { BLOCK_SIZE } from "./quantize.js";
-import { getPartNames, type QuantizedParameter, type StoredParameter } from "../model-parameter-scope.js";
+import { getPartNames, type QuantizedParameter, type StoredParameter } from "./stored-parameter.js";
 import { convertWeight, listParts, type WritePart } from "./convert-weight.js";
 import { MappedWeightFile } from "./mapped-weight-file.js";
 import { openCachedWeights, WEIGHTS_FILE, type MappedWeights, type WriteWeights } from "./weight-cache.js";

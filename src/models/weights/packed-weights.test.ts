@@ -4,7 +4,7 @@ import { compile, dim, input, quantizedMatmul, type NamedTensorType } from "../.
 import type { SessionOptions } from "../../engine/runtime/index.js";
 import { tensor } from "../../engine/tensor/index.js";
 import { CausalLM } from "../causal-lm.js";
-import { getQuantizedParts } from "../model-parameter-scope.js";
+import { getQuantizedParts } from "./stored-parameter.js";
 import { BLOCK_SIZE } from "./quantize.js";
 
 const NAME = "model.layers.0.mlp.gate_proj.weight";

@@ -2,7 +2,7 @@ import { fs, system } from "#platform";
 import type { OpenFile } from "../../core/platform/ports.js";
 import { compile, dim, input, quantizedMatmul, type WeightLocation } from "../../engine/graph/index.js";
 import { formatPackedForm, type Runtime } from "../../engine/runtime/index.js";
-import { getQuantizedParts, type StoredParameter } from "../model-parameter-scope.js";
+import { getQuantizedParts, type StoredParameter } from "./stored-parameter.js";
 import { BLOCK_SIZE } from "./quantize.js";
 
 /** Alignment of tensors that sessions map. */
