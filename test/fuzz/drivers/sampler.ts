@@ -222,6 +222,16 @@ class Schedule {
     return this.tokens(1 + random.integers(50));
   }
 
+  /** A prompt and tokens to score after it: few, more than a step has, or those of an earlier completion. */
+  private createScore(prompt: readonly number[]): Pick<Task, "prompt" | "continuation"> {
+    const { random, world } = this;
+    const earlier = random.integers(3) === 0 && this.outcomes.length > 0 ? random.choice(this.outcomes) : undefined;
+    if (earlier !== undefined && "tokens" in earlier.result && earlier.result.tokens.length > 0)
+      return { prompt: earlier.task.prompt, continuation: earlier.result.tokens };
+    const longest = Math.min(random.choice([20, 20, 600]), world.tested.config.maxPositions - prompt.length);
+    return { prompt, continuation: this.tokens(1 + random.integers(longest)) };
+  }
+
   private start(
     prompt = this.createPrompt(),
     maxNewTokens = 1 + this.random.integers(this.random.choice([3, 24])),
@@ -248,12 +258,12 @@ class Schedule {
         skipRawLogProbs: random.integers(2) === 0,
       }),
     };
-    const continuation = random.integers(8) === 0 ? this.tokens(1 + random.integers(20)) : undefined;
+    const cut = prompt.slice(0, world.maxLength);
+    const text = random.integers(8) === 0 ? this.createScore(cut) : { prompt: cut, continuation: undefined };
     const copies = random.integers(6) === 0 ? 4 : 1;
     for (let copy = 0; copy < copies; copy++) {
       const task: Task = {
-        prompt: prompt.slice(0, world.maxLength),
-        continuation,
+        ...text,
         options,
         seed: random.integers(2 ** 31),
         adapter,
