@@ -369,9 +369,14 @@ class Schedule {
       // Two tokens that are equally probable, or a random number between them: all later tokens
       // must have the right scores.
       const scores = await alone.score(task.prompt, tokens);
-      const known = tokens.map((_, i) => i).filter((i) => !Number.isNaN(rawLogProbs[i]));
-      if (common === tokens.length || !known.includes(common))
+      if (common === tokens.length || Number.isNaN(rawLogProbs[common]))
         throw new Error(`${describeTask(task)}: sampled ${tokens.join()}, alone ${expected.tokens.join()}`);
+      // A score has the rotary frequencies of its whole length.
+      const { ropes } = this.world.expected.config;
+      const regime = (length: number) => getRopeRegime(ropes, task.prompt.length + length);
+      const known = tokens
+        .map((_, i) => i)
+        .filter((i) => !Number.isNaN(rawLogProbs[i]) && regime(i) === regime(tokens.length));
       compare(
         "scores of sampled tokens",
         task,
