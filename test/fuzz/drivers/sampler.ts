@@ -222,7 +222,7 @@ class Schedule {
     return this.tokens(1 + random.integers(50));
   }
 
-  /** A prompt and tokens to score after it: few, more than a step has, or those of an earlier completion. */
+  /** A prompt and tokens to score: few, more than a step has, or an earlier completion. */
   private createScore(prompt: readonly number[]): Pick<Task, "prompt" | "continuation"> {
     const { random, world } = this;
     const earlier = random.integers(3) === 0 && this.outcomes.length > 0 ? random.choice(this.outcomes) : undefined;

@@ -34,7 +34,7 @@ describe("the exploration bonus", () => {
     ]);
   });
 
-  it("falls to 0 in the first 64 turns with another reward", () => {
+  it("falls to 0 in the first 64 successes", () => {
     const bonus = create();
     const success = trajectory([
       [1, 0],
@@ -43,7 +43,7 @@ describe("the exploration bonus", () => {
     ]);
     expect(bonus.add(Array.from({ length: 16 }, () => success))[0]).toEqual([0.375, 0, 0]);
     expect(bonus.add(Array.from({ length: 48 }, () => success)).flat()).toEqual(Array(144).fill(0));
-    expect(bonus.getState()).toEqual({ firstReward: 0, signals: 64 });
+    expect(bonus.getState()).toEqual({ successes: 64, lowest: 0, highest: 1 });
   });
 
   it("is 0 in an update in which each prompt is new in its trajectory", () => {
@@ -58,13 +58,39 @@ describe("the exploration bonus", () => {
     ]);
   });
 
-  it("takes the end of a task as a signal where each turn is rewarded", () => {
-    const ended = (reward: number) => {
-      const bonus = create();
-      bonus.add([trajectory([[1, reward]], { end: "terminated" }), trajectory([[1, reward]])]);
-      return bonus.getState().signals;
-    };
-    expect([ended(-1), ended(0)]).toEqual([1, 0]);
+  /** Successes of one update of trajectories, given as their rewards; some end with "end". */
+  const countSuccesses = (...rewards: readonly (readonly (number | "end")[])[]) => {
+    const bonus = create();
+    bonus.add(
+      rewards.map((row) =>
+        trajectory(
+          row.filter((reward) => reward !== "end").map((reward) => [1, reward]),
+          { end: row.at(-1) === "end" ? "terminated" : "truncated" },
+        ),
+      ),
+    );
+    return bonus.getState().successes;
+  };
+
+  it("counts positive rewards above the lowest", () => {
+    expect(countSuccesses([0, 0.05, 0.05], [0, 1, "end"])).toBe(3);
+    expect(countSuccesses([1, 1, 1], [1, 1, "end"])).toBe(1);
+  });
+
+  it("does not count penalties of steps and of failures where tasks end", () => {
+    expect(countSuccesses([-0.02, -0.05, -0.02], [-0.02, -1, "end"], [-0.05, -1, "end"])).toBe(0);
+    expect(countSuccesses([-0.02, -0.05, -0.02], [-0.02, 2, "end"])).toBe(1);
+    expect(countSuccesses([0, 0, -1, "end"], [0, 0, 0])).toBe(0);
+  });
+
+  it("counts ends with the highest reward, such as a gate reached at the cost of a step", () => {
+    expect(countSuccesses([-1, -2, -1, "end"], [-1, -1])).toBe(1);
+    expect(countSuccesses([-1, 0, "end"], [-1, -1, "end"])).toBe(1);
+    expect(countSuccesses([0, 0, "end"])).toBe(0);
+  });
+
+  it("counts rewards above the lowest where no task ends", () => {
+    expect(countSuccesses([-2, -1, -2, 0])).toBe(2);
   });
 
   it("continues from its state, and starts without one", () => {
@@ -72,8 +98,8 @@ describe("the exploration bonus", () => {
     bonus.add([trajectory([[1, 2]]), trajectory([[1, 3]])]);
     const restored = create(JSON.parse(JSON.stringify(bonus.getState())) as ExplorationState);
     const loop = walk(1, 2, 1);
-    // One signal before, and three rewards of 0.
-    expect(restored.add([loop])).toEqual([[0.5 * (1 - 4 / 64), 0, 0]]);
-    expect(create().getState()).toEqual({ signals: 0 });
+    expect(restored.add([loop])).toEqual([[0.5 * (1 - 1 / 64), 0, 0]]);
+    expect(restored.getState()).toEqual({ successes: 1, lowest: 0, highest: 3 });
+    expect(create().getState()).toEqual({ successes: 0 });
   });
 });

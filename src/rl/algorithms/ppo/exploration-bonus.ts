@@ -2,41 +2,44 @@ import type { ScoredTrajectory } from "../algorithm-definition.js";
 
 /** What the bonus remembers between updates. */
 export interface ExplorationState {
-  /** Reward of the first turn of the run; undefined before it. */
-  readonly firstReward?: number;
-  /**
-   * Turns so far that tell actions apart: those with another reward, and, where each turn is
-   * rewarded, the last turns of tasks.
-   */
-  readonly signals: number;
+  /** Lowest and highest reward of a turn so far; undefined before the first. */
+  readonly lowest?: number;
+  readonly highest?: number;
+  /** Turns so far that were a success (see ExplorationBonus). */
+  readonly successes: number;
 }
 
-const INITIAL_EXPLORATION: ExplorationState = { signals: 0 };
-
-/** Number of turns with a signal after which nothing is left of the bonus. */
-const MAX_SIGNALS = 64;
+/** Number of successes after which nothing is left of the bonus. */
+const MAX_SUCCESSES = 64;
 
 /**
- * Rewards turns that lead to a prompt which the trajectory did not have yet, where rewards are too
- * sparse to learn from (episodic novelty, as in Raileanu and Rocktäschel 2020). It falls to 0 in a
- * run's first turns with a signal, so tasks with frequent rewards do without it. An update in which
- * no trajectory has a prompt twice has none.
+ * Rewards turns that lead to a prompt which the trajectory did not have yet, where successes are
+ * too rare to learn from (episodic novelty, as in Raileanu and Rocktäschel 2020). It falls to 0 in
+ * a run's first successes, so tasks with frequent ones do without it. An update in which no
+ * trajectory has a prompt twice has none.
+ *
+ * A turn is a success if its reward is above 0 and above the lowest so far, or if it ends a task
+ * with the highest reward so far, unless all rewards were 0. Penalties of steps and of failures are
+ * none, since a policy that avoids them may never see more. Where no task of an update ends, as
+ * under a time limit alone, rewards have no natural zero, and each above the lowest counts.
  */
 export class ExplorationBonus {
-  private signals: number;
-  private firstReward: number | undefined;
+  private successes: number;
+  private lowest: number;
+  private highest: number;
 
   constructor(
     private readonly coefficient: number,
-    { signals, firstReward }: ExplorationState = INITIAL_EXPLORATION,
+    { successes, lowest = Infinity, highest = -Infinity }: ExplorationState = { successes: 0 },
   ) {
-    this.signals = signals;
-    this.firstReward = firstReward;
+    this.successes = successes;
+    this.lowest = lowest;
+    this.highest = highest;
   }
 
-  /** Counts the signals of an update and returns the bonuses of its turns. */
+  /** Counts the successes of an update and returns the bonuses of its turns. */
   add(trajectories: readonly ScoredTrajectory[]): number[][] {
-    if (this.weight > 0) for (const trajectory of trajectories) this.countSignals(trajectory);
+    if (this.weight > 0) this.countSuccesses(trajectories);
     const none = () => trajectories.map(({ turns }) => turns.map(() => 0));
     const { weight } = this;
     if (weight === 0) return none();
@@ -48,20 +51,25 @@ export class ExplorationBonus {
   }
 
   getState(): ExplorationState {
-    const { signals, firstReward } = this;
-    return { signals, ...(firstReward === undefined ? {} : { firstReward }) };
+    const { successes, lowest, highest } = this;
+    return lowest > highest ? { successes } : { successes, lowest, highest };
   }
 
   private get weight(): number {
-    return this.coefficient * Math.max(0, 1 - this.signals / MAX_SIGNALS);
+    return this.coefficient * Math.max(0, 1 - this.successes / MAX_SUCCESSES);
   }
 
-  private countSignals({ turns, end }: ScoredTrajectory): void {
-    for (const { turn } of turns) {
-      this.firstReward ??= turn.reward;
-      if (turn.reward !== this.firstReward) this.signals++;
+  private countSuccesses(trajectories: readonly ScoredTrajectory[]): void {
+    const leastSuccess = trajectories.some(({ end }) => end === "terminated") ? 0 : -Infinity;
+    for (const { turns, end } of trajectories) {
+      turns.forEach(({ turn: { reward } }, i) => {
+        this.lowest = Math.min(this.lowest, reward);
+        this.highest = Math.max(this.highest, reward);
+        const isRewarded = reward > Math.max(leastSuccess, this.lowest);
+        const isBestEnd = end === "terminated" && i === turns.length - 1 && reward === this.highest;
+        if (isRewarded || (isBestEnd && (this.lowest < 0 || reward > 0))) this.successes++;
+      });
     }
-    if (end === "terminated" && this.firstReward !== 0) this.signals++;
   }
 }
 
