@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -258,6 +258,18 @@ describe("llamagym eval", () => {
     expect(result.references).toHaveLength(4);
     const again = await evaluate(["--adapter", adapter, "--episodes", "60", "--json", "--num-envs", "7"]);
     expect(JSON.parse(again.out)).toEqual(result);
+  });
+
+  it("warns that an adapter outside of its run brings no settings, unless some are given", async () => {
+    const adapter = path("copied-adapter");
+    await cp(join(path("whole"), "adapter"), adapter, { recursive: true });
+    const copied = ["--adapter", adapter, "--model", model, "--episodes", "5"];
+    const warning = `Warning: ${adapter} is not in a run folder, so completions have the settings of a new run.`;
+    expect((await evaluate(copied)).err).toContain(warning);
+    expect((await evaluate([...copied, "--action-mode", "choices"])).err).not.toContain(warning);
+    expect((await evaluate(["--adapter", join(path("whole"), "adapter"), "--episodes", "5"])).err).not.toContain(
+      warning,
+    );
   });
 
   it("samples completions on request, and reports the share of invalid ones", async () => {

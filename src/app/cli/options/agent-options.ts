@@ -58,6 +58,7 @@ export async function openAgent(
   const { temperature, ...others } = args;
   const checkpoint = args.adapter ?? args.model;
   const run = checkpoint === undefined ? undefined : await findRunOfAdapter(checkpoint);
+  if (args.adapter !== undefined && run === undefined) warnOfDefaults(args.adapter, args, reporter);
   const given = {
     env,
     ...selectAgentSettings(run, args),
@@ -67,6 +68,15 @@ export async function openAgent(
   const { quantize } = config;
   const model = await withModelAdvice(config.model, () => openModel(config.model, { ...args, quantize }, reporter));
   return { agent: makeTextAgent(model, textEnv, config), config };
+}
+
+/** Says that an adapter without its run brings no settings, unless some were given. */
+function warnOfDefaults(adapter: string, args: Partial<AgentArgs>, reporter: Reporter): void {
+  if (Object.keys(selectSettings(agentRunSettings, args)).length > 0) return;
+  reporter.warn(
+    `${adapter} is not in a run folder, so completions have the settings of a new run. ` +
+      "If it was trained with others, its results will differ: give them, such as --action-mode and --history-turns, or the adapter in the folder of its run.",
+  );
 }
 
 /**
