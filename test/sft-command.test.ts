@@ -119,20 +119,23 @@ describe("llamagym sft", () => {
     const printsCalls =
       "{% for m in messages %}{{ m.role }} {% generation %}{% if m.tool_calls %}{{ m.tool_calls | tojson }}" +
       "{% else %}{{ m.content }}{% endif %}{% endgeneration %}{% endfor %}";
-    const run = async (name: string, template: string) => {
+    await writeFile(join(folder, "plain.json"), JSON.stringify([{ prompt: "20?", completion: "stay" }]));
+    const run = async (name: string, template: string, data: readonly string[]) => {
       await cp(fileURLToPath(new URL("../models/llamagym-1m", import.meta.url)), join(folder, name), {
         recursive: true,
       });
       await writeFile(join(folder, name, "chat_template.jinja"), template);
-      const args = ["--data", "parts.json", "--model", name, "--output", `${name}-run`, "--max-steps", "1"];
+      const args = [...data, "--model", name, "--output", `${name}-run`, "--max-steps", "1"];
       return runInHost(sftArgs(...args), { cwd: folder });
     };
-    const [all, some] = [await run("all", printsAll), await run("some", printsCalls)];
+    const data = ["--data", "parts.json"];
+    const all = await run("all", printsAll, data);
+    const some = await run("some", printsCalls, data);
+    const evaluated = await run("evaluated", printsCalls, ["--data", "plain.json", "--eval-data", "parts.json"]);
+    const lost = /not used: the reasoning of answers \(.*, the content of answers with tool_calls \(/;
     expect([all.status, all.err]).toEqual([0, expect.not.stringContaining("not used")]);
-    expect([some.status, some.err]).toEqual([
-      0,
-      expect.stringMatching(/not used: the reasoning of answers \(.*, the content of answers with tool_calls \(/),
-    ]);
+    expect([some.status, some.err]).toEqual([0, expect.stringMatching(lost)]);
+    expect([evaluated.status, evaluated.err]).toEqual([0, expect.stringMatching(lost)]);
   });
 
   it("trains tokens on a model without a tokenizer", async () => {

@@ -71,17 +71,15 @@ export async function loadExamples<Example>(
 ): Promise<LoadedExamples<Example>> {
   const { data, evalData, evalSplit, onInvalidLine, seed } = config;
   const prompts = promptFormat(config, model);
-  const given = await read(data, { onInvalidLine, prompts });
-  const loaded = {
-    ...given,
-    unusedColumns: [
-      ...given.unusedColumns,
-      ...findLostTools(given.examples as readonly object[], config, model),
-      ...findLostParts(given.examples as readonly object[], config, model),
-    ],
+  const readChecked = async (path: string): Promise<ReadFile<Example>> => {
+    const file = await read(path, { onInvalidLine, prompts });
+    const examples = file.examples as readonly object[];
+    const lost = [...findLostTools(examples, config, model), ...findLostParts(examples, config, model)];
+    return { ...file, unusedColumns: [...file.unusedColumns, ...lost] };
   };
+  const loaded = await readChecked(data);
   if (evalData !== undefined) {
-    const kept = await read(evalData, { onInvalidLine, prompts });
+    const kept = await readChecked(evalData);
     return {
       examples: loaded.examples,
       evalExamples: kept.examples,
