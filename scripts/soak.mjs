@@ -1,6 +1,7 @@
 // Keeps training, a model server, a gateway and a dashboard under random clients for hours, and a
-// Tinker server and an OpenEnv server under a training run each, and watches their memory. Prints a line every ten minutes and a table at the end; exits with 1 if a
-// process ended, a request failed or one was not answered within two minutes. Linux.
+// Tinker server and an OpenEnv server under a training run each, and watches their memory. Prints a
+// line every ten minutes and a table at the end; exits with 1 if a process ended, a request failed
+// or one was not answered within two minutes. Linux.
 // usage: npm run build && node scripts/soak.mjs [--hours 24] [--clients 6] [--pause 300] [--folder DIR]
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";

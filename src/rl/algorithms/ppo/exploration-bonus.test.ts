@@ -102,4 +102,10 @@ describe("the exploration bonus", () => {
     expect(restored.getState()).toEqual({ successes: 1, lowest: 0, highest: 3 });
     expect(create().getState()).toEqual({ successes: 0 });
   });
+
+  it("is over in a state without a count, as of an earlier version", () => {
+    expect(create({ signals: 3, firstReward: 0 } as unknown as ExplorationState).add([walk(1, 2, 1)])).toEqual([
+      [0, 0, 0],
+    ]);
+  });
 });

@@ -30,7 +30,8 @@ export class ExplorationBonus {
 
   constructor(
     private readonly coefficient: number,
-    { successes, lowest = Infinity, highest = -Infinity }: ExplorationState = { successes: 0 },
+    // A checkpoint of an earlier version has no count; there, the bonus is over.
+    { successes = MAX_SUCCESSES, lowest = Infinity, highest = -Infinity }: Partial<ExplorationState> = { successes: 0 },
   ) {
     this.successes = successes;
     this.lowest = lowest;
