@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
 import type { Tensor } from "../../engine/tensor/index.js";
@@ -240,7 +240,14 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     checkSavedState(algorithm, this.state);
     await this.updater.restore(optimizer);
     if (frozenStates !== undefined) await this.context.frozenStates?.setState(frozenStates);
-    if (reference !== undefined) await this.reference?.setState(reference);
+    if (this.reference !== undefined) {
+      if (reference === undefined)
+        throw new LlamaGymError(
+          "RUN_INCOMPATIBLE",
+          "The checkpoint has no reference policy, which `syncRefModel` needs. Resume it with the version that wrote it, or start a new run from its model.",
+        );
+      await this.reference.setState(reference);
+    }
     if (algorithm !== null) this.state = algorithm;
     this.context.random.setState(random);
   }

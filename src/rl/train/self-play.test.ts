@@ -29,11 +29,19 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+/** The reference of every second optimizer step. */
+const SYNCED = { syncRefModel: true, refModelMixupAlpha: 0.6, refModelSyncSteps: 2 } as const;
 const ALGORITHMS: Readonly<Record<string, AlgorithmOptions>> = {
   ppo: { algorithm: ppo({ batchSize: 12, miniBatchSize: 6, numPpoEpochs: 2, learningRate: 0.01 }) },
   grpo: { algorithm: grpo({ batchSize: 8, numGenerations: 4, learningRate: 0.01 }) },
   rloo: { algorithm: rloo({ batchSize: 8, numGenerations: 4, learningRate: 0.01, normalizeAdvantages: true }) },
   reinforce: { algorithm: reinforce({ batchSize: 8, baseline: "seat", learningRate: 0.01 }) },
+  "ppo with a reference that follows": {
+    algorithm: ppo({ batchSize: 12, miniBatchSize: 6, numPpoEpochs: 2, learningRate: 0.01, ...SYNCED }),
+  },
+  "reinforce with a reference that follows": {
+    algorithm: reinforce({ batchSize: 8, learningRate: 0.01, klCoef: 0.1, ...SYNCED }),
+  },
 };
 
 const LEAGUE = {
@@ -45,7 +53,7 @@ const LEAGUE = {
 } as const;
 
 async function setUp(options: Partial<TrainerOptions> = {}, agentOptions: AgentOptions = ALGORITHMS.ppo) {
-  const hasCritic = agentOptions.algorithm === ALGORITHMS.ppo.algorithm;
+  const hasCritic = agentOptions.algorithm?.hasCritic === true;
   const model = await models.reopen(modelFolder, {
     r: 4,
     seed: 1,
@@ -74,6 +82,20 @@ describe("self-play", () => {
     }
     expect(logs).toEqual(whole.logs);
     expect(values).toEqual(whole.values);
+  });
+
+  it("penalizes the KL to a reference that follows the policy, if syncRefModel is on", async () => {
+    const klOf = async (options: { syncRefModel: boolean; refModelSyncSteps: number }) => {
+      const { batchSize, learningRate } = { batchSize: 12, learningRate: 0.01 };
+      const algorithm = ppo({ batchSize, miniBatchSize: 12, learningRate, refModelMixupAlpha: 1, ...options });
+      const { logs } = await recordRun(await setUp({}, { algorithm }));
+      return logs.map((metrics) => Math.abs(metrics["objective/kl"]));
+    };
+    const followed = await klOf({ syncRefModel: true, refModelSyncSteps: 1 });
+    const left = await klOf({ syncRefModel: true, refModelSyncSteps: 1000 });
+    expect(Math.max(...followed)).toBeLessThan(1e-6);
+    expect(left[0]).toBeLessThan(1e-6);
+    expect(Math.min(...left.slice(1))).toBeGreaterThan(1e-4);
   });
 
   it("plays against all opponents of the league, and counts their games apart", async () => {

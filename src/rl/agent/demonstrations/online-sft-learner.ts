@@ -114,7 +114,7 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
   }
 
   async getState(): Promise<LearnerState> {
-    const { optimizer, frozenStates, state: algorithm } = await this.algorithm.getState();
+    const { optimizer, state: algorithm, ...tensors } = await this.algorithm.getState();
     const { replay, random } = this.options;
     const sft = await this.sft?.getState();
     const onlineSft: ReplayTrainingState | null = this.recordsEpisodes
@@ -128,17 +128,17 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
       : null;
     const state: OnlineSftState = { algorithm, onlineSft };
     const moments = [...optimizer.moments, ...(sft?.optimizer.moments ?? [])];
-    return { optimizer: { ...optimizer, moments }, frozenStates, state };
+    return { ...tensors, optimizer: { ...optimizer, moments }, state };
   }
 
-  async setState({ optimizer, frozenStates, state }: LearnerState): Promise<void> {
+  async setState({ optimizer, state, ...tensors }: LearnerState): Promise<void> {
     const { algorithm, onlineSft } = state as OnlineSftState;
     const sftState = onlineSft?.sft ?? null;
     // Both optimizers train the same parameters, so each has half of the moments.
     const count = sftState === null ? optimizer.moments.length : optimizer.moments.length / 2;
     await this.algorithm.setState({
+      ...tensors,
       optimizer: { ...optimizer, moments: optimizer.moments.slice(0, count) },
-      frozenStates,
       state: algorithm,
     });
     if (onlineSft === null) return;

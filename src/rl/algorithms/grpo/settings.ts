@@ -192,7 +192,7 @@ export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {
         `GRPO's ${name} is read by lossType ${lossTypes.join(", ")} only, and lossType is "${config.lossType}".`,
       );
   }
-  checkReference("GRPO", config);
+  checkReference("GRPO", "beta", config);
   checkAdaptiveEntropy("GRPO", config);
   const baselineSettings = resolveBaseline(config, options);
   const groupSize = config.grouping === "batch" ? 1 : config.numGenerations;

@@ -10,7 +10,14 @@ import {
   type SettingOptions,
   type Settings,
 } from "../../../core/settings.js";
-import { adamSettings, KL_PENALTY, LR_SCHEDULE, scheduleSettings } from "../shared/update-settings.js";
+import {
+  adamSettings,
+  checkReference,
+  KL_PENALTY,
+  LR_SCHEDULE,
+  referenceSettings,
+  scheduleSettings,
+} from "../shared/update-settings.js";
 
 const TRL = "TRL 0.7.11";
 const LLAMAGYM = "LlamaGym 0.1.1";
@@ -61,6 +68,7 @@ export const ppoSettings = defineSettings({
     description: "Number of samples over which the KL coefficient adapts.",
     source: TRL,
   }),
+  ...referenceSettings,
   gamma: number({ default: 1, min: 0, max: 1, description: "Discount factor.", source: TRL }),
   lam: number({
     default: 0.95,
@@ -164,6 +172,7 @@ export function resolvePpoConfig(options: PpoOptions = {}): PpoConfig {
       options.miniBatchSize ??
       (batchSize === undefined ? undefined : Math.min(batchSize, ppoSettings.miniBatchSize.default)),
   });
+  checkReference("PPO", "initKlCoef", config);
   if (config.stateBaseline && config.advantageLevel !== "turn")
     throw invalidArgument('PPO\'s stateBaseline averages returns of turns. Also set advantageLevel to "turn".');
   if (config.miniBatchSize > config.batchSize)

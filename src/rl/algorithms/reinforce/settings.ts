@@ -1,10 +1,12 @@
 import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
 import {
+  checkReference,
   KL_PENALTY,
   LR_SCHEDULE,
   optimizerSettings,
   MAX_COMPLETION_LENGTH,
+  referenceSettings,
   resolveBatchSize,
   updateSettings,
 } from "../shared/update-settings.js";
@@ -62,6 +64,7 @@ export const reinforceSettings = defineSettings({
     description: "Weight of the KL divergence, subtracted from the reward.",
     source: OPENRLHF,
   }),
+  ...referenceSettings,
   epsilon: number({ default: 0.2, min: 0, description: "Clipping range of the ratio.", source: OPENRLHF }),
   entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: OPENRLHF }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in OpenRLHF" },
@@ -78,6 +81,7 @@ export type ReinforceOptions = Partial<ReinforceConfig>;
 /** Resolves REINFORCE++'s settings. @throws INVALID_ARGUMENT for invalid settings. */
 export function resolveReinforceConfig(options: ReinforceOptions = {}): ReinforceConfig {
   const config = resolveSettings("REINFORCE++", reinforceSettings, options);
+  checkReference("REINFORCE++", "klCoef", config);
   if (config.baseline === "group" && config.numGenerations < 2)
     throw invalidArgument('REINFORCE++\'s baseline "group" needs groups: set numGenerations to 2 or more.');
   const batchSize = resolveBatchSize("REINFORCE++", options.batchSize, config.numGenerations, config.batchSize);

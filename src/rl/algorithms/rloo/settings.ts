@@ -64,7 +64,7 @@ export type RlooOptions = Partial<Settings<typeof rlooSettings>>;
 /** Resolves RLOO's settings. @throws INVALID_ARGUMENT for invalid settings. */
 export function resolveRlooConfig(options: RlooOptions = {}): RlooConfig {
   const config = resolveSettings("RLOO", rlooSettings, options);
-  checkReference("RLOO", config);
+  checkReference("RLOO", "beta", config);
   const { rewardClipMin = -Infinity, rewardClipMax = Infinity } = config;
   if (rewardClipMin > rewardClipMax)
     throw invalidArgument(`RLOO's rewardClipMin is ${rewardClipMin}, above its rewardClipMax of ${rewardClipMax}.`);

@@ -128,14 +128,18 @@ export const referenceSettings = defineSettings({
   }),
 });
 
-/** @throws INVALID_ARGUMENT for a synchronized reference without a weight. */
-export function checkReference(
+/**
+ * Checks that a synchronized reference has a weight, the value of the setting `klSetting`.
+ * @throws INVALID_ARGUMENT
+ */
+export function checkReference<Name extends string>(
   algorithm: string,
-  { syncRefModel, beta }: { readonly syncRefModel: boolean; readonly beta: number },
+  klSetting: Name,
+  config: { readonly syncRefModel: boolean } & Readonly<Record<Name, number>>,
 ): void {
-  if (syncRefModel && beta === 0)
+  if (config.syncRefModel && config[klSetting] === 0)
     throw invalidArgument(
-      `${algorithm}'s \`syncRefModel\` moves the reference policy, which \`beta\` 0 does not use. Set \`beta\` above 0, or \`syncRefModel\` to false.`,
+      `${algorithm}'s \`syncRefModel\` moves the reference policy, which \`${klSetting}\` 0 does not use. Set \`${klSetting}\` above 0, or \`syncRefModel\` to false.`,
     );
 }
 

@@ -6,6 +6,7 @@ import { writeRandomModel } from "../../../../test/support/random-model.js";
 import { AutoModelForCausalLM, getPeftModel, type LanguageModel } from "../../../generation/index.js";
 import { makeTrainable } from "../../../models/adapters/get-peft-model.js";
 import { SafetensorsFile } from "../../../models/files/index.js";
+import { ppo, reinforce } from "../../algorithms/index.js";
 import { GrpoTrainer, RlooTrainer, type GrpoTrainerOptions } from "./grpo-trainer.js";
 import type { RewardFunction } from "./reward-scorer.js";
 
@@ -130,5 +131,7 @@ describe("syncRefModel", () => {
     const message = /`syncRefModel` moves the reference policy, which `beta` 0 does not use\./;
     expect(() => new GrpoTrainer(options)).toThrow(message);
     expect(() => new RlooTrainer(options)).toThrow(message);
+    expect(() => ppo({ syncRefModel: true, initKlCoef: 0 })).toThrow(/which `initKlCoef` 0 does not use/);
+    expect(() => reinforce({ syncRefModel: true, klCoef: 0 })).toThrow(/which `klCoef` 0 does not use/);
   });
 });
