@@ -19,7 +19,9 @@ export { GameEnv, asEnv } from "./games/as-env.js";
 export { computeElo, type MatchScore } from "./games/elo.js";
 export {
   type BehaviorPolicy,
+  type BestMoves,
   type Outcomes,
+  computeBestMoves,
   computeGameValue,
   computeNashConv,
   createMinimaxPolicy,

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
+import { mean } from "../../core/numbers.js";
 import type { RulesGame } from "./rules-game.js";
 
 /** What a player knows when it is to move. */
@@ -243,6 +244,31 @@ export function createMinimaxPolicy<Position extends JsonValue>(game: RulesGame<
     );
   });
   return (information) => known.get(informationKey(information))!;
+}
+
+/** How often a policy plays a best move. */
+export interface BestMoves {
+  /** Situations that play can reach in which some moves are worse than others. */
+  readonly situations: number;
+  /** Mean probability of the best moves in them; 1 for perfect play. */
+  readonly probability: number;
+}
+
+/**
+ * Computes how often a policy plays a best move, whether its own moves lead to the situation or
+ * not. @throws INVALID_ARGUMENT for a game without minimax
+ */
+export function computeBestMoves<Position extends JsonValue>(
+  game: RulesGame<Position>,
+  policy: BehaviorPolicy,
+): BestMoves {
+  const minimax = createMinimaxPolicy(game);
+  const masses = listInformation(game).flatMap((information) => {
+    const best = minimax(information);
+    if (!best.includes(0)) return [];
+    return choose(policy, information).reduce((sum, probability, i) => sum + (best[i] > 0 ? probability : 0), 0);
+  });
+  return { situations: masses.length, probability: masses.length === 0 ? 1 : mean(masses) };
 }
 
 /** Calls a function with each position in which a seat is to move, once. */

@@ -4,6 +4,7 @@ import { make, registry } from "../registry/make.js";
 import { asEnv } from "./as-env.js";
 import { ConnectFour } from "./connect-four.js";
 import {
+  computeBestMoves,
   computeBestResponse,
   computeGameValue,
   computeNashConv,
@@ -75,6 +76,36 @@ describe("tic-tac-toe's exact results", () => {
 
   it("of minimax: neither seat gains by another policy", () => {
     expect(computeNashConv(game, [minimax, minimax])).toBeCloseTo(0, 12);
+  });
+});
+
+describe("the best moves of Nim", () => {
+  const game = new Nim({ piles: [1, 2] });
+
+  it("are 1 of 3 in the first situation and 1 of 2 in the only other one where moves differ", () => {
+    const { situations, probability } = computeBestMoves(game, uniformPolicy);
+    expect(situations).toBe(2);
+    expect(probability).toBeCloseTo((1 / 3 + 1 / 2) / 2, 12);
+  });
+
+  it("leave piles whose binary sum is 0", () => {
+    const large = new Nim();
+    const policy: BehaviorPolicy = ({ observation, legalActions }) => {
+      const piles = Array.from(observation.matchAll(/: (\d+)/g), ([, count]) => Number(count));
+      const leaves = legalActions.map((action) => {
+        const [pile, count] = large.text.formatAction(action).split(" ").map(Number);
+        return piles.with(pile - 1, piles[pile - 1] - count).reduce((sum, left) => sum ^ left, 0);
+      });
+      const wins = leaves.filter((sum) => sum === 0).length;
+      return leaves.map((sum) => (wins === 0 ? 1 / leaves.length : sum === 0 ? 1 / wins : 0));
+    };
+    const { situations, probability } = computeBestMoves(large, policy);
+    expect(probability).toBeCloseTo(1, 12);
+    expect(situations).toBeGreaterThan(100);
+  });
+
+  it("are not counted in poker, which hides cards", () => {
+    expect(() => computeBestMoves(new KuhnPoker(), uniformPolicy)).toThrow("minimax");
   });
 });
 

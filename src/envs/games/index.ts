@@ -3,6 +3,7 @@ export { asEnv, GameEnv, type AgentSeat } from "./as-env.js";
 export { ConnectFour } from "./connect-four.js";
 export { computeElo, type MatchScore } from "./elo.js";
 export {
+  computeBestMoves,
   computeBestResponse,
   computeGameValue,
   computeNashConv,
@@ -11,6 +12,7 @@ export {
   listInformation,
   uniformPolicy,
   type BehaviorPolicy,
+  type BestMoves,
   type BestResponse,
   type GameValue,
   type Information,

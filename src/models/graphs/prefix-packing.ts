@@ -1,4 +1,5 @@
 import type { DecoderConfig } from "../../engine/nn/index.js";
+import { sequenceKeys } from "../../core/sequence-keys.js";
 import { tokensThatFit } from "../weights/micro-batch-memory.js";
 import { sharedPrefixLength } from "./sequence-batch.js";
 import {
@@ -48,8 +49,12 @@ export function packSharedPrefixes(
 ): readonly MicroBatch[] {
   if (options.sharePrefixes === false) return packDistinct(items, options);
   const copies = new Map<string, number[]>();
+  const keyOf = sequenceKeys();
+  /** Keys of items; turns in the same state may be one object. */
+  const itemKeys = new Map<readonly TokenSequence[], string>();
   items.forEach((sequences, i) => {
-    const key = sequences.map((sequence) => sequence.join()).join(";");
+    const key = itemKeys.get(sequences) ?? sequences.map(keyOf).join(";");
+    itemKeys.set(sequences, key);
     const indices = copies.get(key);
     if (indices === undefined) copies.set(key, [i]);
     else indices.push(i);

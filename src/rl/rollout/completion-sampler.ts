@@ -29,6 +29,18 @@ export interface TurnCompletion extends Pick<
   readonly actionCandidates?: ActionCandidates;
 }
 
+/** Choices with their scores; arrays have one entry per choice. */
+interface ScoredChoices {
+  readonly sequences: readonly (readonly number[])[];
+  /** Factors of the sums of log-probabilities: 1 / (length * temperature). */
+  readonly weights: readonly number[];
+  readonly logProbs: readonly number[];
+  readonly probabilities: readonly number[];
+  /** exp(score - highest score), and their sum. */
+  readonly expScores: readonly number[];
+  readonly total: number;
+}
+
 export interface TurnRequest extends Pick<SampleRequest, "onDistribution"> {
   readonly prompt: readonly number[];
   readonly constraint?: OutputConstraint;
@@ -163,53 +175,53 @@ export class CompletionSampler {
    */
   async choiceProbabilities(prompt: readonly number[], choices: readonly string[]): Promise<readonly number[]> {
     this.cache.keepVersion(this.model.policy.cacheVersion);
-    const temperature = this.settings.sampling.temperature || 1;
     if (this.settings.actionScoring !== undefined) {
-      const { expScores, total } = await this.scoreChoices(prompt, choices, temperature);
-      return expScores.map((score) => score / total);
+      return (await this.scoreChoices(prompt, choices)).probabilities;
     }
     const constraint = this.compile({ choices }, prompt) as ChoiceConstraint;
     const completer = await this.model.completer();
     const logProbs = await completer.score(prompt, constraint.sequences);
-    return constraint.logProbs(logProbs, temperature).map(Math.exp);
+    return constraint.logProbs(logProbs, this.settings.sampling.temperature || 1).map(Math.exp);
   }
 
   /** Samples one of the choices by their scores; at temperature 0 takes the best. */
   private async sampleCandidate({ prompt, random }: TurnRequest, choices: readonly string[]): Promise<TurnCompletion> {
     const { temperature } = this.settings.sampling;
-    const { sequences, weights, scores, maxScore, expScores, total } = await this.scoreChoices(
-      prompt,
-      choices,
-      temperature || 1,
-    );
-    const chosen = temperature === 0 ? scores.indexOf(maxScore) : sampleIndex(expScores, random.random() * total);
+    const { sequences, weights, logProbs, probabilities, expScores, total } = await this.scoreChoices(prompt, choices);
+    // The best choice has exp(0).
+    const chosen = temperature === 0 ? expScores.indexOf(1) : sampleIndex(expScores, random.random() * total);
     return {
       tokens: sequences[chosen],
-      logProbs: [scores[chosen] - maxScore - Math.log(total)],
+      logProbs: [logProbs[chosen]],
       finishReason: "stop",
       text: choices[chosen],
       allowedTokens: undefined,
-      actionCandidates: { sequences, weights, chosen, probabilities: expScores.map((score) => score / total) },
+      actionCandidates: { sequences, weights, chosen, probabilities },
     };
   }
 
-  /** Scores choices by the mean of their log-probabilities. */
-  private async scoreChoices(prompt: readonly number[], choices: readonly string[], temperature: number) {
+  /** Scores choices by the mean of their log-probabilities; turns in the same state share the result. */
+  private async scoreChoices(prompt: readonly number[], choices: readonly string[]): Promise<ScoredChoices> {
+    const key = `scores;${prompt.join()};${constraintKey({ choices })}`;
+    return this.cache.getOrCompute(key, () => this.computeScores(prompt, choices));
+  }
+
+  private async computeScores(prompt: readonly number[], choices: readonly string[]): Promise<ScoredChoices> {
     const { tokenizer } = this.model;
     const { splitSpecialTokens } = tokenizer;
+    const temperature = this.settings.sampling.temperature || 1;
     const sequences = choices.map((choice) =>
       tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens }),
     );
-    const logProbSums = await this.cache.getOrCompute(`scores;${prompt.join()};${constraintKey({ choices })}`, () =>
-      this.scoreCandidates(prompt, sequences),
-    );
+    const logProbSums = await this.scoreCandidates(prompt, sequences);
     const lengths = choices.map((choice, i) => this.scoringLength(choice, sequences[i]));
     const weights = lengths.map((length) => 1 / length / temperature);
     const scores = logProbSums.map((sum, i) => sum * weights[i]);
     const maxScore = Math.max(...scores);
     const expScores = scores.map((score) => Math.exp(score - maxScore));
     const total = expScores.reduce((sum, value) => sum + value, 0);
-    return { sequences, weights, scores, maxScore, expScores, total };
+    const logProbs = scores.map((score) => score - maxScore - Math.log(total));
+    return { sequences, weights, logProbs, probabilities: expScores.map((score) => score / total), expScores, total };
   }
 
   private async scoreCandidates(

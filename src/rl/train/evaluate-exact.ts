@@ -3,6 +3,7 @@ import type { JsonValue } from "../../core/json.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import {
   type Env,
+  computeBestMoves,
   computeGameValue,
   computeNashConv,
   createMinimaxPolicy,
@@ -10,6 +11,7 @@ import {
   listInformation,
   uniformPolicy,
   type BehaviorPolicy,
+  type BestMoves,
   type Outcomes,
   RulesGame,
 } from "../../envs/index.js";
@@ -36,6 +38,8 @@ export interface ExactEvaluation {
    */
   readonly nashConv: number;
   readonly outcomes: readonly ExactOutcome[];
+  /** Only in games in which nothing is hidden. */
+  readonly bestMoves?: BestMoves;
 }
 
 /**
@@ -149,5 +153,10 @@ function evaluatePolicy(game: RulesGame<JsonValue>, policy: BehaviorPolicy, info
       return { opponent, seat, return: returns[seat], ...all[seat] };
     }),
   );
-  return { informationSets, nashConv: computeNashConv(game, [policy, policy]), outcomes };
+  return {
+    informationSets,
+    nashConv: computeNashConv(game, [policy, policy]),
+    outcomes,
+    ...(game.isPerfectInformation ? { bestMoves: computeBestMoves(game, policy) } : {}),
+  };
 }

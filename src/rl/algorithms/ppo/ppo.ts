@@ -1,6 +1,7 @@
 import { isValueHeadParameter } from "../../../engine/nn/index.js";
 import type { AdvantageResult, ScoredTrajectory } from "../algorithm-definition.js";
 import { defineAlgorithm } from "../define-algorithm.js";
+import { sequenceKeys } from "../../../core/sequence-keys.js";
 import { mean } from "../../../core/numbers.js";
 import { concatenate, splitByLength } from "../shared/arrays.js";
 import { discountedReturns } from "../shared/discounted-returns.js";
@@ -152,8 +153,9 @@ function hasReturnSignal(
  */
 function numberStates(trajectories: readonly ScoredTrajectory[]): StepStates[] {
   const numbers = new Map<string, number>();
+  const keyOf = sequenceKeys();
   const numberOf = (prompt: readonly number[]): number => {
-    const key = prompt.join();
+    const key = keyOf(prompt);
     const number = numbers.get(key) ?? numbers.size;
     numbers.set(key, number);
     return number;

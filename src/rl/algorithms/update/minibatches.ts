@@ -1,3 +1,4 @@
+import { sequenceKeys } from "../../../core/sequence-keys.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import type { Trajectory } from "../../rollout/trajectory.js";
 
@@ -69,8 +70,9 @@ function turnChains(trajectories: readonly Trajectory[]): number[][] {
 function mergeSamePrompts(chains: readonly (readonly number[])[], trajectories: readonly Trajectory[]): number[][] {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   const groups = new Map<string, number[]>();
+  const keyOf = sequenceKeys();
   for (const chain of chains) {
-    const key = chain.length > 1 ? `chain ${chain[0]}` : turns[chain[0]].prompt.join();
+    const key = chain.length > 1 ? `chain ${chain[0]}` : keyOf(turns[chain[0]].prompt);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [...chain]);
     else group.push(...chain);

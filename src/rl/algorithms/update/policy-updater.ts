@@ -128,7 +128,9 @@ export class PolicyUpdater {
     const perTurn: Record<string, Float32Array[]> = {};
     const packingOptions = { microBatchTokens: this.options.microBatchTokens, config: this.policy.config };
     const built: BuiltMicroBatch[] = [];
-    const items = units.map((unit) => unit.flatMap((i) => decisionSequences(turns[i])));
+    const items = units.map((unit) =>
+      unit.length === 1 ? decisionSequences(turns[unit[0]]) : unit.flatMap((i) => decisionSequences(turns[i])),
+    );
     const jobs = buildEach(packSharedPrefixes(items, packingOptions), ({ indices, ...layout }) => {
       const microBatch = { indices: indices.flatMap((i) => units[i]), ...layout };
       built.push(this.build(turns, microBatch, inputs, temperature));

@@ -61,10 +61,25 @@ export function decisionIndices({
   return indices.length === 0 && tokens.length > 0 ? [0] : indices;
 }
 
-export function decisionSequences(turn: TurnTokens): (readonly number[])[] {
+/** Decision sequences by the candidates of their turns. */
+const candidateSequences = new WeakMap<
+  readonly (readonly number[])[],
+  { readonly prompt: readonly number[]; readonly sequences: readonly (readonly number[])[] }
+>();
+
+/**
+ * Returns the sequences of a turn whose next tokens are its decisions. Turns with the same arrays
+ * as prompt and candidates share them.
+ */
+export function decisionSequences(turn: TurnTokens): readonly (readonly number[])[] {
   const { prompt, tokens, actionCandidates } = turn;
-  if (actionCandidates !== undefined)
-    return actionCandidates.sequences.map((candidate) => [...prompt, ...candidate.slice(0, -1)]);
+  if (actionCandidates !== undefined) {
+    const known = candidateSequences.get(actionCandidates.sequences);
+    if (known?.prompt === prompt) return known.sequences;
+    const sequences = actionCandidates.sequences.map((candidate) => [...prompt, ...candidate.slice(0, -1)]);
+    candidateSequences.set(actionCandidates.sequences, { prompt, sequences });
+    return sequences;
+  }
   const last = decisionIndices(turn).at(-1) ?? 0;
   return [last === 0 ? prompt : [...prompt, ...tokens.slice(0, last)]];
 }
@@ -110,14 +125,11 @@ export function buildTurnBatch(
   const added: AddedDecision[] = [];
   /** Alternatives of decisions that turns in the same state share. */
   const shared = new Map<string, readonly Alternative[]>();
+  const candidates = new Map<readonly (readonly number[])[], SharedCandidates>();
   let start = 0;
   turns.forEach((turn, turnIndex) => {
     const positions = layout.positions.slice(start, (start += decisionSequences(turn).length));
-    const locate = (sequence: number, token: number) => ({
-      ...positions[sequence],
-      index: turn.prompt.length + token - positions[sequence].prefix,
-    });
-    for (const decision of turnDecisions(turn, locate, { tokens, shared, maxAlternatives }))
+    for (const decision of turnDecisions(turn, positions, { tokens, shared, candidates, maxAlternatives }))
       added.push({ ...decision, turn: turnIndex });
   });
   // The weights of action candidates include the temperature.
@@ -144,30 +156,48 @@ interface AddedDecision extends Decision {
   readonly isUnconstrained: boolean;
 }
 
+/** The alternatives of action candidates whose first sequence begins at a position. */
+interface SharedCandidates {
+  readonly start: PrefixLayout["positions"][number];
+  readonly alternatives: readonly Alternative[];
+}
+
 /**
- * Selects the tokens of a turn's decisions; `locate` returns the position of a token of one of its
- * decision sequences.
+ * Selects the tokens of a turn's decisions; `positions` has the positions of its decision
+ * sequences.
  */
 function* turnDecisions(
   turn: TurnTokens,
-  locate: (sequence: number, token: number) => TokenPosition,
+  positions: PrefixLayout["positions"],
   {
     tokens,
     shared,
+    candidates,
     maxAlternatives,
   }: {
     readonly tokens: SelectedTokenList;
     readonly shared: Map<string, readonly Alternative[]>;
+    readonly candidates: Map<readonly (readonly number[])[], SharedCandidates>;
     readonly maxAlternatives: number;
   },
 ): Generator<Omit<AddedDecision, "turn">> {
   const { actionCandidates } = turn;
+  const locate = (sequence: number, token: number): TokenPosition => ({
+    ...positions[sequence],
+    index: turn.prompt.length + token - positions[sequence].prefix,
+  });
   if (actionCandidates !== undefined) {
-    const alternatives = actionCandidates.sequences.map((candidate, i) => ({
-      tokens: candidate.map((target, token) => tokens.select({ ...locate(i, token), target })),
-      weight: actionCandidates.weights[i],
-    }));
-    yield { token: 0, alternatives, chosen: actionCandidates.chosen, isUnconstrained: false };
+    const { sequences, weights, chosen } = actionCandidates;
+    const [start] = positions;
+    let known = candidates.get(sequences);
+    if (known?.start !== start) {
+      const alternatives = sequences.map((candidate, i) => ({
+        tokens: candidate.map((target, token) => tokens.select({ ...locate(i, token), target })),
+        weight: weights[i],
+      }));
+      candidates.set(sequences, (known = { start, alternatives }));
+    }
+    yield { token: 0, alternatives: known.alternatives, chosen, isUnconstrained: false };
     return;
   }
   for (const token of turn.tokens.length === 0 ? [0] : decisionIndices(turn)) {
