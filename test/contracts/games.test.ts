@@ -7,6 +7,7 @@ const games = [
   ["connect four", () => new ConnectFour()],
   ["Nim", () => new Nim()],
   ["Nim with a second try", () => new Nim({ piles: [2, 3], illegalMoves: "retry" })],
+  ["Nim from random positions", () => new Nim({ randomOpening: 4 })],
   ["Pig", () => new Pig({ goal: 30 })],
   ["Kuhn poker", () => new KuhnPoker()],
   ["negotiation", () => new SimpleNegotiation()],

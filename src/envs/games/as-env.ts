@@ -32,6 +32,9 @@ export function asEnv<Observation, Action>(
   return new GameEnv(game, opponent, seat);
 }
 
+/** Games that may be over before the agent's first turn, one after the other. */
+const MAX_STARTS = 100;
+
 /** What happened up to the agent's turn. */
 interface Round<Observation> {
   readonly result: GameResult<Observation>;
@@ -71,12 +74,22 @@ export class GameEnv<Observation = unknown, Action = unknown> extends Env<Observ
     this.reseed(seed);
     this.seat = this.chooseSeat(seed !== undefined || !this.hasStarted);
     this.hasStarted = true;
-    return andThen(this.game.reset({ seed, options }), (result) =>
+    return andThen(this.startRound({ seed, options }), (round) => {
+      this.isRunning = true;
+      return { observation: this.observe(round), info: this.inform(round) };
+    });
+  }
+
+  /** Starts a game in which the agent has a turn: those that the opponent ends before are not played. */
+  private startRound(options: ResetOptions, attempts = MAX_STARTS): MaybePromise<Round<Observation>> {
+    return andThen(this.game.reset(options), (result) =>
       andThen(this.playOthers({ result, reward: result.rewards[this.seat] }), (round) => {
-        if (round.result.seat === undefined)
-          throw new LlamaGymError("ENV_FAILED", `${this.toString()}: the game was over before the agent's first turn.`);
-        this.isRunning = true;
-        return { observation: this.observe(round), info: this.inform(round) };
+        if (round.result.seat !== undefined) return round;
+        if (attempts > 1) return this.startRound({ options: options.options }, attempts - 1);
+        throw new LlamaGymError(
+          "ENV_FAILED",
+          `${this.toString()}: ${MAX_STARTS} games were over before the agent's first turn.`,
+        );
       }),
     );
   }

@@ -183,6 +183,36 @@ describe("illegal moves", () => {
   });
 });
 
+describe("random openings", () => {
+  const firstObservations = (game: Nim, games: number) =>
+    Array.from({ length: games }, (_, i) => game.reset(i === 0 ? { seed: 5 } : {}).observation!);
+
+  it("start games from all positions that are not over, the same ones for a seed", () => {
+    const starts = firstObservations(new Nim({ piles: [1, 2], randomOpening: 3 }), 200);
+    expect(firstObservations(new Nim({ piles: [1, 2], randomOpening: 3 }), 200)).toEqual(starts);
+    const piles = new Set(starts.map((start) => Array.from(start.matchAll(/: (\d+)/g), ([, count]) => count).join()));
+    expect([...piles].sort()).toEqual(["0,1", "0,2", "1,0", "1,1", "1,2"]);
+  });
+
+  it("leave the agent a turn, also where the opponent could end the game before", async () => {
+    const game = new TicTacToe({ randomOpening: 8 });
+    const env = asEnv(game, createMinimaxOpponent(game), 1);
+    const { info } = await env.reset({ seed: 3 });
+    const observations = [info.legalActions as readonly number[]];
+    for (let i = 0; i < 50; i++) observations.push((await env.reset()).info.legalActions as readonly number[]);
+    expect(observations.every(({ length }) => length > 0)).toBe(true);
+    expect(new Set(observations.map(({ length }) => length)).size).toBeGreaterThan(2);
+  });
+
+  it("do not change exact results, and are refused in poker and as numbers that are none", () => {
+    const values = (randomOpening: number) =>
+      computeGameValue(new TicTacToe({ randomOpening }), [uniformPolicy, uniformPolicy]).returns;
+    expect(values(4)).toEqual(values(0));
+    expect(() => new KuhnPoker({ randomOpening: 1 }).reset()).toThrow("randomOpening is for games");
+    for (const randomOpening of [-1, 0.5, 101]) expect(() => new Nim({ randomOpening })).toThrow("from 0 to 100");
+  });
+});
+
 describe("rules", () => {
   it("of connect four: a row, a column and both diagonals win, a full column is illegal", () => {
     const play = (columns: string) => {

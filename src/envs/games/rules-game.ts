@@ -17,6 +17,11 @@ export type IllegalMoves = "lose" | "retry";
 export interface RulesGameOptions {
   /** Default "lose". */
   readonly illegalMoves?: IllegalMoves;
+  /**
+   * Most random moves before the first turn, 0 to 100: each game draws a number up to it. For
+   * positions that good play avoids; only in games in which both players see all. Default 0.
+   */
+  readonly randomOpening?: number;
 }
 
 const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("");
@@ -42,6 +47,7 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
   /** Whether both players see the whole position. */
   abstract readonly isPerfectInformation: boolean;
   private readonly illegalMoves: IllegalMoves;
+  private readonly randomOpening: number;
   private stream: PythonRandom | undefined;
   private position: Position | undefined;
   private isWarned = false;
@@ -53,12 +59,18 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
    */
   constructor(options: RulesGameOptions = {}, otherNames: readonly string[] = []) {
     super();
-    const { illegalMoves } = applyDefaults(this.constructor.name, options, { illegalMoves: "lose" }, otherNames);
+    const defaults = { illegalMoves: "lose", randomOpening: 0 };
+    const { illegalMoves, randomOpening } = applyDefaults(this.constructor.name, options, defaults, otherNames);
     if (illegalMoves !== "lose" && illegalMoves !== "retry")
       throw invalidArgument(
         `${this.constructor.name}: option illegalMoves must be "lose" or "retry", got ${JSON.stringify(illegalMoves)}.`,
       );
+    if (!Number.isInteger(randomOpening) || randomOpening < 0 || randomOpening > 100)
+      throw invalidArgument(
+        `${this.constructor.name}: option randomOpening must be an integer from 0 to 100, got ${randomOpening}.`,
+      );
     this.illegalMoves = illegalMoves;
+    this.randomOpening = randomOpening;
   }
 
   /** Returns a first position; chance draws from `this.random`. */
@@ -95,10 +107,27 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
 
   override reset({ seed }: ResetOptions = {}): GameResult<string> {
     if (seed !== undefined) this.stream = new PythonRandom(createSeededStream(seed).seed);
-    this.position = this.start();
+    this.position = this.playOpening(this.start());
     this.isWarned = false;
     this.forfeitedBy = undefined;
     return this.describe([0, 0]);
+  }
+
+  /** Makes random moves, as long as they do not end the game. */
+  private playOpening(start: Position): Position {
+    if (this.randomOpening === 0) return start;
+    if (!this.isPerfectInformation)
+      throw invalidArgument(
+        `${this.constructor.name}: option randomOpening is for games in which both players see all. Remove it.`,
+      );
+    let position = start;
+    for (let left = this.random.randInt(0, this.randomOpening); left > 0; left--) {
+      const actions = this.listActions(position);
+      const next = this.next(position, actions[this.random.randInt(0, actions.length - 1)]);
+      if (this.getSeat(next) === undefined) break;
+      position = next;
+    }
+    return position;
   }
 
   /** Makes a move that may be illegal; by default, an illegal one leaves the position as it is. */
