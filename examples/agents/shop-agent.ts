@@ -1,17 +1,21 @@
 /**
- * An agent of the AI SDK (npm package `ai`) whose tools have arguments: it settles the cases of a
- * shop. It learns ten cases of an expert first, then by PPO through its URL: `npm run example --
- * shop-agent [--seed N] [--turns N] [--examples N] [--eval-episodes N]`.
+ * An agent of the AI SDK (npm package `ai`), or of OpenAI's client, whose tools have arguments: it
+ * settles the cases of a shop. It learns ten cases of an expert first, then by PPO through its URL:
+ * `npm run example -- shop-agent [--client ai-sdk | openai] [--model MODEL] [--seed N] [--turns N]
+ * [--examples N] [--eval-episodes N]`.
  */
 import { parseArgs } from "node:util";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, jsonSchema, type ModelMessage, tool, type ToolSet } from "ai";
+import OpenAI from "openai";
 import { AutoModelForCausalLMWithValueHead, type ChatMessage, ppo, SftTrainer } from "llamagym";
 import { registry, type ShopCall, ShopSupportEnv } from "llamagym/envs";
 import { GatewayTrainer } from "llamagym/gateway";
 
 const { values } = parseArgs({
   options: {
+    client: { type: "string", default: "ai-sdk" },
+    model: { type: "string", default: "embedded" },
     seed: { type: "string", default: "1" },
     turns: { type: "string", default: "5120" },
     examples: { type: "string", default: "10" },
@@ -30,7 +34,7 @@ const tools: ToolSet = Object.fromEntries(
 );
 
 /** Settles one case, and returns 1 if the database is right at the end, otherwise 0. */
-async function settleCase(baseURL: string, caseSeed: number): Promise<number> {
+async function settleWithAiSdk(baseURL: string, caseSeed: number): Promise<number> {
   const model = createOpenAICompatible({ name: "policy", baseURL }).chatModel("policy");
   const shop = new ShopSupportEnv();
   const { observation } = await shop.reset({ seed: caseSeed });
@@ -52,6 +56,31 @@ async function settleCase(baseURL: string, caseSeed: number): Promise<number> {
       role: "tool",
       content: [{ type: "tool-result", toolCallId, toolName, output }],
     });
+  }
+}
+
+/** The same with OpenAI's client. */
+async function settleWithOpenAI(baseURL: string, caseSeed: number): Promise<number> {
+  const client = new OpenAI({ baseURL, apiKey: "none" });
+  const shop = new ShopSupportEnv();
+  const { observation } = await shop.reset({ seed: caseSeed });
+  const messages: OpenAI.ChatCompletionMessageParam[] = [
+    { role: "system", content: INSTRUCTIONS },
+    { role: "user", content: observation },
+  ];
+  for (;;) {
+    const { choices } = await client.chat.completions.create({
+      model: "policy",
+      tools: shopTools.map((shopTool) => ({ type: "function", function: { ...shopTool } })),
+      tool_choice: "required",
+      messages,
+    });
+    const { message } = choices[0]!;
+    const call = message.tool_calls![0] as OpenAI.ChatCompletionMessageFunctionToolCall;
+    const input = { name: call.function.name, arguments: JSON.parse(call.function.arguments) as unknown };
+    const { info, reward, terminated } = await shop.step(input as ShopCall);
+    if (terminated) return reward;
+    messages.push(message, { role: "tool", tool_call_id: call.id, content: String(info.result) });
   }
 }
 
@@ -80,11 +109,19 @@ async function writeExample(caseSeed: number) {
   };
 }
 
-const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded", { peftConfig: { r: 16, seed } });
+const settleCase = values.client === "openai" ? settleWithOpenAI : settleWithAiSdk;
+const isEmbedded = values.model === "embedded";
+const model = await AutoModelForCausalLMWithValueHead.fromPretrained(values.model, { peftConfig: { r: 16, seed } });
 const train = await Promise.all(
   Array.from({ length: Number(values.examples) }, (_, i) => writeExample(10_000 * seed + i)),
 );
-const sft = await SftTrainer.create(model, { train, toolCalls: "text", learningRate: 3e-3, maxSteps: 100, seed });
+const sft = await SftTrainer.create(model, {
+  train,
+  toolCalls: "text",
+  learningRate: isEmbedded ? 3e-3 : 1e-3,
+  maxSteps: 100,
+  seed,
+});
 await sft.train();
 
 const trainer = new GatewayTrainer({
@@ -97,7 +134,7 @@ const trainer = new GatewayTrainer({
     batchSize: 256,
     miniBatchSize: 128,
     numPpoEpochs: 4,
-    learningRate: 5e-4,
+    learningRate: isEmbedded ? 5e-4 : 1e-4,
     lrSchedulerType: "linear",
     initKlCoef: 0,
     advantageLevel: "turn",
