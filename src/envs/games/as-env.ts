@@ -80,7 +80,7 @@ export class GameEnv<Observation = unknown, Action = unknown> extends Env<Observ
     });
   }
 
-  /** Starts a game in which the agent has a turn: those that the opponent ends before are not played. */
+  /** Starts a game in which the agent has a turn; others are dropped. */
   private startRound(options: ResetOptions, attempts = MAX_STARTS): MaybePromise<Round<Observation>> {
     return andThen(this.game.reset(options), (result) =>
       andThen(this.playOthers({ result, reward: result.rewards[this.seat] }), (round) => {

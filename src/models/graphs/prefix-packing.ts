@@ -49,11 +49,11 @@ export function packSharedPrefixes(
 ): readonly MicroBatch[] {
   if (options.sharePrefixes === false) return packDistinct(items, options);
   const copies = new Map<string, number[]>();
-  const keyOf = sequenceKeys();
+  const sequenceKey = sequenceKeys();
   /** Keys of items; turns in the same state may be one object. */
   const itemKeys = new Map<readonly TokenSequence[], string>();
   items.forEach((sequences, i) => {
-    const key = itemKeys.get(sequences) ?? sequences.map(keyOf).join(";");
+    const key = itemKeys.get(sequences) ?? sequences.map(sequenceKey).join(";");
     itemKeys.set(sequences, key);
     const indices = copies.get(key);
     if (indices === undefined) copies.set(key, [i]);

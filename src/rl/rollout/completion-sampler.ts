@@ -200,7 +200,10 @@ export class CompletionSampler {
     };
   }
 
-  /** Scores choices by the mean of their log-probabilities; turns in the same state share the result. */
+  /**
+   * Scores choices by the mean of their log-probabilities; turns in the same state share the
+   * result.
+   */
   private async scoreChoices(prompt: readonly number[], choices: readonly string[]): Promise<ScoredChoices> {
     const key = `scores;${prompt.join()};${constraintKey({ choices })}`;
     return this.cache.getOrCompute(key, () => this.computeScores(prompt, choices));

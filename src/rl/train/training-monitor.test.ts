@@ -50,6 +50,9 @@ describe("TrainingMonitor", () => {
   it("warns of groups without a learning signal over several updates", () => {
     expect(warningsFor([...times(4, { frac_reward_zero_std: 1 }), { frac_reward_zero_std: 0.9 }])).toEqual([]);
     expect(warningsFor(times(9, { frac_reward_zero_std: 1 }))).toHaveLength(1);
+    expect(warningsFor(times(5, { frac_reward_zero_std: 1, "rollout/ep_rew_mean": -1.23456 }))).toEqual([
+      expect.stringContaining("equal, -1.235 in the mean, so there was no learning signal"),
+    ]);
   });
 
   it("warns of skipped steps and of truncated completions", () => {

@@ -58,7 +58,7 @@ export class TrainingMonitor {
   check(metrics: Metrics): void {
     this.checkEntropy(metrics.entropy);
     this.checkKls(metrics);
-    this.checkGroups(metrics.frac_reward_zero_std);
+    this.checkSignal(metrics);
     this.checkSelfPlay(metrics);
     const skippedSteps = metrics.num_skipped_steps;
     if (skippedSteps > 0)
@@ -97,12 +97,14 @@ export class TrainingMonitor {
     }
   }
 
-  private checkGroups(zeroStd: number | undefined): void {
+  private checkSignal({ frac_reward_zero_std: zeroStd, "rollout/ep_rew_mean": meanReturn }: Metrics): void {
     this.uninformativeUpdates = zeroStd === 1 ? this.uninformativeUpdates + 1 : 0;
     if (this.uninformativeUpdates < MAX_UNINFORMATIVE_UPDATES) return;
+    const result = Number.isFinite(meanReturn) ? `, ${Number(meanReturn.toPrecision(4))} in the mean` : "";
     this.warnOnce(
-      "groups",
-      `In the last ${MAX_UNINFORMATIVE_UPDATES} updates, all episodes of each group had the same return, so there was no learning signal. The task is too easy or too hard from these starts, or the policy does not explore.`,
+      "signal",
+      `In the last ${MAX_UNINFORMATIVE_UPDATES} updates, all returns that are compared were equal${result}, so there was no learning signal. ` +
+        "If they are the best possible ones, the run may end. Otherwise the task is too hard from these starts, or the policy does not explore.",
     );
   }
 

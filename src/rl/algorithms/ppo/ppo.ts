@@ -100,10 +100,13 @@ function computeAdvantages(
   });
   const estimates = ppoAdvantages(samples, { ...config, klCoef });
   const allBonuses = bonuses.flat();
-  const results =
-    allBonuses.some((bonus) => bonus > 0) || hasReturnSignal(trajectories, config)
-      ? estimates
-      : estimates.map((estimate) => ({ ...estimate, advantages: new Float64Array(estimate.advantages.length) }));
+  const hasSignal = allBonuses.some((bonus) => bonus > 0) || returnsDiffer(trajectories, config);
+  // Where all returns are equal, advantages are errors of the value head, which whitening would
+  // enlarge to the size of any others; a policy that follows them soon stops exploring.
+  const isNoise = !hasSignal && config.whitenAdvantages && config.initKlCoef === 0;
+  const results = isNoise
+    ? estimates.map((estimate) => ({ ...estimate, advantages: new Float64Array(estimate.advantages.length) }))
+    : estimates;
   const lengths = trajectories.map(({ turns }) => turns.map(({ oldLogProbs }) => oldLogProbs.length));
   const turnStatistics = trajectories.flatMap(({ turns }, i) => {
     const penalties = splitByLength(results[i].nonScoreRewards, lengths[i]);
@@ -120,22 +123,15 @@ function computeAdvantages(
     state: { ...state, rewardScale: rewards.getState(), exploration: exploration.getState() },
     metrics: {
       ...ppoBatchMetrics(turnStatistics, klCoef),
+      frac_reward_zero_std: hasSignal ? 0 : 1,
       ...(config.rewardScaling ? { "objective/reward_scale": rewards.scale } : {}),
       ...(config.explorationBonus > 0 ? { "objective/exploration_bonus": mean(allBonuses) } : {}),
     },
   };
 }
 
-/**
- * Whether the rewards tell actions apart. Where all returns are equal, advantages are errors of the
- * value head, which whitening would enlarge to the size of any others; a policy that follows them
- * soon stops exploring.
- */
-function hasReturnSignal(
-  trajectories: readonly ScoredTrajectory[],
-  { gamma, whitenAdvantages, initKlCoef }: Pick<PpoConfig, "gamma" | "whitenAdvantages" | "initKlCoef">,
-): boolean {
-  if (!whitenAdvantages || initKlCoef > 0) return true;
+/** Whether the rewards tell actions apart. */
+function returnsDiffer(trajectories: readonly ScoredTrajectory[], { gamma }: Pick<PpoConfig, "gamma">): boolean {
   const returns = trajectories.flatMap(({ turns }) =>
     Array.from(
       discountedReturns(
@@ -153,9 +149,9 @@ function hasReturnSignal(
  */
 function numberStates(trajectories: readonly ScoredTrajectory[]): StepStates[] {
   const numbers = new Map<string, number>();
-  const keyOf = sequenceKeys();
+  const sequenceKey = sequenceKeys();
   const numberOf = (prompt: readonly number[]): number => {
-    const key = keyOf(prompt);
+    const key = sequenceKey(prompt);
     const number = numbers.get(key) ?? numbers.size;
     numbers.set(key, number);
     return number;

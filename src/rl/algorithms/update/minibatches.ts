@@ -70,9 +70,9 @@ function turnChains(trajectories: readonly Trajectory[]): number[][] {
 function mergeSamePrompts(chains: readonly (readonly number[])[], trajectories: readonly Trajectory[]): number[][] {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   const groups = new Map<string, number[]>();
-  const keyOf = sequenceKeys();
+  const sequenceKey = sequenceKeys();
   for (const chain of chains) {
-    const key = chain.length > 1 ? `chain ${chain[0]}` : keyOf(turns[chain[0]].prompt);
+    const key = chain.length > 1 ? `chain ${chain[0]}` : sequenceKey(turns[chain[0]].prompt);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [...chain]);
     else group.push(...chain);
