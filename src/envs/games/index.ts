@@ -3,7 +3,6 @@ export { asEnv, GameEnv, type AgentSeat } from "./as-env.js";
 export { ConnectFour } from "./connect-four.js";
 export { computeElo, type MatchScore } from "./elo.js";
 export {
-  computeBestMoves,
   computeBestResponse,
   computeGameValue,
   computeNashConv,
@@ -12,7 +11,6 @@ export {
   listInformation,
   uniformPolicy,
   type BehaviorPolicy,
-  type BestMoves,
   type BestResponse,
   type GameValue,
   type Information,
