@@ -20,11 +20,11 @@ interface Subject {
   readonly others?: readonly Readonly<Record<string, unknown>>[];
 }
 
-const subject = <Options extends object>(
-  algorithm: { readonly settings: SettingTable } & ((options: Options) => ConfiguredAlgorithm),
+const subject = (
+  algorithm: { readonly settings: SettingTable } & ((options: never) => ConfiguredAlgorithm),
   { options, others }: Pick<Subject, "options" | "others">,
 ): Subject => ({
-  create: (given) => algorithm(given as Options),
+  create: (given) => algorithm(given as never),
   settings: algorithm.settings,
   options,
   others,
