@@ -188,8 +188,8 @@ export class CompletionSampler {
   private async sampleCandidate({ prompt, random }: TurnRequest, choices: readonly string[]): Promise<TurnCompletion> {
     const { temperature } = this.settings.sampling;
     const { sequences, weights, logProbs, probabilities, expScores, total } = await this.scoreChoices(prompt, choices);
-    // The best choice has exp(0).
-    const chosen = temperature === 0 ? expScores.indexOf(1) : sampleIndex(expScores, random.random() * total);
+    const chosen =
+      temperature === 0 ? logProbs.indexOf(Math.max(...logProbs)) : sampleIndex(expScores, random.random() * total);
     return {
       tokens: sequences[chosen],
       logProbs: [logProbs[chosen]],
