@@ -32,7 +32,7 @@ const tracker = {
   },
 };
 
-const PPO = ppo({ batchSize: 16, rewardScaling: true, explorationBonus: 0.1, initKlCoef: 0.1 });
+const PPO = ppo({ batchSize: 16, rewardScaling: true, explorationBonus: 0.1, initKlCoef: 0.1, syncRefModel: true });
 
 async function openModel(valueHead: null | object) {
   const model = await openTrainable(folder, { device: "cpu", threads: 1, peftConfig: { r: 2 }, valueHead });

@@ -113,6 +113,8 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   PreparedUpdate<State>
 > {
   private state: State;
+  /** Times that the reference policy moved, since the run was started or resumed. */
+  private numSyncs = 0;
   /** Optimizer steps of the updates whose batches are still in use, for `inspect`. */
   private readonly outcomes = new WeakMap<PreparedUpdate<State>, readonly StepOutcome[]>();
 
@@ -188,6 +190,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const { algorithm, config } = this;
     const { scored, hasSignal, result, turns } = prepared;
     if (result.state !== undefined) this.state = result.state;
+    const syncsBefore = this.numSyncs;
     const outcomes = await this.train(prepared, {
       learningRate: learningRateFactor(config, progress, this.updater.steps),
       entropy: entropyFactor(config, progress),
@@ -199,6 +202,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       ...result.metrics,
       ...(algorithm.rollout(config).kind === "groups" ? rewardMetrics(scored, hasSignal) : {}),
       ...lossMetrics(outcomes, (statistics) => algorithm.metrics?.(statistics, samples, config) ?? {}),
+      ...(this.reference === undefined ? {} : { num_reference_syncs: this.numSyncs - syncsBefore }),
     };
     this.state = algorithm.state?.update?.(this.state, metrics, turns.length, config) ?? this.state;
     return { ...metrics, ...algorithm.state?.metrics?.(this.state) };
@@ -339,7 +343,10 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
         trainableFilter: trainableFilter?.(config, state),
       },
     );
-    if (!result.skipped && this.updater.steps % syncSteps === 0) await this.reference?.sync(alpha);
+    if (this.reference !== undefined && !result.skipped && this.updater.steps % syncSteps === 0) {
+      await this.reference.sync(alpha);
+      this.numSyncs++;
+    }
     return { turns, result, isLast };
   }
 

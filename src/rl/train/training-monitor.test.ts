@@ -33,6 +33,7 @@ describe("TrainingMonitor", () => {
       expect.stringContaining("jumped to 0.60 nats, from 0.10"),
     ]);
     expect(warningsFor([...times(10, { kl: 0.001 }), { kl: 0.05 }])).toEqual([]);
+    expect(warningsFor([...times(10, { kl: 0.1 }), { kl: 0.6, num_reference_syncs: 0 }])).toEqual([]);
   });
 
   it("warns of an update's KL separately from the KL to the reference", () => {

@@ -22,11 +22,13 @@ const KL_JUMP = { factor: 5, minNats: 0.1 };
 const KL_METRICS = [
   {
     names: ["kl", "objective/kl"],
+    isToReference: true,
     description: "The KL divergence from the reference policy jumped",
     advice: "lower the learning rate or increase the KL coefficient",
   },
   {
     names: ["policy/approxkl_avg"],
+    isToReference: false,
     description: "The KL divergence of an update (approxkl) jumped",
     advice: "lower or decay the learning rate (lrSchedulerType), and keep the entropy up (entropyCoef)",
   },
@@ -83,7 +85,9 @@ export class TrainingMonitor {
   }
 
   private checkKls(metrics: Metrics): void {
-    for (const { names, description, advice } of KL_METRICS) {
+    for (const { names, description, advice, isToReference } of KL_METRICS) {
+      // A reference that follows is left behind and reached again and again.
+      if (isToReference && metrics.num_reference_syncs !== undefined) continue;
       const kl = names.map((name) => metrics[name]).find((value) => Number.isFinite(value));
       if (kl === undefined) continue;
       const recentKls = this.recentKls.get(description) ?? [];
