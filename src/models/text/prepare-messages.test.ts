@@ -67,6 +67,17 @@ it("prints arguments as text where the template would print an object as Python 
   expect(tokenizer.applyChatTemplate(prepared, { chatTemplate })).toBe('{"a": true}');
 });
 
+it.each([null, undefined])("gives calls with content %s an empty one where the template needs a text", (content) => {
+  const calls = [{ function: { name: "f", arguments: {} } }];
+  const messages = [
+    { role: "user", content: "x" },
+    { role: "assistant", content, tool_calls: calls },
+  ];
+  const prepare = (chatTemplate: string) => tokenizer.prepareMessages(messages, { chatTemplate })[1].content;
+  expect(prepare("{% for message in messages %}{{ message.content.strip() }}{% endfor %}!")).toBe("");
+  expect(prepare("{% for message in messages %}{{ message.content or '' }}{% endfor %}!")).toBe(content);
+});
+
 it("leaves messages that need no change as they are", () => {
   const messages = [{ role: "user", content: "x" }];
   expect(tokenizer.prepareMessages(messages, { chatTemplate: `${LOOP}${END}` })).toBe(messages);

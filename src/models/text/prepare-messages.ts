@@ -14,6 +14,8 @@ export interface MessageForms {
   readonly arguments: "object" | "text";
   /** Content: only text, only lists of parts, or either. */
   readonly content: "text" | "parts" | "any";
+  /** Whether a message of tool calls alone needs an empty content, as Qwen 3's. */
+  readonly needsContent: boolean;
 }
 
 /** Returns the forms that a template prints. `render` throws for messages that it refuses. */
@@ -25,7 +27,8 @@ export function probeMessageForms(render: (messages: readonly ChatMessage[]) => 
       return "";
     }
   };
-  return { arguments: probeArguments(print), content: probeContent(print) };
+  const args = probeArguments(print);
+  return { arguments: args, content: probeContent(print), needsContent: probeNeedsContent(print, args) };
 }
 
 type Print = (messages: readonly ChatMessage[]) => string;
@@ -48,6 +51,19 @@ function probeArguments(print: Print): MessageForms["arguments"] {
   return printCall(stringifyJson(PROBE_ARGUMENTS)).includes(`"${PROBE_ARGUMENT}"`) ? "text" : "object";
 }
 
+function probeNeedsContent(print: Print, form: MessageForms["arguments"]): boolean {
+  const args = form === "text" ? stringifyJson(PROBE_ARGUMENTS) : PROBE_ARGUMENTS;
+  const call = { id: "call00001", type: "function", function: { name: "probe", arguments: args } };
+  const result: ChatMessage = { role: "tool", tool_call_id: "call00001", name: "probe", content: "x" };
+  const user: ChatMessage = { role: "user", content: "x" };
+  const printCall = (content: ChatMessage["content"], following: readonly ChatMessage[]) =>
+    print([user, { role: "assistant", content, tool_calls: [call] }, ...following]);
+  // Some templates print calls in the middle of a conversation otherwise than the last ones.
+  return [[], [result], [result, user]].some(
+    (following) => printCall(null, following) === "" && printCall("", following) !== "",
+  );
+}
+
 function probeContent(print: Print): MessageForms["content"] {
   const prints = (content: ChatMessage["content"]) => isPrinted(print([{ role: "user", content }]), PROBE_TEXT);
   const [text, parts] = [prints(PROBE_TEXT), prints([{ type: "text", text: PROBE_TEXT }])];
@@ -57,7 +73,8 @@ function probeContent(print: Print): MessageForms["content"] {
 /**
  * Brings messages into the forms that a template prints. Arguments of tool calls are JSON text in
  * OpenAI's API, which most templates would print as a string; one that is not a JSON object stays
- * what it is. Parts of text become one text for a template that would leave them out, those of
+ * what it is. A message of calls has content null there, for which some templates need an empty
+ * text. Parts of text become one text for a template that would leave them out, those of
  * thinking the message's reasoning_content, and text a part.
  */
 export function prepareMessages(messages: readonly ChatMessage[], forms: MessageForms): readonly ChatMessage[] {
@@ -69,7 +86,9 @@ export function prepareMessages(messages: readonly ChatMessage[], forms: Message
     return args === undefined ? call : replace(call, "arguments", convert(args));
   };
   const prepareContent = (message: ChatMessage): ChatMessage => {
-    const { content } = message;
+    const { content, tool_calls: calls } = message;
+    if (forms.needsContent && (content ?? null) === null && Array.isArray(calls) && calls.length > 0)
+      return replace(message, "content", "");
     if (forms.content === "text" && Array.isArray(content)) return joinParts(message, content);
     if (forms.content !== "parts" || typeof content !== "string") return message;
     return replace(message, "content", [{ type: "text", text: content }]);
