@@ -2,7 +2,7 @@ export { headIndices, padIndexFeeds, positionFeeds } from "./attention-feeds.js"
 export { decodeGraph } from "./decode-graph.js";
 export { FrozenStates, type SavedFrozenStates } from "./frozen-states.js";
 export { type EntropyMode, type PolicyNodes, vocabularyLogits } from "./policy-nodes.js";
-export type { PrefixLayout } from "./prefix-layout.js";
+export { type PrefixLayout, sequenceKeys } from "./prefix-layout.js";
 export { type MicroBatch, type PackingOptions, packSharedPrefixes } from "./prefix-packing.js";
 export {
   PADDING_POSITION,

@@ -135,6 +135,19 @@ export function packedSize(groups: readonly PrefixGroup[]): { readonly tokens: n
   return { tokens, pairs };
 }
 
+/**
+ * Returns a function that gives equal sequences equal keys. The key of an array is computed once,
+ * so the array must not change afterwards.
+ */
+export function sequenceKeys(): (sequence: TokenSequence) => string {
+  const keys = new WeakMap<TokenSequence, string>();
+  return (sequence) => {
+    let key = keys.get(sequence);
+    if (key === undefined) keys.set(sequence, (key = sequence.join()));
+    return key;
+  };
+}
+
 /** Compares sequences in lexicographic order; a sequence comes after its beginnings. */
 export function compareTokens(a: TokenSequence, b: TokenSequence): number {
   const length = sharedPrefixLength(a, b);

@@ -1,5 +1,4 @@
 import type { DecoderConfig } from "../../engine/nn/index.js";
-import { sequenceKeys } from "../../core/sequence-keys.js";
 import { tokensThatFit } from "../weights/micro-batch-memory.js";
 import { sharedPrefixLength } from "./sequence-batch.js";
 import {
@@ -8,6 +7,7 @@ import {
   estimatePaddingCost,
   layOutSequences,
   packedSize,
+  sequenceKeys,
   type PrefixLayout,
   type TokenSequence,
 } from "./prefix-layout.js";

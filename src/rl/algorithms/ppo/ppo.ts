@@ -1,8 +1,8 @@
 import { isValueHeadParameter } from "../../../engine/nn/index.js";
 import type { AdvantageResult, ScoredTrajectory } from "../algorithm-definition.js";
 import { defineAlgorithm } from "../define-algorithm.js";
-import { sequenceKeys } from "../../../core/sequence-keys.js";
 import { mean } from "../../../core/numbers.js";
+import { sequenceKeys } from "../../../models/graphs/index.js";
 import { concatenate, splitByLength } from "../shared/arrays.js";
 import { discountedReturns } from "../shared/discounted-returns.js";
 import { perTokenKl } from "../shared/kl.js";

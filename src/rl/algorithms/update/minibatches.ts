@@ -1,5 +1,5 @@
-import { sequenceKeys } from "../../../core/sequence-keys.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
+import { sequenceKeys } from "../../../models/graphs/index.js";
 import type { Trajectory } from "../../rollout/trajectory.js";
 
 /**
