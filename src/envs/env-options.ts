@@ -33,6 +33,12 @@ export function checkProbability(owner: string, name: string, value: number): vo
   throw invalidArgument(`${owner}: option ${name} must be between 0 and 1, got ${value}.`);
 }
 
+/** @throws INVALID_ARGUMENT unless an option is an integer from min to max. */
+export function checkCount(owner: string, name: string, value: number, min: number, max: number): void {
+  if (Number.isInteger(value) && value >= min && value <= max) return;
+  throw invalidArgument(`${owner}: option ${name} must be an integer from ${min} to ${max}, got ${value}.`);
+}
+
 /** Range of an integer option: its default, the lowest and the highest value. */
 type CountRange = readonly [value: number, min: number, max: number];
 
@@ -49,10 +55,6 @@ export function readCounts<Name extends string, Others extends object>(
   const entries = Object.entries<CountRange>(ranges);
   const defaults = Object.fromEntries(entries.map(([name, [value]]) => [name, value])) as Record<Name, number>;
   const counts = applyDefaults(owner, options, { ...defaults, ...(others as Others) });
-  for (const [name, [, min, max]] of entries) {
-    const value = counts[name as Name];
-    if (Number.isInteger(value) && value >= min && value <= max) continue;
-    throw invalidArgument(`${owner}: option ${name} must be an integer from ${min} to ${max}, got ${value}.`);
-  }
+  for (const [name, [, min, max]] of entries) checkCount(owner, name, counts[name as Name], min, max);
   return counts;
 }

@@ -255,14 +255,14 @@ export interface BestMoves {
 }
 
 /**
- * Computes how often a policy plays a best move, whether its own moves lead to the situation or
- * not. @throws INVALID_ARGUMENT for a game without minimax
+ * Computes how often a policy plays a move of minimax, whether its own moves lead to the situation
+ * or not. @throws INVALID_ARGUMENT for a game without minimax
  */
 export function computeBestMoves<Position extends JsonValue>(
   game: RulesGame<Position>,
   policy: BehaviorPolicy,
+  minimax: BehaviorPolicy = createMinimaxPolicy(game),
 ): BestMoves {
-  const minimax = createMinimaxPolicy(game);
   const masses = listInformation(game).flatMap((information) => {
     const best = minimax(information);
     if (!best.includes(0)) return [];

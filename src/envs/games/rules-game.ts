@@ -4,7 +4,7 @@ import type { MersenneTwisterState } from "../../core/random/mersenne-twister.js
 import { PythonRandom } from "../../core/random/python-random.js";
 import type { EnvMetadata, RenderFrame, RenderMode, ResetOptions } from "../env.js";
 import type { Info } from "../info.js";
-import { applyDefaults } from "../env-options.js";
+import { applyDefaults, checkCount } from "../env-options.js";
 import { createSeededStream } from "../seeded-stream.js";
 import { type Space, Text } from "../spaces/index.js";
 import { findLastNamed } from "../text-parsing.js";
@@ -65,10 +65,7 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
       throw invalidArgument(
         `${this.constructor.name}: option illegalMoves must be "lose" or "retry", got ${JSON.stringify(illegalMoves)}.`,
       );
-    if (!Number.isInteger(randomOpening) || randomOpening < 0 || randomOpening > 100)
-      throw invalidArgument(
-        `${this.constructor.name}: option randomOpening must be an integer from 0 to 100, got ${randomOpening}.`,
-      );
+    checkCount(this.constructor.name, "randomOpening", randomOpening, 0, 100);
     this.illegalMoves = illegalMoves;
     this.randomOpening = randomOpening;
   }

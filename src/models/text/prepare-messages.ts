@@ -36,6 +36,12 @@ type Print = (messages: readonly ChatMessage[]) => string;
 /** A value that a template prints as Python does is not meant to be printed. */
 const isPrinted = (text: string, probe: string) => text.includes(probe) && !text.includes(`'${probe}'`);
 
+const createProbeCall = (args: unknown) => ({
+  id: "call00001",
+  type: "function",
+  function: { name: "probe", arguments: args },
+});
+
 function probeArguments(print: Print): MessageForms["arguments"] {
   const printCall = (args: unknown) =>
     print([
@@ -43,7 +49,7 @@ function probeArguments(print: Print): MessageForms["arguments"] {
       {
         role: "assistant",
         content: "",
-        tool_calls: [{ id: "call00001", type: "function", function: { name: "probe", arguments: args } }],
+        tool_calls: [createProbeCall(args)],
       },
     ]);
   // Gemma 4 and LFM2 print names without quotes.
@@ -53,7 +59,7 @@ function probeArguments(print: Print): MessageForms["arguments"] {
 
 function probeNeedsContent(print: Print, form: MessageForms["arguments"]): boolean {
   const args = form === "text" ? stringifyJson(PROBE_ARGUMENTS) : PROBE_ARGUMENTS;
-  const call = { id: "call00001", type: "function", function: { name: "probe", arguments: args } };
+  const call = createProbeCall(args);
   const result: ChatMessage = { role: "tool", tool_call_id: "call00001", name: "probe", content: "x" };
   const user: ChatMessage = { role: "user", content: "x" };
   const printCall = (content: ChatMessage["content"], following: readonly ChatMessage[]) =>

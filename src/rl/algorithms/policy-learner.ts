@@ -113,8 +113,6 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   PreparedUpdate<State>
 > {
   private state: State;
-  /** Times that the reference policy moved, since the run was started or resumed. */
-  private numSyncs = 0;
   /** Optimizer steps of the updates whose batches are still in use, for `inspect`. */
   private readonly outcomes = new WeakMap<PreparedUpdate<State>, readonly StepOutcome[]>();
 
@@ -190,7 +188,6 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const { algorithm, config } = this;
     const { scored, hasSignal, result, turns } = prepared;
     if (result.state !== undefined) this.state = result.state;
-    const syncsBefore = this.numSyncs;
     const outcomes = await this.train(prepared, {
       learningRate: learningRateFactor(config, progress, this.updater.steps),
       entropy: entropyFactor(config, progress),
@@ -202,7 +199,9 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       ...result.metrics,
       ...(algorithm.rollout(config).kind === "groups" ? rewardMetrics(scored, hasSignal) : {}),
       ...lossMetrics(outcomes, (statistics) => algorithm.metrics?.(statistics, samples, config) ?? {}),
-      ...(this.reference === undefined ? {} : { num_reference_syncs: this.numSyncs - syncsBefore }),
+      ...(this.reference === undefined
+        ? {}
+        : { num_reference_syncs: outcomes.filter(({ movesReference }) => movesReference).length }),
     };
     this.state = algorithm.state?.update?.(this.state, metrics, turns.length, config) ?? this.state;
     return { ...metrics, ...algorithm.state?.metrics?.(this.state) };
@@ -343,11 +342,9 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
         trainableFilter: trainableFilter?.(config, state),
       },
     );
-    if (this.reference !== undefined && !result.skipped && this.updater.steps % syncSteps === 0) {
-      await this.reference.sync(alpha);
-      this.numSyncs++;
-    }
-    return { turns, result, isLast };
+    const movesReference = this.reference !== undefined && !result.skipped && this.updater.steps % syncSteps === 0;
+    if (movesReference) await this.reference?.sync(alpha);
+    return { turns, result, isLast, movesReference };
   }
 
   /** Returns the inputs of the loss for a micro-batch of some of the turns. */

@@ -10,6 +10,8 @@ export interface StepOutcome {
   readonly result: UpdateResult;
   /** Whether the algorithm discarded the step and ended the update. */
   readonly isLast: boolean;
+  /** Whether the reference policy moved after the step. */
+  readonly movesReference: boolean;
 }
 
 /** Returns episode rewards under TRL's metric names. */

@@ -68,7 +68,12 @@ export async function evaluateExact(agent: Agent, env: Env): Promise<ExactEvalua
     const best = probabilities.indexOf(Math.max(...probabilities));
     return probabilities.map((_, i) => (i === best ? 1 : 0));
   };
-  return { sampled: evaluatePolicy(game, sampled, known.size), greedy: evaluatePolicy(game, greedy, known.size) };
+  const minimax = game.isPerfectInformation ? createMinimaxPolicy(game) : undefined;
+  const evaluate = (policy: BehaviorPolicy): ExactEvaluation => ({
+    informationSets: known.size,
+    ...evaluatePolicy(game, policy, minimax),
+  });
+  return { sampled: evaluate(sampled), greedy: evaluate(greedy) };
 }
 
 /** Reads the policy that an agent's sampler follows, or another one of the same form. */
@@ -141,11 +146,15 @@ async function scorePolicy(
   return known;
 }
 
-function evaluatePolicy(game: RulesGame<JsonValue>, policy: BehaviorPolicy, informationSets: number): ExactEvaluation {
+function evaluatePolicy(
+  game: RulesGame<JsonValue>,
+  policy: BehaviorPolicy,
+  minimax: BehaviorPolicy | undefined,
+): Omit<ExactEvaluation, "informationSets"> {
   const opponents: readonly (readonly [ExactOutcome["opponent"], BehaviorPolicy])[] = [
     ["itself", policy],
     ["random", uniformPolicy],
-    ...(game.isPerfectInformation ? [["minimax", createMinimaxPolicy(game)] as const] : []),
+    ...(minimax === undefined ? [] : [["minimax", minimax] as const]),
   ];
   const outcomes = opponents.flatMap(([opponent, other]) =>
     [0, 1].map((seat) => {
@@ -154,9 +163,8 @@ function evaluatePolicy(game: RulesGame<JsonValue>, policy: BehaviorPolicy, info
     }),
   );
   return {
-    informationSets,
     nashConv: computeNashConv(game, [policy, policy]),
     outcomes,
-    ...(game.isPerfectInformation ? { bestMoves: computeBestMoves(game, policy) } : {}),
+    ...(minimax === undefined ? {} : { bestMoves: computeBestMoves(game, policy, minimax) }),
   };
 }
