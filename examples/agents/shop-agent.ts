@@ -109,7 +109,9 @@ async function writeExample(caseSeed: number) {
   };
 }
 
-const settleCase = values.client === "openai" ? settleWithOpenAI : settleWithAiSdk;
+const clients = { "ai-sdk": settleWithAiSdk, openai: settleWithOpenAI };
+if (!Object.hasOwn(clients, values.client)) throw new Error(`--client is ai-sdk or openai, not ${values.client}.`);
+const settleCase = clients[values.client as keyof typeof clients];
 const isEmbedded = values.model === "embedded";
 const model = await AutoModelForCausalLMWithValueHead.fromPretrained(values.model, { peftConfig: { r: 16, seed } });
 const train = await Promise.all(
