@@ -2,8 +2,9 @@ import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import type { CompiledGraph, Node } from "../engine/graph/index.js";
 import { type DecoderConfig, valueHead, type ValueHeadConfig } from "../engine/nn/index.js";
 import {
-  resolveProviders,
+  chooseDevice,
   type Device,
+  resolveDevice,
   Runtime,
   type SessionOptions,
   type Session,
@@ -30,11 +31,16 @@ import {
 import type { StoredParameter } from "./weights/stored-parameter.js";
 import { readEosTokenIds } from "./text/special-tokens.js";
 import { getConfigPath, openModelSource, type ModelSource } from "./weights/model-source.js";
+import { countParameters } from "./weights/estimate-model-memory.js";
 import { defaultMicroBatchTokens, usesGradientCheckpointing } from "./weights/micro-batch-memory.js";
 import { ModelWeights } from "./weights/model-weights.js";
 
 /** Options with which a model is opened. */
 export interface ModelOptions {
+  /**
+   * Default "auto": the GPU if npm's webgpu is installed, it multiplies matrices at least twice as
+   * fast as the CPU and the model has at least 20 million parameters; else the CPU.
+   */
   readonly device?: Device;
   /** Threads per operation; default `OMP_NUM_THREADS`, or all cores. */
   readonly threads?: number;
@@ -110,7 +116,9 @@ export class CausalLM {
         source.weights,
       );
       const names = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
-      const isCpu = resolveDevice(device) === "cpu";
+      const isMeasured = device === "auto" && backwardPrecision !== "int8";
+      const chosen = isMeasured ? await chooseDevice(countParameters(config), threads) : resolveDevice(device);
+      const isCpu = chosen === "cpu";
       const quantization = quantize && {
         bits: quantize,
         scalesPerOutput: quantize === 8 && isCpu,
@@ -119,7 +127,7 @@ export class CausalLM {
         transposed: config.transposedWeights,
       };
       const weights = await ModelWeights.open(file, quantization);
-      const runtime = new Runtime({ device, threads });
+      const runtime = new Runtime({ device: chosen, threads });
       return new CausalLM(source, config, weights, runtime, { backwardPrecision, gradientCheckpointing });
     } catch (error) {
       await source.close();
@@ -388,10 +396,6 @@ export class CausalLM {
 /** Returns a configuration with another output matrix. */
 export function withHead(config: DecoderConfig, head: string): DecoderConfig {
   return { ...config, names: { ...config.names, head } };
-}
-
-function resolveDevice(device: Device): Exclude<Device, "auto"> {
-  return device === "auto" ? resolveProviders(device).device : device;
 }
 
 /** @throws INVALID_ARGUMENT where gradients in 8 bits are not available. */

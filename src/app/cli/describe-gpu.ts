@@ -1,17 +1,14 @@
 import { existsSync, readdirSync } from "node:fs";
 import { formatBytes } from "../../core/format.js";
-import type { GpuReport } from "../../engine/runtime/index.js";
+import { type GpuReport, isSoftwareAdapter } from "../../engine/runtime/index.js";
 
 /** Features that faster kernels could use. */
 const NAMED_FEATURES = ["shader-f16", "subgroups", "chromium-experimental-subgroup-matrix"];
 
-/** Names of adapters that compute on the processor. */
-const SOFTWARE_ADAPTER = /swiftshader|llvmpipe|software|basic render/iu;
-
 /** Describes a GPU that works: its adapter, its features and its largest buffer. */
 export function describeGpu({ adapter, features, maxBufferBytes }: Omit<GpuReport, "counters">): string {
   const named = NAMED_FEATURES.filter((name) => features.includes(name));
-  const kind = SOFTWARE_ADAPTER.test(adapter) ? ", a software device slower than the CPU" : "";
+  const kind = isSoftwareAdapter(adapter) ? ", a software device slower than the CPU" : "";
   return `${adapter}${kind}; buffers up to ${formatBytes(maxBufferBytes)}; ${named.length === 0 ? "no optional features" : named.join(", ")}`;
 }
 

@@ -7,7 +7,13 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { system } from "#platform";
 import { resolveHubConfig, type HubConfig } from "../../models/files/index.js";
-import { listInstalledDevices, resolveProviders, getRuntimeVersion, type Device } from "../../engine/runtime/index.js";
+import {
+  type ChosenDevice,
+  type DeviceRates,
+  getRuntimeVersion,
+  prefersGpu,
+  resolveDevice,
+} from "../../engine/runtime/index.js";
 import { formatBytes } from "../../core/format.js";
 import { describeGpu, findMissingVulkan, findVulkanFiles } from "./describe-gpu.js";
 import type { DeviceProbe } from "./probe-device.js";
@@ -30,16 +36,16 @@ const NETWORK_TIMEOUT_MS = 4000;
 export async function diagnostics(): Promise<readonly Diagnostic[]> {
   const settings = await resolveHubConfig();
   return [
-    ...checkVersions(),
+    ...(await checkVersions()),
     ...checkMachine(),
-    ...(await Promise.all((["cpu", "webgpu", "cuda"] as const).map(checkDevice))),
+    ...(await Promise.all((["cpu", "webgpu"] as const).map(checkDevice))),
     await checkCache(settings),
     ...checkEnvironment(settings),
     await checkNetwork(settings),
   ];
 }
 
-function checkVersions(): Diagnostic[] {
+async function checkVersions(): Promise<Diagnostic[]> {
   const packageJson = createRequire(import.meta.url)("../../../package.json") as { version: string };
   const [major, minor] = process.versions.node.split(".").map(Number);
   const isOutdated = major < MIN_NODE_VERSION[0] || (major === MIN_NODE_VERSION[0] && minor < MIN_NODE_VERSION[1]);
@@ -51,7 +57,7 @@ function checkVersions(): Diagnostic[] {
       value: `${process.versions.node} (${process.platform} ${process.arch})`,
       ...(isOutdated ? { advice: `Install Node.js ${MIN_NODE_VERSION.join(".")} or newer.` } : {}),
     },
-    { state: "ok", name: "onnxruntime-node", value: getRuntimeVersion() },
+    { state: "ok", name: "onnxruntime-node", value: await getRuntimeVersion() },
   ];
 }
 
@@ -70,10 +76,10 @@ function checkMachine(): Diagnostic[] {
 }
 
 /** Reports a device as available if a small graph runs on it. */
-async function checkDevice(name: Exclude<Device, "auto">): Promise<Diagnostic> {
+async function checkDevice(name: ChosenDevice): Promise<Diagnostic> {
   const label = `device ${name}`;
   try {
-    resolveProviders(name);
+    resolveDevice(name);
   } catch (error) {
     return {
       state: name === "cpu" ? "broken" : "note",
@@ -82,10 +88,10 @@ async function checkDevice(name: Exclude<Device, "auto">): Promise<Diagnostic> {
       advice: (error as Error).message,
     };
   }
-  const { failure, gpu } = await probeDevice(name);
+  const { failure, gpu, rates } = await probeDevice(name);
   if (failure === undefined) {
-    const works = name === resolveAutoDevice() ? "works, used by auto" : "works";
-    return { state: "ok", name: label, value: gpu === undefined ? works : `${works}: ${describeGpu(gpu)}` };
+    const details = gpu === undefined ? "" : `: ${describeGpu(gpu)}${describeChoice(rates!)}`;
+    return { state: "ok", name: label, value: `works${details}` };
   }
   const causes = name === "webgpu" && process.platform === "linux" ? explainVulkan() : [DRIVER_HINTS[name]];
   return {
@@ -106,11 +112,13 @@ const VULKAN_HINT =
 
 const DRIVER_HINTS: Readonly<Record<string, string>> = {
   webgpu: "It needs a graphics card and its driver: Vulkan on Linux, Direct3D 12 on Windows, Metal on macOS.",
-  cuda: "It needs an NVIDIA card, its driver, CUDA 12 and cuDNN 9.",
 };
 
-function resolveAutoDevice(): string {
-  return listInstalledDevices().length === 0 ? "none" : resolveProviders("auto").device;
+/** Says what `auto` does with the GPU, and why. */
+function describeChoice(rates: DeviceRates): string {
+  const { cpu, webgpu } = rates;
+  const rate = webgpu === 0 ? "" : ` (products of matrices: ${Math.round(webgpu)} GFLOP/s, CPU ${Math.round(cpu)})`;
+  return prefersGpu(rates) ? `; auto uses it for all but small models${rate}` : `; auto uses the CPU${rate}`;
 }
 
 function probeDevice(name: string): Promise<DeviceProbe> {

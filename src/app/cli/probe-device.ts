@@ -1,11 +1,13 @@
 import { add, compile, input } from "../../engine/graph/index.js";
-import { type Device, type GpuReport, Runtime } from "../../engine/runtime/index.js";
+import { type Device, type DeviceRates, getDeviceRates, type GpuReport, Runtime } from "../../engine/runtime/index.js";
 import { tensor } from "../../engine/tensor/index.js";
 
 /** Outcome of a test of a device: a failure, or success with what is known of a GPU. */
 export interface DeviceProbe {
   readonly failure?: string;
   readonly gpu?: GpuReport;
+  /** What "auto" compares, measured again. */
+  readonly rates?: DeviceRates;
 }
 
 /**
@@ -20,7 +22,8 @@ async function probeDevice(device: Device): Promise<DeviceProbe> {
     const { sum } = await session.run({ x: tensor("float32", [2], Float32Array.of(1, 2)) });
     const gpu = device === "webgpu" ? await runtime.getGpuReport() : undefined;
     await runtime.close();
-    return sum.data[1] === 4 ? { gpu } : { failure: `1 + 1 and 2 + 2 gave ${sum.data.join(", ")}.` };
+    if (sum.data[1] !== 4) return { failure: `1 + 1 and 2 + 2 gave ${sum.data.join(", ")}.` };
+    return gpu === undefined ? {} : { gpu, rates: await getDeviceRates({ refresh: true }) };
   } catch (error) {
     return { failure: (error as Error).message };
   }

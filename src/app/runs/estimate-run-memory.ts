@@ -2,9 +2,16 @@ import { readFile } from "node:fs/promises";
 import { freemem } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../core/json.js";
+import { chooseDevice } from "../../engine/runtime/index.js";
 import { EMBEDDED_MODEL, parseGradientCheckpointing, parseLoraOptions, parseQuantizeBits } from "../../models/index.js";
 import { parseModelConfig } from "../../models/architectures/index.js";
-import { estimateModelMemory, findModel, type MemoryUsage, type WeightBits } from "../../models/registry/index.js";
+import {
+  countParameters,
+  estimateModelMemory,
+  findModel,
+  type MemoryUsage,
+  type WeightBits,
+} from "../../models/registry/index.js";
 import type { TrainConfig } from "./run-settings.js";
 
 /** The memory that a run needs and the available memory, in bytes. */
@@ -34,19 +41,23 @@ export function availableMemory(): number {
 
 /**
  * Estimates the memory of a run before its model is downloaded, from a folder's config.json or from
- * the registry; with device "webgpu", the memory of the GPU, which does not say what is free.
+ * the registry; on a GPU, its memory, which does not say what is free.
  * Returns undefined for the embedded model and for models of unknown size.
  */
 export async function estimateRunMemory(
-  config: Pick<TrainConfig, "model" | "quantize" | "device" | "microBatchTokens" | "gradientCheckpointing" | "tuning"> &
+  config: Pick<
+    TrainConfig,
+    "model" | "quantize" | "device" | "threads" | "microBatchTokens" | "gradientCheckpointing" | "tuning"
+  > &
     AdapterSettings &
     ReferenceSettings,
   available: number = availableMemory(),
 ): Promise<MemoryEstimate | undefined> {
-  const { model, quantize, device, r, microBatchTokens, tuning } = config;
+  const { model, quantize, r, microBatchTokens, tuning } = config;
   if (model === EMBEDDED_MODEL) return undefined;
-  const estimate = await findMemoryEstimator(model);
-  if (estimate === undefined || tuning === "full") return undefined;
+  const found = await findMemoryEstimator(model);
+  if (found === undefined || tuning === "full") return undefined;
+  const { estimate, parameters } = found;
   const { layersToTransform, modulesToSave } = parseLoraOptions(config);
   const bits = parseQuantizeBits(quantize) ?? 32;
   const usage = {
@@ -59,6 +70,7 @@ export async function estimateRunMemory(
     modulesToSave,
     copiesReference: config.syncRefModel === true || config.algorithm === "dpo" || config.algorithm === "kto",
   } as const;
+  const device = config.device === "auto" ? await chooseDevice(parameters, config.threads) : config.device;
   if (device === "webgpu") {
     const needed = estimate({ ...usage, device });
     const text = `Training ${model} needs about ${formatGigabytes(needed)} of the GPU's memory.`;
@@ -114,13 +126,18 @@ function findFittingSettings(
 
 type MemoryEstimator = (usage: MemoryUsage) => number;
 
-async function findMemoryEstimator(model: string): Promise<MemoryEstimator | undefined> {
+async function findMemoryEstimator(
+  model: string,
+): Promise<{ readonly estimate: MemoryEstimator; readonly parameters: number } | undefined> {
   const path = join(model, "config.json");
   const text = await readFile(path, "utf8").catch(() => undefined);
-  if (text === undefined) return findModel(model)?.model.estimateMemory;
+  if (text === undefined) {
+    const known = findModel(model)?.model;
+    return known && { estimate: known.estimateMemory, parameters: known.parameters };
+  }
   try {
     const network = parseModelConfig(JSON.parse(text) as JsonObject, path);
-    return (usage) => estimateModelMemory(network, usage);
+    return { estimate: (usage) => estimateModelMemory(network, usage), parameters: countParameters(network) };
   } catch {
     // Opening the model reports invalid configs.
     return undefined;

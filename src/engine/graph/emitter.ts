@@ -62,8 +62,11 @@ export function createValueInfo(name: string, dtype: DType, shape: Shape): Value
   });
 }
 
-/** Target device of a graph. Some operators need a different ONNX form on some devices. */
-export type GraphDevice = "cpu" | "webgpu" | "cuda";
+/**
+ * Runtime that an ONNX graph is for: ONNX Runtime on the CPU, with its own operators, or any that
+ * runs exported models on WebGPU.
+ */
+export type GraphDevice = "cpu" | "webgpu";
 
 /**
  * Collects the ONNX nodes and constants of a graph or of a subgraph, which shares its parent's

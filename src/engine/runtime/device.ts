@@ -1,17 +1,18 @@
 import { assets } from "#platform";
-import { CPU_PROVIDER, getRuntimeVersion, INSTALL_HINT, listDevices } from "#onnxruntime";
 import { LlamaGymError } from "../../core/errors.js";
 
-export { getRuntimeVersion };
-
 /** Execution device. */
-export type Device = "auto" | "cpu" | "webgpu" | "cuda";
+export type Device = "auto" | "cpu" | "webgpu";
 
-const INSTALL_HINTS: Readonly<Record<Exclude<Device, "auto">, string>> = {
-  cpu: INSTALL_HINT,
-  webgpu: "Install it with `npm install webgpu`; it needs a graphics driver (Vulkan, Direct3D 12 or Metal).",
-  cuda: "Install its files with `npm rebuild onnxruntime-node --onnxruntime-node-install=cuda12` on Linux x64 with CUDA 12 and cuDNN 9.",
-};
+/** A device that computes. */
+export type ChosenDevice = Exclude<Device, "auto">;
+
+/** Speed of products of matrices in GFLOP/s; 0 for a GPU that cannot be used. */
+export type DeviceRates = Readonly<Record<ChosenDevice, number>>;
+
+const DEVICES: readonly Device[] = ["auto", "cpu", "webgpu"];
+
+const WEBGPU_HINT = "Install it with `npm install webgpu`; it needs a graphics driver (Vulkan, Direct3D 12 or Metal).";
 
 /** Whether npm's webgpu is installed, or the host has WebGPU itself. */
 function isWebgpuInstalled(): boolean {
@@ -27,30 +28,33 @@ function isWebgpuInstalled(): boolean {
  * Lists devices whose libraries are installed; whether a GPU is usable is known only when a session
  * is created.
  */
-export function listInstalledDevices(): Exclude<Device, "auto">[] {
-  const installed = [...listDevices(), ...(isWebgpuInstalled() ? (["webgpu"] as const) : [])];
-  return (["cuda", "webgpu", "cpu"] as const).filter((device) => installed.includes(device));
+export function listInstalledDevices(): ChosenDevice[] {
+  return isWebgpuInstalled() ? ["webgpu", "cpu"] : ["cpu"];
 }
 
 /**
- * Resolves a device to execution providers of ONNX Runtime. "auto" is "cuda" if installed, else
- * "cpu": for small models a CPU outperforms an integrated GPU, so "webgpu" is opt-in.
+ * Returns the device of a runtime; "auto" is "cpu". `chooseDevice` decides by measurements for a
+ * model.
  * @throws DEVICE_UNAVAILABLE when the device is not installed.
  */
-export function resolveProviders(device: Device): { device: Exclude<Device, "auto">; providers: readonly string[] } {
+export function resolveDevice(device: Device): ChosenDevice {
   const installed = listInstalledDevices();
-  const chosen = device === "auto" ? (installed.includes("cuda") ? "cuda" : "cpu") : device;
-  if (!installed.includes(chosen)) {
-    const hint =
-      chosen in INSTALL_HINTS
-        ? INSTALL_HINTS[chosen]
-        : `Expected one of auto, ${Object.keys(INSTALL_HINTS).join(", ")}.`;
-    throw new LlamaGymError(
-      "DEVICE_UNAVAILABLE",
-      `Device "${chosen}" is not available. Available devices: ${installed.join(", ")}. ${hint}`,
-    );
-  }
-  // GPUs run programs of this package (engine/gpu) instead of ONNX Runtime's.
-  const providers = { cpu: [CPU_PROVIDER], cuda: ["cuda", CPU_PROVIDER], webgpu: [] }[chosen];
-  return { device: chosen, providers };
+  const chosen = device === "auto" ? "cpu" : device;
+  if (installed.includes(chosen)) return chosen;
+  const hint = DEVICES.includes(chosen) ? WEBGPU_HINT : `Expected one of ${DEVICES.join(", ")}.`;
+  throw new LlamaGymError(
+    "DEVICE_UNAVAILABLE",
+    `Device "${chosen as string}" is not available. Available devices: ${installed.join(", ")}. ${hint}`,
+  );
+}
+
+/** Returns the version of ONNX Runtime, which only workers load otherwise. */
+export async function getRuntimeVersion(): Promise<string> {
+  const onnxRuntime = await import("#onnxruntime");
+  return onnxRuntime.getRuntimeVersion();
+}
+
+/** Whether an adapter is a program on the processor, by its name. */
+export function isSoftwareAdapter(adapter: string): boolean {
+  return /swiftshader|llvmpipe|software|basic render/iu.test(adapter);
 }

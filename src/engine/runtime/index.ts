@@ -1,5 +1,14 @@
 export { type BufferView, type IoBinding, subview } from "./buffer-view.js";
-export { type Device, getRuntimeVersion, listInstalledDevices, resolveProviders } from "./device.js";
+export { chooseDevice, getDeviceRates, prefersGpu } from "./choose-device.js";
+export {
+  type ChosenDevice,
+  type Device,
+  type DeviceRates,
+  getRuntimeVersion,
+  isSoftwareAdapter,
+  listInstalledDevices,
+  resolveDevice,
+} from "./device.js";
 export type { SampleResult, SamplingRow, ScoreResult } from "./kernels/run-kernel.js";
 export {
   type SampledToken,

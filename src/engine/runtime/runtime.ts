@@ -7,7 +7,7 @@ import { byteLength, type DType, type TypedArray } from "../tensor/dtype.js";
 import { type Tensor } from "../tensor/tensor.js";
 import { countElements } from "../../core/count-elements.js";
 import type { IoBinding, BufferView } from "./buffer-view.js";
-import { resolveProviders, type Device } from "./device.js";
+import { type ChosenDevice, type Device, resolveDevice } from "./device.js";
 import { createExitGuard, waitAtExit } from "./exit-guard.js";
 import type { CpuKernelCall, KernelResult } from "./kernels/run-kernel.js";
 import type { GpuReport, WorkerRequest, WorkerResponse, WorkerResult } from "./worker-protocol.js";
@@ -16,7 +16,7 @@ import { Session } from "./session.js";
 
 /** Options of a `Runtime`. */
 export interface RuntimeOptions {
-  /** Device that graphs run on; default "auto". */
+  /** Device that graphs run on; default "auto", the CPU. */
   readonly device?: Device;
   /** Threads per operation; default `OMP_NUM_THREADS`, or all cores. */
   readonly threads?: number;
@@ -52,9 +52,8 @@ interface PendingRequest {
  * `close()` releases its sessions and buffers.
  */
 export class Runtime {
-  readonly device: Exclude<Device, "auto">;
+  readonly device: ChosenDevice;
   readonly threads: number;
-  private readonly providers: readonly string[];
   private readonly worker: ComputeWorker;
   private readonly pending = new Map<number, PendingRequest>();
   /**
@@ -69,9 +68,7 @@ export class Runtime {
 
   /** @throws DEVICE_UNAVAILABLE when the device is not available. */
   constructor({ device = "auto", threads = system.countCores() }: RuntimeOptions = {}) {
-    const resolved = resolveProviders(device);
-    this.device = resolved.device;
-    this.providers = resolved.providers;
+    this.device = resolveDevice(device);
     this.threads = threads;
     this.worker = startWorker<WorkerResponse>(this.device === "webgpu" ? GPU_WORKER : RUNTIME_WORKER, {
       data: this.guard,
@@ -86,11 +83,10 @@ export class Runtime {
   async createSession(graph: CompiledGraph, options: SessionOptions = {}): Promise<Session> {
     const { locate = missingWeight, folder, buffers = [], packWeights = true } = await readWeightFiles(graph, options);
     const session = this.nextId++;
-    const { providers, threads } = this;
+    const { threads } = this;
     const { hasInt8Products } = graph;
     const hasPackedForms = graph.weights.some((weight) => locate(weight).packed !== undefined);
     const settings = {
-      providers,
       threads,
       folder,
       buffers,
@@ -124,8 +120,8 @@ export class Runtime {
     { locate = missingWeight, folder }: Pick<SessionOptions, "locate" | "folder">,
     target: string,
   ): Promise<ReadonlyMap<string, readonly PackedForm[]>> {
-    const { providers, threads } = this;
-    const settings = { providers, threads, folder, buffers: [], packWeights: true, hasInt8Products: false };
+    const { threads } = this;
+    const settings = { threads, folder, buffers: [], packWeights: true, hasInt8Products: false };
     const saved = { folder: target, name: PACKED_NAME };
     await this.request({ kind: "pack", model: graph.serialize(locate, this.device), settings, saved });
     return readPackedForms(target, PACKED_NAME);

@@ -7,8 +7,6 @@ import type { CpuKernelCall, KernelResult } from "./kernels/run-kernel.js";
 import type { GpuCounters } from "./webgpu/gpu-counters.js";
 
 export interface SessionConfig {
-  /** Execution providers by ONNX Runtime's names, in order of preference. */
-  readonly providers: readonly string[];
   readonly threads: number;
   /** Folder of the weight files named in the graph. */
   readonly folder: string | undefined;

@@ -1,5 +1,5 @@
 import { connectToParent } from "#platform";
-import { createSession, type InferenceSession, runSession, Tensor } from "#onnxruntime";
+import { CPU_PROVIDER, createSession, type InferenceSession, runSession, Tensor } from "#onnxruntime";
 import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
 import { type Tensor as HostTensor } from "../tensor/tensor.js";
 import { countElements } from "../../core/count-elements.js";
@@ -21,11 +21,11 @@ const bindings = new Map<
 >();
 
 function sessionOptions(
-  { providers, threads, folder, buffers: files, packWeights }: SessionConfig,
+  { threads, folder, buffers: files, packWeights }: SessionConfig,
   usesWideInt8Sums: boolean,
 ): InferenceSession.SessionOptions {
   return {
-    executionProviders: [...providers],
+    executionProviders: [CPU_PROVIDER],
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     graphOptimizationLevel: "all",

@@ -195,7 +195,7 @@ export class ModelWeights {
       const conversion = quantization && {
         ...quantization,
         names: [...quantization.names],
-        packed: packs && getRuntimeVersion(),
+        packed: packs && (await getRuntimeVersion()),
       };
       const cached = await openCachedWeights({ file, bits, conversion, size, write });
       if (cached !== undefined) return cached;

@@ -3,11 +3,12 @@ import { EMBEDDED_MODEL, modelSettings } from "../../../models/index.js";
 import { describeGpu } from "../describe-gpu.js";
 import { measureDevice, type DeviceMeasurement } from "../measure-device.js";
 import { openModel } from "../open-model.js";
+import type { ChosenDevice } from "../../../engine/runtime/index.js";
 import { defineCommand } from "../options/define-command.js";
 import { UsageError } from "../options/usage-error.js";
 
 /** Devices by the names that the command takes. */
-const DEVICES: Readonly<Record<string, "cpu" | "webgpu" | "cuda">> = { cpu: "cpu", gpu: "webgpu", cuda: "cuda" };
+const DEVICES: Readonly<Record<string, ChosenDevice>> = { cpu: "cpu", gpu: "webgpu" };
 
 export const benchCommand = defineCommand({
   name: "bench",
@@ -17,7 +18,7 @@ export const benchCommand = defineCommand({
     { description: "What the GPU does with the embedded model", args: "bench gpu" },
     { description: "As JSON, to share", args: "bench gpu -m SmolLM2-135M-Instruct.Q4_1.gguf --json" },
   ],
-  positionals: [{ name: "DEVICE", description: "gpu, cpu or cuda.", required: true }],
+  positionals: [{ name: "DEVICE", description: "gpu or cpu.", required: true }],
   options: defineSettings({
     model: { ...modelSettings.model, default: EMBEDDED_MODEL, description: "Model that is measured." },
     threads: modelSettings.threads,
@@ -27,7 +28,7 @@ export const benchCommand = defineCommand({
   }),
   run: async ({ model: path = EMBEDDED_MODEL, matrixSize = 1024, json = false, ...options }, reporter, [name]) => {
     const device = DEVICES[name];
-    if (device === undefined) throw new UsageError(`Unknown device "${name}". Expected gpu, cpu or cuda.`);
+    if (device === undefined) throw new UsageError(`Unknown device "${name}". Expected gpu or cpu.`);
     const model = await openModel(path, { ...options, device }, reporter);
     const results: DeviceMeasurement[] = [];
     try {

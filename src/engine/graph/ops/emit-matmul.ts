@@ -29,7 +29,7 @@ export function emitMatmul(context: MatmulContext): string {
   return !canBeEmpty(inner) ? restoreShape(emitForCpu(context)) : emitForCpuFlattened(context);
 }
 
-/** Also for CUDA: FusedMatMul transposes and scales for free. */
+/** FusedMatMul transposes and scales for free. */
 function emitForCpu({ node, inputs, emitter }: MatmulContext): string {
   const { transposeA, transposeB, alpha } = node.attributes;
   if (!transposeA && !transposeB && alpha === 1) return emitter.emit("MatMul", inputs);

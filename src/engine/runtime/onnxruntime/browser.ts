@@ -5,14 +5,10 @@ export { InferenceSession, Tensor };
 
 export const CPU_PROVIDER = "wasm";
 
-export const INSTALL_HINT = "Install it with `npm install onnxruntime-web`.";
-
 export const getRuntimeVersion = (): string => env.versions.web ?? env.versions.common;
 
 /** Whether the page may share memory between threads (headers COOP and COEP). */
 const isolated = (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated === true;
-
-export const listDevices = (): ("cpu" | "cuda")[] => ["cpu"];
 
 /** Creates a session. WebAssembly starts with the first one, whose threads serve all. */
 export function createSession(model: Uint8Array, options: InferenceSession.SessionOptions): Promise<InferenceSession> {
@@ -32,4 +28,4 @@ export async function runSession(
   return results;
 }
 
-({ CPU_PROVIDER, INSTALL_HINT, getRuntimeVersion, listDevices, createSession, runSession }) satisfies OnnxRuntime;
+({ CPU_PROVIDER, getRuntimeVersion, createSession, runSession }) satisfies OnnxRuntime;

@@ -7,12 +7,8 @@ import type { InferenceSession, Tensor } from "onnxruntime-node";
 export interface OnnxRuntime {
   /** Name of the execution provider of the CPU. */
   readonly CPU_PROVIDER: string;
-  /** How to install the library. */
-  readonly INSTALL_HINT: string;
   /** Returns the version of the library. */
   getRuntimeVersion(): string;
-  /** Lists devices whose libraries are installed. */
-  listDevices(): ("cpu" | "cuda")[];
   createSession(model: Uint8Array, options: InferenceSession.SessionOptions): Promise<InferenceSession>;
   /**
    * Runs a session; outputs with a tensor in `fetches` are written to its data, the others are

@@ -156,6 +156,11 @@ export class GpuExecutor {
     this.counters.bytesUp += words.byteLength;
   }
 
+  /** Compiles the kernels of dispatches that are prepared next. */
+  async compile(dispatches: readonly (readonly BoundPart[])[]): Promise<void> {
+    await this.pipelines.compile(dispatches);
+  }
+
   /** Prepares a dispatch of one or several parts. */
   prepare(parts: readonly BoundPart[], uniform: DeviceBuffer, parameterOffset: number): PreparedDispatch {
     return this.pipelines.prepare(parts, uniform, parameterOffset);

@@ -71,6 +71,26 @@ export class GpuPipelines {
     return { pipeline, group, parameterOffset, groups: [x, Math.ceil(count / x)] };
   }
 
+  /**
+   * Compiles what dispatches need and is not compiled yet, in parallel: drivers take up to a second
+   * for a kernel, and a training step has about a hundred.
+   */
+  async compile(dispatches: readonly (readonly BoundPart[])[]): Promise<void> {
+    const missing = new Map<string, () => Promise<Pipeline>>();
+    for (const parts of dispatches) {
+      const kernels = parts.map(({ kernel }) => kernel);
+      const { pattern } = bindOperands(parts);
+      const key = this.pipelineKey(kernels, pattern);
+      if (this.pipelines.has(key)) continue;
+      missing.set(key, async () => {
+        const layout = this.getLayout(pattern.written);
+        const pipeline = await this.device.createComputePipelineAsync(this.describe(kernels, pattern, layout));
+        return this.keep(key, pipeline, layout);
+      });
+    }
+    await Promise.all([...missing.values()].map((create) => create()));
+  }
+
   /** Forgets the bind groups of buffers that are destroyed, by their ids. */
   forget(buffers: ReadonlySet<number>): void {
     for (const key of this.groups.keys())
@@ -84,16 +104,27 @@ export class GpuPipelines {
   }
 
   private getPipeline(kernels: readonly KernelSource[], pattern: BindingPattern): Pipeline {
-    const kernelKey = kernels.map((kernel) => kernelIdentity(kernel, this.kernelKeys)).join();
-    const key = `${kernelKey}|${pattern.slots.join("; ")}|${pattern.written.map(Number).join()}`;
+    const key = this.pipelineKey(kernels, pattern);
     const known = this.pipelines.get(key);
     if (known !== undefined) return known;
     const layout = this.getLayout(pattern.written);
+    return this.keep(key, this.device.createComputePipeline(this.describe(kernels, pattern, layout)), layout);
+  }
+
+  private pipelineKey(kernels: readonly KernelSource[], { slots, written }: BindingPattern): string {
+    const kernelKey = kernels.map((kernel) => kernelIdentity(kernel, this.kernelKeys)).join();
+    return `${kernelKey}|${slots.join("; ")}|${written.map(Number).join()}`;
+  }
+
+  private describe(kernels: readonly KernelSource[], pattern: BindingPattern, layout: GPUBindGroupLayout) {
     const module = this.device.createShaderModule({ code: assembleShader(kernels, pattern, this.pieceWords) });
-    const pipeline = this.device.createComputePipeline({
+    return {
       layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
       compute: { module, entryPoint: "main" },
-    });
+    };
+  }
+
+  private keep(key: string, pipeline: GPUComputePipeline, layout: GPUBindGroupLayout): Pipeline {
     const created = { id: this.pipelines.size, pipeline, layout };
     this.pipelines.set(key, created);
     this.counters.pipelines++;

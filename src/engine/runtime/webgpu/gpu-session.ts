@@ -39,7 +39,7 @@ export class GpuSession {
     const plan = this.findPlan({ feeds, fetches });
     this.writeFeeds(plan, feeds);
     arena.reserve(plan.slabs);
-    if (plan.prepared === undefined || plan.generation !== arena.generation) this.prepare(plan);
+    if (plan.prepared === undefined || plan.generation !== arena.generation) await this.prepare(plan);
     for (const dispatch of plan.prepared!) executor.encode(dispatch);
     for (const output of plan.outputs) if (output.copyTo !== undefined) this.copyOutput(output);
     return this.returnOutputs(plan.outputs.filter(({ isReturned }) => isReturned));
@@ -71,16 +71,19 @@ export class GpuSession {
     return "slab" in place ? { buffer: this.context.arena.slab(place.slab), start: place.start } : place;
   }
 
-  private prepare(plan: Plan): void {
+  private async prepare(plan: Plan): Promise<void> {
     const { executor, arena } = this.context;
-    plan.prepared = plan.dispatches.map(({ parts, parameterOffset }) => {
-      const bound = parts.map(({ kernel, places, groups }) => ({
+    const bound = plan.dispatches.map(({ parts }) =>
+      parts.map(({ kernel, places, groups }) => ({
         kernel: this.program.kernels[kernel],
         buffers: places.map((place) => this.resolve(place).buffer),
         groups,
-      }));
-      return executor.prepare(bound, plan.uniform, parameterOffset);
-    });
+      })),
+    );
+    await executor.compile(bound);
+    plan.prepared = plan.dispatches.map(({ parameterOffset }, i) =>
+      executor.prepare(bound[i], plan.uniform, parameterOffset),
+    );
     plan.generation = arena.generation;
   }
 

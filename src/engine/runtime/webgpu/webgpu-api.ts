@@ -56,6 +56,11 @@ interface BindGroupEntry {
   readonly resource: { readonly buffer: GPUBuffer; readonly size?: number };
 }
 
+interface ComputePipelineOptions {
+  readonly layout: object;
+  readonly compute: { readonly module: object; readonly entryPoint: string };
+}
+
 /** An error that no call has reported. */
 interface UncapturedErrorEvent {
   readonly error: { readonly message: string };
@@ -89,10 +94,8 @@ export interface GPUDevice {
   createBindGroupLayout(options: { readonly entries: readonly BindGroupLayoutEntry[] }): GPUBindGroupLayout;
   createPipelineLayout(options: { readonly bindGroupLayouts: readonly GPUBindGroupLayout[] }): object;
   createShaderModule(options: { readonly code: string }): object;
-  createComputePipeline(options: {
-    readonly layout: object;
-    readonly compute: { readonly module: object; readonly entryPoint: string };
-  }): GPUComputePipeline;
+  createComputePipeline(options: ComputePipelineOptions): GPUComputePipeline;
+  createComputePipelineAsync(options: ComputePipelineOptions): Promise<GPUComputePipeline>;
   createCommandEncoder(): GPUCommandEncoder;
   destroy(): void;
 }
