@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,13 +10,17 @@ import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as llamagym from "../../src/index.js";
 import { launchBrowser, skipsBrowser } from "../support/browser.js";
-import { PROMPT, trainBlackjack, type PageResult } from "./train-in-page.js";
+import { whyNoGpu } from "../support/gpu.js";
+import { writeRandomModel } from "../support/random-model.js";
+import { PROMPT, trainInPage, type PageResult } from "./train-in-page.js";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html",
   ".js": "text/javascript",
   ".wasm": "application/wasm",
 };
+const reason = await whyNoGpu();
+
 /** Headers with which threads may share memory. */
 const ISOLATION = { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" };
 
@@ -46,12 +50,13 @@ const call = <Result>(page: Page, name: string, argument?: unknown) =>
 describe.skipIf(skipsBrowser)("llamagym in a page", { timeout: 240_000 }, () => {
   let folder: string;
   let browser: Browser;
+  let gpuBrowser: Browser | undefined;
   let server: Server;
   let inNode: PageResult;
   const errors: string[] = [];
 
-  async function open(path: string): Promise<Page> {
-    const page = await (await browser.newContext()).newPage();
+  async function open(path: string, opener = browser): Promise<Page> {
+    const page = await (await opener.newContext()).newPage();
     page.on("pageerror", (error) => void errors.push(error.message));
     page.on("console", (message) => {
       if (["error", "warning"].includes(message.type())) errors.push(message.text());
@@ -77,11 +82,12 @@ describe.skipIf(skipsBrowser)("llamagym in a page", { timeout: 240_000 }, () => 
     });
     server = serve(join(folder, "out")).listen(0);
     browser = await launchBrowser();
-    inNode = await trainBlackjack(llamagym, { threads: 1 });
+    inNode = await trainInPage(llamagym, { threads: 1 });
   }, 240_000);
 
   afterAll(async () => {
     await browser?.close();
+    await gpuBrowser?.close();
     server?.close();
     if (folder !== undefined) rmSync(folder, { recursive: true });
   });
@@ -107,8 +113,33 @@ describe.skipIf(skipsBrowser)("llamagym in a page", { timeout: 240_000 }, () => 
   it("trains as in Node.js with two threads", async () => {
     const page = await open("/isolated/");
     expect(await page.evaluate("crossOriginIsolated")).toBe(true);
-    expectSameRun(await call<PageResult>(page, "train", 2));
+    expectSameRun(await call<PageResult>(page, "train", { threads: 2 }));
   });
+
+  it.skipIf(reason !== undefined)(
+    `trains on a GPU, and computes the same bytes as in Node.js${reason === undefined ? "" : ` (${reason})`}`,
+    async () => {
+      const model = await writeRandomModel({ config: { num_hidden_layers: 1 } });
+      // Few kernels, as SwiftShader compiles a kernel for half a second.
+      const peftConfig = { r: 4, targetModules: ["q_proj"] };
+      const training = {
+        env: "Bandit-v0",
+        device: "webgpu",
+        threads: 1,
+        peftConfig,
+        batchSize: 8,
+        numPpoEpochs: 1,
+      } as const;
+      const expected = await trainInPage(llamagym, { ...training, model: model.folder });
+      const names = await readdir(model.folder);
+      const files = await Promise.all(names.map((name) => readFile(join(model.folder, name), "base64")));
+      await model.remove();
+      gpuBrowser = await launchBrowser({ hasWebgpu: true });
+      const page = await open("/", gpuBrowser);
+      await call(page, "write", Object.fromEntries(names.map((name, i) => [`/model/${name}`, files[i]])));
+      expect(await call<PageResult>(page, "train", { ...training, model: "/model" })).toEqual(expected);
+    },
+  );
 
   it.each([8, 4] as const)("completes with weights of %i bits as in Node.js", async (quantize) => {
     const model = await llamagym.AutoModelForCausalLM.fromPretrained("embedded", { quantize, threads: 1 });

@@ -10,9 +10,17 @@ const CHROMIUM = "/usr/bin/chromium";
 export const skipsBrowser = !existsSync(CHROMIUM) && process.env.CI === undefined;
 if (skipsBrowser) console.warn(`Tests in a browser are skipped: ${CHROMIUM} is missing (apt-get install chromium).`);
 
-export function launchBrowser(): Promise<Browser> {
-  const args = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"];
-  return chromium.launch({ executablePath: CHROMIUM, args });
+/** Flags with which WebGPU runs on Chromium's SwiftShader. */
+const WEBGPU = [
+  "--enable-unsafe-webgpu",
+  "--use-webgpu-adapter=swiftshader",
+  "--enable-features=Vulkan",
+  "--ignore-gpu-blocklist",
+];
+
+export function launchBrowser({ hasWebgpu = false }: { readonly hasWebgpu?: boolean } = {}): Promise<Browser> {
+  const args = ["--headless", "--no-sandbox", "--disable-background-networking"];
+  return chromium.launch({ executablePath: CHROMIUM, args: [...args, ...(hasWebgpu ? WEBGPU : ["--disable-gpu"])] });
 }
 
 /** A running `llamagym dashboard`. */
