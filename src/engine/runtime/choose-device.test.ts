@@ -46,7 +46,7 @@ describe("the device of auto", () => {
       };
       expect(await choose({ cpu: 1, webgpu: 2 })).toBe("webgpu");
       expect(await choose({ cpu: 2, webgpu: 3 })).toBe("cpu");
-      // What another machine or other threads measured, what is old and what is damaged do not count.
+      // Rates of another machine, old ones and damaged ones do not count.
       const slow = { cpu: 1e-9, webgpu: 1e-9 };
       for (const change of [
         { ...slow, key: "other" },

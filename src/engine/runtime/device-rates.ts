@@ -24,7 +24,7 @@ const ratesSchema = z.object({
 
 let measured: { readonly key: string; readonly rates: Promise<DeviceRates> } | undefined;
 
-/** Returns the rates of this machine's devices, from the cache folder unless they are measured again. */
+/** Returns the rates of this machine's devices: kept ones, or measured ones. */
 export function findDeviceRates(threads: number, refresh: boolean): Promise<DeviceRates> {
   const { VK_ICD_FILENAMES, VK_DRIVER_FILES } = system.env;
   const key = JSON.stringify([system.hostname, system.os, system.arch, threads, VK_ICD_FILENAMES, VK_DRIVER_FILES]);
