@@ -18,7 +18,9 @@ type Board = readonly string[];
  */
 export class ConnectFour extends RulesGame<Board> {
   override readonly actionSpace = new Discrete(COLUMNS);
-  override readonly isPerfectInformation = true;
+  override get isPerfectInformation(): boolean {
+    return true;
+  }
   override readonly text = createGameText(
     "Connect four: drop discs into columns 1 to 7 and get four in a row, column or diagonal. Answer the number of a column.",
     NAMES,

@@ -208,7 +208,7 @@ describe("random openings", () => {
     const values = (randomOpening: number) =>
       computeGameValue(new TicTacToe({ randomOpening }), [uniformPolicy, uniformPolicy]).returns;
     expect(values(4)).toEqual(values(0));
-    expect(() => new KuhnPoker({ randomOpening: 1 }).reset()).toThrow("randomOpening is for games");
+    expect(() => new KuhnPoker({ randomOpening: 1 })).toThrow("randomOpening is for games");
     for (const randomOpening of [-1, 0.5, 101]) expect(() => new Nim({ randomOpening })).toThrow("from 0 to 100");
   });
 });

@@ -39,7 +39,9 @@ type KuhnPosition = {
  */
 export class KuhnPoker extends RulesGame<KuhnPosition> {
   override readonly actionSpace = new Discrete(NAMES.length);
-  override readonly isPerfectInformation = false;
+  override get isPerfectInformation(): boolean {
+    return false;
+  }
   override readonly text;
   private readonly isTextArena: boolean;
   private readonly rounds: number;

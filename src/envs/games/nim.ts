@@ -21,7 +21,9 @@ type NimPosition = { readonly piles: readonly number[]; readonly seat: number };
  */
 export class Nim extends RulesGame<NimPosition> {
   override readonly actionSpace: Discrete;
-  override readonly isPerfectInformation = true;
+  override get isPerfectInformation(): boolean {
+    return true;
+  }
   override readonly text: GameText<string, number>;
   private readonly piles: readonly number[];
   private readonly max: number;

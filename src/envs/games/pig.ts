@@ -28,7 +28,9 @@ const ROLL = 0;
  */
 export class Pig extends RulesGame<PigPosition> {
   override readonly actionSpace = new Discrete(2);
-  override readonly isPerfectInformation = true;
+  override get isPerfectInformation(): boolean {
+    return true;
+  }
   override readonly text;
   readonly goal: number;
   private readonly maxActions: number;

@@ -45,7 +45,7 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
   override readonly observationSpace = new Text(MAX_OBSERVATION, { charset: `${PRINTABLE}\n` });
   abstract override readonly actionSpace: Space<Action>;
   /** Whether both players see the whole position. */
-  abstract readonly isPerfectInformation: boolean;
+  abstract get isPerfectInformation(): boolean;
   private readonly illegalMoves: IllegalMoves;
   private readonly randomOpening: number;
   private stream: PythonRandom | undefined;
@@ -66,8 +66,16 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
         `${this.constructor.name}: option illegalMoves must be "lose" or "retry", got ${JSON.stringify(illegalMoves)}.`,
       );
     checkCount(this.constructor.name, "randomOpening", randomOpening, 0, 100);
+    if (randomOpening > 0) this.checkOpening();
     this.illegalMoves = illegalMoves;
     this.randomOpening = randomOpening;
+  }
+
+  private checkOpening(): void {
+    if (this.isPerfectInformation) return;
+    throw invalidArgument(
+      `${this.constructor.name}: option randomOpening is for games in which both players see all. Remove it.`,
+    );
   }
 
   /** Returns a first position; chance draws from `this.random`. */
@@ -113,10 +121,6 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
   /** Makes random moves, as long as they do not end the game. */
   private playOpening(start: Position): Position {
     if (this.randomOpening === 0) return start;
-    if (!this.isPerfectInformation)
-      throw invalidArgument(
-        `${this.constructor.name}: option randomOpening is for games in which both players see all. Remove it.`,
-      );
     let position = start;
     for (let left = this.random.randInt(0, this.randomOpening); left > 0; left--) {
       const actions = this.listActions(position);

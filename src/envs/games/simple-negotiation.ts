@@ -92,7 +92,9 @@ class MessageSpace extends Space<string> {
  */
 export class SimpleNegotiation extends RulesGame<NegotiationPosition, string> {
   override readonly actionSpace = new MessageSpace();
-  override readonly isPerfectInformation = false;
+  override get isPerfectInformation(): boolean {
+    return false;
+  }
   override readonly text: GameText<string, string>;
   private readonly isTextArena: boolean;
   private readonly turns: number;

@@ -13,7 +13,9 @@ const NAMES = Array.from({ length: 9 }, (_, i) => String(i + 1));
  */
 export class TicTacToe extends RulesGame<Board> {
   override readonly actionSpace = new Discrete(9);
-  override readonly isPerfectInformation = true;
+  override get isPerfectInformation(): boolean {
+    return true;
+  }
   override readonly text = createGameText(
     "Tic-tac-toe: get three in a row. Cells are numbered 1 to 9, row by row. Answer the number of a free cell.",
     NAMES,
