@@ -12,15 +12,15 @@ import { CausalLM } from "../../src/models/causal-lm.js";
 import { TrainingGraph } from "../../src/models/graphs/training-graph.js";
 import { writeRandomModel } from "../support/random-model.js";
 
-/** SmolLM2-135M but for its vocabulary and the number of its layers. */
+/** SmolLM2-135M but for its vocabulary. */
 const SMOLLM2 = {
+  num_hidden_layers: 30,
   hidden_size: 576,
   intermediate_size: 1536,
   num_attention_heads: 9,
   num_key_value_heads: 3,
   rope_theta: 100_000,
 };
-const LAYERS = 30;
 /** Dispatches of a decoding step that unpack its inputs and draw its tokens. */
 const SAMPLING_DISPATCHES = 3;
 /**
@@ -57,9 +57,8 @@ const drawTokens = (random: RandomStream, count: number) =>
   Array.from({ length: count }, () => 10 + Math.floor(300 * random.random()));
 
 /** Steps and input bytes of a decoding step of 8 rows and of a micro-batch of 1,024 tokens. */
-async function measure(layers: number) {
-  const config = { ...SMOLLM2, num_hidden_layers: layers };
-  const { folder, remove } = await writeRandomModel({ config, withTokenizer: false, scale: 0.04 });
+async function measure() {
+  const { folder, remove } = await writeRandomModel({ config: SMOLLM2, withTokenizer: false, scale: 0.04 });
   const random = new RandomStream(5);
   const base = await CausalLM.open(folder, { device: "cpu", threads: 1 });
   const valueHead = { kind: "linear", dropout: 0 } as const;
@@ -95,25 +94,21 @@ async function measure(layers: number) {
 }
 
 describe("SmolLM2-135M with an adapter of rank 16 on all linear layers, on a GPU", () => {
-  let [two, three]: Awaited<ReturnType<typeof measure>>[] = [];
+  let measured: Awaited<ReturnType<typeof measure>>;
   beforeAll(async () => {
-    two = await measure(2);
-    three = await measure(3);
-  });
-
-  /** Steps of all layers: each further one has as many as the third. */
-  const total = (name: "decode" | "train") => two[name] + (LAYERS - 2) * (three[name] - two[name]);
+    measured = await measure();
+  }, 120_000);
 
   it("takes at most 400 dispatches for a decoding step", () => {
-    expect(total("decode") + SAMPLING_DISPATCHES).toBeLessThanOrEqual(400);
+    expect(measured.decode + SAMPLING_DISPATCHES).toBeLessThanOrEqual(400);
   });
 
   it("takes at most 1,500 dispatches for a micro-batch of 1,024 tokens with values", () => {
-    expect(total("train") + LOSS_DISPATCHES).toBeLessThanOrEqual(1500);
+    expect(measured.train + LOSS_DISPATCHES).toBeLessThanOrEqual(1500);
   });
 
   it("is sent less than 1 kB for a row of a decoding step and 100 kB for 1,024 trained tokens", () => {
-    expect(three.decodeBytes / ROWS).toBeLessThan(1024);
-    expect(three.trainBytes).toBeLessThan(100_000);
+    expect(measured.decodeBytes / ROWS).toBeLessThan(1024);
+    expect(measured.trainBytes).toBeLessThan(100_000);
   });
 });

@@ -5,25 +5,28 @@ import type { GpuPart, GpuProgram, GpuStep, KernelSource } from "./program.js";
 
 type Merged = Parameters<typeof mergeSteps>[0];
 
-/** A program whose steps read and write random values, each by another kernel. */
+/** A program whose steps read and write random values, by a few kernels. */
 function drawProgram(random: RandomStream): Merged {
   const whole = (limit: number) => Math.floor(random.random() * limit);
-  const kernels: KernelSource[] = [];
+  const kernels = Array.from(
+    { length: 3 },
+    (_, i) =>
+      ({
+        operands: Array.from({ length: 1 + whole(4) }, (_, k) => ({ name: `v${k}`, isWritten: k === 0 })),
+        threads: i === 0 ? 64 : 128,
+      }) as unknown as KernelSource,
+  );
   const valueCount = 4 + whole(20);
   const outputs = Array.from({ length: 3 }, (_, i) => ({ value: valueCount + i })) as unknown as GpuProgram["outputs"];
   const steps: GpuStep[] = [];
   let block: number | undefined;
   let blocks = 0;
-  for (let i = 0; i < 60; i++) {
+  for (let i = 0; i < 150; i++) {
     if (random.random() < 0.1) block = block === undefined ? blocks++ : undefined;
-    const values = Array.from({ length: 1 + whole(4) }, () => whole(valueCount + 3));
-    const distinct = [...new Set(values)];
-    const operands = distinct.map((_, k) => ({
-      name: `v${k}`,
-      isWritten: k === 0,
-    })) as unknown as KernelSource["operands"];
-    const kernel = kernels.push({ operands, threads: [64, 128][whole(2)] } as KernelSource) - 1;
-    steps.push({ parts: [{ calls: [{ kernel, values: distinct }] }], block } as unknown as GpuStep);
+    const kernel = whole(kernels.length);
+    const values = new Set<number>();
+    while (values.size < kernels[kernel].operands.length) values.add(whole(valueCount + 3));
+    steps.push({ parts: [{ calls: [{ kernel, values: [...values] }] }], block } as unknown as GpuStep);
   }
   return { kernels, steps, outputs };
 }
@@ -62,6 +65,11 @@ describe("mergeSteps", () => {
       const blocks = merged.map(({ block }) => block);
       const starts = blocks.filter((block, i) => block !== undefined && block !== blocks[i - 1]);
       expect(new Set(starts).size).toBe(starts.length);
+      const combinations = merged.map(({ parts }) => parts.map(({ calls }) => calls[0].kernel).join());
+      for (const combination of new Set(combinations))
+        expect(
+          combination.split(",").length <= 3 || combinations.filter((each) => each === combination).length >= 3,
+        ).toBe(true);
       saved += order.size - merged.length;
     }
     expect(saved).toBeGreaterThan(1000);

@@ -6,7 +6,14 @@ const MAX_PARTS = 8;
  * Dispatches back to which a part is moved: one that is computed much earlier than it is read takes
  * memory until then.
  */
-const WINDOW = 24;
+const WINDOW = 8;
+/**
+ * Times that a combination of kernels must occur: it is compiled as a whole, which takes drivers
+ * longer than its dispatches save. Those of a layer occur once for each.
+ */
+const MIN_OCCURRENCES = 3;
+/** Parts of a combination that may be rare. */
+const FEW_PARTS = 3;
 
 /** Values that a part reads and writes. */
 interface Access {
@@ -51,7 +58,23 @@ export function mergeSteps({ kernels, steps, outputs }: Pick<GpuProgram, "kernel
       record(lastReads, reads, index);
     }
   }
-  return merged.map(({ parts, block }) => ({ parts, block }));
+  return splitRare(merged.map(({ parts, block }) => ({ parts, block })));
+}
+
+/** Gives each part of a rare combination of kernels its own dispatch. */
+function splitRare(steps: readonly GpuStep[]): GpuStep[] {
+  const combinationOf = ({ parts }: GpuStep) =>
+    parts.map(({ calls }) => calls.map(({ kernel }) => kernel).join("/")).join();
+  const occurrences = new Map<string, number>();
+  for (const step of steps) {
+    const combination = combinationOf(step);
+    occurrences.set(combination, (occurrences.get(combination) ?? 0) + 1);
+  }
+  return steps.flatMap((step) =>
+    step.parts.length <= FEW_PARTS || occurrences.get(combinationOf(step))! >= MIN_OCCURRENCES
+      ? [step]
+      : step.parts.map((part) => ({ parts: [part], block: step.block })),
+  );
 }
 
 /** Moves steps that only compute outputs to where all that they read has been computed. */
