@@ -196,7 +196,7 @@ async function openRun<
         if (memory?.fit === "fits") onInfo?.(memory.text);
         else if (memory !== undefined) onWarning(memory.text);
         model = await openRunModel(resolved, { valueHead, onDownload, onWarning });
-        if (resolved.device === "auto" && model.causalLM.runtime.device === "webgpu")
+        if (resolved.backend !== "tinker" && resolved.device === "auto" && model.causalLM.runtime.device === "webgpu")
           onInfo?.("Runs on the GPU, which is faster here; --device cpu runs on the CPU.");
         return model;
       },

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -17,8 +17,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const file = () => join(folder, "device-rates.json");
-const readKept = async () => JSON.parse(await readFile(file(), "utf8")) as Record<string, unknown>;
+const findFile = async () => join(folder, "devices", (await readdir(join(folder, "devices")))[0]);
+const readKept = async () => JSON.parse(await readFile(await findFile(), "utf8")) as Record<string, unknown>;
 
 describe("the device of auto", () => {
   it("is the GPU where it is at least twice as fast", () => {
@@ -39,7 +39,7 @@ describe("the device of auto", () => {
       expect(cpu).toBeGreaterThan(0);
       const kept = await readKept();
       const choose = async (change: object, threads = 1) => {
-        await writeFile(file(), JSON.stringify({ ...kept, ...change }));
+        await writeFile(await findFile(), JSON.stringify({ ...kept, ...change }));
         vi.resetModules();
         const fresh = await import("./choose-device.js");
         return fresh.chooseDevice(LARGE, threads);

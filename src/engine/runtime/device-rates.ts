@@ -1,4 +1,4 @@
-import { fs, system } from "#platform";
+import { createHash, fs, system } from "#platform";
 import { z } from "zod";
 import { getCacheFolder } from "../../core/files/cache-folder.js";
 import { writeFileAtomic } from "../../core/files/write-file-atomic.js";
@@ -12,7 +12,6 @@ const PRODUCTS = 8;
 const RUNS = 2;
 /** After this time, drivers may be different ones. */
 const MAX_AGE_MS = 7 * 24 * 60 * 60 * 1000;
-const FILE = "device-rates.json";
 
 const ratesSchema = z.object({
   /** Machine and settings that were measured. */
@@ -33,17 +32,24 @@ export function findDeviceRates(threads: number, refresh: boolean): Promise<Devi
 }
 
 async function findRates(key: string, threads: number, refresh: boolean): Promise<DeviceRates> {
-  const path = fs.join(getCacheFolder(), FILE);
+  const path = fs.join(getCacheFolder(), "devices", `${createHash("sha256").update(key).hex().slice(0, 16)}.json`);
   const kept = refresh ? undefined : await readRates(path);
   if (kept?.key === key && Math.abs(Date.now() - kept.time) < MAX_AGE_MS) return kept;
-  const rates = { cpu: await measureProducts("cpu", threads), webgpu: await measureProducts("webgpu", threads) };
+  const cpu = await measureProducts("cpu", threads);
+  // A GPU whose driver ends the process is not opened again.
+  await keepRates(path, key, { cpu, webgpu: 0 });
+  const rates = { cpu, webgpu: await measureProducts("webgpu", threads) };
+  await keepRates(path, key, rates);
+  return rates;
+}
+
+async function keepRates(path: string, key: string, rates: DeviceRates): Promise<void> {
   try {
     await fs.makeFolder(fs.dirname(path));
     await writeFileAtomic(path, JSON.stringify({ key, time: Date.now(), ...rates }));
   } catch {
     // Without a cache, they are measured at each start.
   }
-  return rates;
 }
 
 async function readRates(path: string): Promise<z.infer<typeof ratesSchema> | undefined> {

@@ -1,3 +1,5 @@
+// oxlint-disable-next-line import/no-unassigned-import -- It must come before a worker is started.
+import "./disable-telemetry.js";
 import { fs, startWorker, system } from "#platform";
 import { GPU_WORKER, RUNTIME_WORKER } from "#compute-workers";
 import type { ComputeWorker } from "../../core/platform/ports.js";

@@ -1,5 +1,3 @@
-// oxlint-disable-next-line import/no-unassigned-import -- It must come before ONNX Runtime is loaded.
-import "./disable-telemetry.js";
 import { assets, fs } from "#platform";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { decodeUtf8 } from "../../../core/bytes.js";
