@@ -18,7 +18,7 @@ export interface PageTraining {
   readonly device?: Llamagym.Device;
   readonly threads: number;
   readonly peftConfig?: Llamagym.PeftOptions;
-  /** Turns of each of two updates; default 64. */
+  /** Turns of an update; the run ends after twice as many. Default 64. */
   readonly batchSize?: number;
   /** Default 2. */
   readonly numPpoEpochs?: number;
@@ -27,7 +27,7 @@ export interface PageTraining {
 
 export const PROMPT = "Your total is 13. The dealer shows 2.";
 
-/** Trains a model for two updates; runs in Node and in a page. */
+/** Trains a model; runs in Node and in a page. */
 export async function trainInPage(
   { AutoModelForCausalLMWithValueHead, make, ppo, TextAgent, Trainer }: typeof Llamagym,
   {
