@@ -3,6 +3,7 @@ import type { CompiledGraph, Node } from "../engine/graph/index.js";
 import { type DecoderConfig, valueHead, type ValueHeadConfig } from "../engine/nn/index.js";
 import {
   chooseDevice,
+  type ChosenDevice,
   type Device,
   resolveDevice,
   Runtime,
@@ -116,8 +117,7 @@ export class CausalLM {
         source.weights,
       );
       const names = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
-      const isMeasured = device === "auto" && backwardPrecision !== "int8";
-      const chosen = isMeasured ? await chooseDevice(countParameters(config), threads) : resolveDevice(device);
+      const chosen = await chooseModelDevice({ device, threads, backwardPrecision }, countParameters(config));
       const isCpu = chosen === "cpu";
       const quantization = quantize && {
         bits: quantize,
@@ -396,6 +396,15 @@ export class CausalLM {
 /** Returns a configuration with another output matrix. */
 export function withHead(config: DecoderConfig, head: string): DecoderConfig {
   return { ...config, names: { ...config.names, head } };
+}
+
+/** Returns the device on which a model with these options and this many parameters is opened. */
+export async function chooseModelDevice(
+  { device = "auto", threads, backwardPrecision }: Pick<ModelOptions, "device" | "threads" | "backwardPrecision">,
+  parameters: number,
+): Promise<ChosenDevice> {
+  const isMeasured = device === "auto" && backwardPrecision !== "int8";
+  return isMeasured ? chooseDevice(parameters, threads) : resolveDevice(device);
 }
 
 /** @throws INVALID_ARGUMENT where gradients in 8 bits are not available. */

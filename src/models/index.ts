@@ -1,6 +1,6 @@
 export { formatAdapterReadme } from "./adapter-readme.js";
 export { type OpenOptions, type ResolveOptions, checkAdapterBase, openAdapter, openPretrained } from "./auto.js";
-export { CausalLM } from "./causal-lm.js";
+export { CausalLM, chooseModelDevice } from "./causal-lm.js";
 export { EMBEDDED_MODEL } from "./embedded-model.js";
 export {
   baseModelSettings,

@@ -81,12 +81,7 @@ async function checkDevice(name: ChosenDevice): Promise<Diagnostic> {
   try {
     resolveDevice(name);
   } catch (error) {
-    return {
-      state: name === "cpu" ? "broken" : "note",
-      name: label,
-      value: "not installed",
-      advice: (error as Error).message,
-    };
+    return { state: "note", name: label, value: "not installed", advice: (error as Error).message };
   }
   const { failure, gpu, rates } = await probeDevice(name);
   if (failure === undefined) {

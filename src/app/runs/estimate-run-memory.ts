@@ -2,8 +2,13 @@ import { readFile } from "node:fs/promises";
 import { freemem } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../core/json.js";
-import { chooseDevice } from "../../engine/runtime/index.js";
-import { EMBEDDED_MODEL, parseGradientCheckpointing, parseLoraOptions, parseQuantizeBits } from "../../models/index.js";
+import {
+  chooseModelDevice,
+  EMBEDDED_MODEL,
+  parseGradientCheckpointing,
+  parseLoraOptions,
+  parseQuantizeBits,
+} from "../../models/index.js";
 import { parseModelConfig } from "../../models/architectures/index.js";
 import {
   countParameters,
@@ -50,7 +55,8 @@ export async function estimateRunMemory(
     "model" | "quantize" | "device" | "threads" | "microBatchTokens" | "gradientCheckpointing" | "tuning"
   > &
     AdapterSettings &
-    ReferenceSettings,
+    ReferenceSettings &
+    Partial<Pick<TrainConfig, "backwardPrecision">>,
   available: number = availableMemory(),
 ): Promise<MemoryEstimate | undefined> {
   const { model, quantize, r, microBatchTokens, tuning } = config;
@@ -70,7 +76,7 @@ export async function estimateRunMemory(
     modulesToSave,
     copiesReference: config.syncRefModel === true || config.algorithm === "dpo" || config.algorithm === "kto",
   } as const;
-  const device = config.device === "auto" ? await chooseDevice(parameters, config.threads) : config.device;
+  const device = await chooseModelDevice(config, parameters);
   if (device === "webgpu") {
     const needed = estimate({ ...usage, device });
     const text = `Training ${model} needs about ${formatGigabytes(needed)} of the GPU's memory.`;
