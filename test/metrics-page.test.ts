@@ -34,6 +34,12 @@ const tracker = {
 
 const PPO = ppo({ batchSize: 16, rewardScaling: true, explorationBonus: 0.1, initKlCoef: 0.1, syncRefModel: true });
 
+class SuccessEnv extends CountingEnv {
+  override step(action: number) {
+    return { ...super.step(action), info: { is_success: true } };
+  }
+}
+
 async function openModel(valueHead: null | object) {
   const model = await openTrainable(folder, { device: "cpu", threads: 1, peftConfig: { r: 2 }, valueHead });
   models.track(model);
@@ -42,7 +48,7 @@ async function openModel(valueHead: null | object) {
 
 async function trainInEnv(options: AgentOptions<number, number>): Promise<void> {
   const agent = new EvenOddAgent(await openModel(options.algorithm === PPO ? {} : null), undefined, options);
-  const createEnv = () => new CountingEnv();
+  const createEnv = () => new SuccessEnv();
   const transport = new InProcessTransport({
     model: agent.model.causalLM,
     newEpisode: (random) => agent.newEpisode(random),

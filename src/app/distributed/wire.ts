@@ -201,7 +201,15 @@ const resultMessage = z.union([
           final: z.object({ render: z.string().optional(), observation: z.string().optional() }).optional(),
         }),
       ),
-      finishedEpisodes: z.array(z.object({ return: episodeReturn, turns: z.int().min(1), end, game: game.optional() })),
+      finishedEpisodes: z.array(
+        z.object({
+          return: episodeReturn,
+          turns: z.int().min(1),
+          end,
+          isSuccess: z.boolean().optional(),
+          game: game.optional(),
+        }),
+      ),
       states: z.array(slotState),
     }),
   }),

@@ -106,6 +106,7 @@ export class BabyAiEnv extends TaskEnv<BabyAiObservation, number, BabyAiState> {
       reward: isReached ? 1 - 0.9 * (steps / state.maxSteps) : 0,
       terminated: isReached,
       truncated: steps >= state.maxSteps,
+      isSuccess: isReached,
     };
   }
 

@@ -87,7 +87,8 @@ export class ReasoningEnv extends TaskEnv<string, string, ReasoningState> {
     const score = scoreCompletion(this.task, completion, state.item);
     const log = [...state.log, `Not right (score ${score.toFixed(2)}): ${excerptAnswer(completion)}`];
     const isOver = score >= 1 || log.length >= this.attempts;
-    return { state: { ...state, log: isOver ? state.log : log }, reward: isOver ? score : 0, terminated: isOver };
+    const next = { ...state, log: isOver ? state.log : log };
+    return { state: next, reward: isOver ? score : 0, terminated: isOver, isSuccess: score >= 1 };
   }
 
   protected override saveState(): JsonValue {

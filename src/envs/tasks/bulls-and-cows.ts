@@ -51,7 +51,8 @@ export class BullsAndCowsEnv extends TaskEnv<string, Int32Array, BullsAndCowsSta
     const guess = Array.from(digits).join("");
     const isFound = guess === secret;
     const state = { secret, guesses: [...guesses, guess] };
-    return { state, reward: isFound ? 1 : 0, terminated: isFound || state.guesses.length >= this.guesses };
+    const terminated = isFound || state.guesses.length >= this.guesses;
+    return { state, reward: isFound ? 1 : 0, terminated, isSuccess: isFound };
   }
 }
 

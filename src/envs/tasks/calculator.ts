@@ -85,11 +85,11 @@ export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
     const keyword = verb?.toLowerCase();
     if (keyword === "answer") {
       const isRight = parseLastNumber(rest.replaceAll(",", "")) === state.answer;
-      return { state, reward: isRight ? 1 : 0, terminated: true };
+      return { state, reward: isRight ? 1 : 0, terminated: true, isSuccess: isRight };
     }
     const feedback = keyword === "calculate" ? formatCalculation(rest) : USAGE_HINT;
     const log = [...state.log, feedback];
-    return { state: { ...state, log }, reward: 0, terminated: log.length >= this.turns };
+    return { state: { ...state, log }, reward: 0, terminated: log.length >= this.turns, isSuccess: false };
   }
 }
 

@@ -50,8 +50,9 @@ export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState
     const left = state.left - 1;
     const low = guess < secret ? Math.max(state.low, guess + 1) : state.low;
     const high = guess > secret ? Math.min(state.high, guess - 1) : state.high;
-    if (guess === secret) return { state: { secret, low: secret, high: secret, left }, reward: 1, terminated: true };
-    return { state: { secret, low, high, left }, reward: 0, terminated: left === 0 };
+    if (guess === secret)
+      return { state: { secret, low: secret, high: secret, left }, reward: 1, terminated: true, isSuccess: true };
+    return { state: { secret, low, high, left }, reward: 0, terminated: left === 0, isSuccess: false };
   }
 }
 

@@ -137,10 +137,18 @@ export class ShopSupportEnv extends TaskEnv<string, ShopCall, ShopState> {
   }
 
   protected override advance(state: ShopState, { name, arguments: { order } }: ShopCall): TaskStep<ShopState> {
-    if (name === "close") return { state, reward: order === state.order && isSettled(state) ? 1 : 0, terminated: true };
+    if (name === "close") {
+      const isSuccess = order === state.order && isSettled(state);
+      return { state, reward: isSuccess ? 1 : 0, terminated: true, isSuccess };
+    }
     const { orders, result } = apply(state.orders, name, order);
     const log = [...state.log, `${formatCall({ name, arguments: { order } })}: ${result}`];
-    return { state: { ...state, orders, log, result }, reward: 0, terminated: log.length >= this.turns };
+    return {
+      state: { ...state, orders, log, result },
+      reward: 0,
+      terminated: log.length >= this.turns,
+      isSuccess: false,
+    };
   }
 }
 

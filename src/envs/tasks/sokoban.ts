@@ -71,7 +71,8 @@ export class SokobanEnv extends TaskEnv<Uint8Array, number, SokobanLevel> {
     const boxesGained = countBoxesOnTarget(state) - countBoxesOnTarget(level);
     const isSolved = countBoxesOnTarget(state) === state.boxes.length;
     const boxReward = boxesGained > 0 ? REWARDS.boxOn : boxesGained < 0 ? REWARDS.boxOff : 0;
-    return { state, reward: REWARDS.step + boxReward + (isSolved ? REWARDS.solved : 0), terminated: isSolved };
+    const reward = REWARDS.step + boxReward + (isSolved ? REWARDS.solved : 0);
+    return { state, reward, terminated: isSolved, isSuccess: isSolved };
   }
 }
 

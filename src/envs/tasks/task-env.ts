@@ -19,6 +19,8 @@ export interface TaskStep<State> {
   readonly terminated: boolean;
   /** Whether the task's own step limit ended the episode. */
   readonly truncated?: boolean;
+  /** Whether the task is solved, for tasks that can be: becomes `is_success` of the info. */
+  readonly isSuccess?: boolean;
 }
 
 /**
@@ -55,10 +57,11 @@ export abstract class TaskEnv<Observation, Action, State extends JsonValue> exte
     if (this.state === undefined) throw this.notResetError();
     if (this.isOver)
       throw new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: the episode has ended. Call reset().`);
-    const { state, reward, terminated, truncated = false } = this.advance(this.state, action);
+    const { state, reward, terminated, truncated = false, isSuccess } = this.advance(this.state, action);
     this.state = state;
     this.isOver = terminated || truncated;
-    return { observation: this.observe(state), reward, terminated, truncated, info: this.describe(state) };
+    const info = { ...this.describe(state), ...(isSuccess === undefined ? {} : { is_success: isSuccess }) };
+    return { observation: this.observe(state), reward, terminated, truncated, info };
   }
 
   /** The present state. @throws ENV_NOT_RESET before the first reset. */

@@ -152,12 +152,14 @@ export class WebShopEnv extends TaskEnv<string, string, WebShopState> {
     const [, verb, rest = ""] = /^\s*(search|click)\b\s*(.*?)\s*$/i.exec(command) ?? [];
     const link = rest.toLowerCase();
     const product = findProduct(state);
-    if (verb?.toLowerCase() === "click" && link === "buy now" && product !== undefined)
-      return { state, reward: goalScore(state.goal, product, state.color, state.size), terminated: true };
+    if (verb?.toLowerCase() === "click" && link === "buy now" && product !== undefined) {
+      const score = goalScore(state.goal, product, state.color, state.size);
+      return { state, reward: score, terminated: true, isSuccess: score === 1 };
+    }
     const next =
       verb?.toLowerCase() === SEARCH_VERB ? search(state, link) : verb === undefined ? undefined : click(state, link);
     const nextState = next ?? { ...state, notice: `"${command.trim().slice(0, MAX_COMMAND)}" does nothing here.` };
-    return { state: nextState, reward: 0, terminated: nextState.turns >= this.turns };
+    return { state: nextState, reward: 0, terminated: nextState.turns >= this.turns, isSuccess: false };
   }
 }
 

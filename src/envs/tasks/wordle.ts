@@ -81,7 +81,8 @@ export class WordleEnv extends TaskEnv<string, Int32Array, WordleState> {
     const guess = decodeWord(letters);
     const state = { secret, guesses: [...guesses, guess] };
     const isFound = guess === secret;
-    return { state, reward: isFound ? 1 : 0, terminated: isFound || state.guesses.length >= this.guesses };
+    const terminated = isFound || state.guesses.length >= this.guesses;
+    return { state, reward: isFound ? 1 : 0, terminated, isSuccess: isFound };
   }
 }
 

@@ -79,7 +79,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> implements Rollout
         ? actedTurn
         : { ...actedTurn, recording: { ...recording, render, action: formatAction(this.env, action) } };
     const { observation, reward, info } = await runner.step(action);
-    const { end, episodeReturn, steps } = runner;
+    const { end, episodeReturn, steps, isSuccess } = runner;
     turn.reward += reward;
     this.turns.push(turn);
     if (end !== "terminated") currentEpisode.observe(observation, info);
@@ -91,7 +91,8 @@ export class EnvSlot<Observation = unknown, Action = unknown> implements Rollout
     const text = end === "terminated" ? formatObservation(this.env, observation, info) : currentEpisode.observationText;
     const trajectory = record ? { ...ended, final: { render: this.frame, observation: text } } : ended;
     this.currentEpisode = undefined;
-    return { trajectories: [trajectory], summary: { return: episodeReturn, turns: steps, end } };
+    const success = isSuccess === undefined ? {} : { isSuccess };
+    return { trajectories: [trajectory], summary: { return: episodeReturn, turns: steps, end, ...success } };
   }
 
   /** Takes the turns since the last trajectory. */

@@ -1,7 +1,7 @@
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, StepResult, Info } from "../../envs/index.js";
-import { checkObservation, checkResetResult, checkStepResult } from "./validate-env-output.js";
+import { checkObservation, checkResetResult, checkStepResult, readSuccess } from "./validate-env-output.js";
 import { DEFAULT_CALL_LIMIT, limitCall, type CallLimit } from "./with-timeout.js";
 
 export interface EpisodeRunnerOptions {
@@ -26,6 +26,8 @@ export interface EpisodeProgress<Observation> {
 export class EpisodeRunner<Observation = unknown, Action = unknown> {
   /** How the episode ended; undefined while it runs. */
   end: "terminated" | "truncated" | undefined;
+  /** What the environment said about the episode's success at its end; undefined if nothing. */
+  isSuccess: boolean | undefined;
   private progress: EpisodeProgress<Observation> | undefined;
 
   constructor(
@@ -84,6 +86,7 @@ export class EpisodeRunner<Observation = unknown, Action = unknown> {
     if (!terminated) checkObservation(observation, env.toString());
     this.restore({ observation, info, episodeReturn: episodeReturn + reward, steps: steps + 1 });
     this.end = terminated ? "terminated" : truncated ? "truncated" : undefined;
+    if (this.isDone) this.isSuccess = readSuccess(info, env.toString());
     return result;
   }
 
@@ -99,6 +102,7 @@ export class EpisodeRunner<Observation = unknown, Action = unknown> {
   restore(progress: EpisodeProgress<Observation>): void {
     this.progress = progress;
     this.end = undefined;
+    this.isSuccess = undefined;
   }
 
   private get started(): EpisodeProgress<Observation> {

@@ -129,6 +129,8 @@ export interface EpisodeSummary {
   readonly return: number;
   readonly turns: number;
   readonly end: TrajectoryEnd;
+  /** What the environment said with `is_success` in its last info; undefined where it did not. */
+  readonly isSuccess?: boolean;
   readonly game?: GameSummary;
 }
 

@@ -35,6 +35,21 @@ export function checkStepResult(result: StepResult<unknown>, source: string): vo
     throw envError(`returned no booleans for terminated and truncated from step.`);
 }
 
+/**
+ * Reads `is_success`, a boolean or 0 or 1, from the info of an episode's last step; undefined
+ * without one.
+ * @throws ENV_FAILED for another value; `source` is the environment's name.
+ */
+export function readSuccess(info: unknown, source: string): boolean | undefined {
+  const { is_success: value } = (info ?? {}) as { is_success?: unknown };
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "boolean" || value === 0 || value === 1) return Boolean(value);
+  throw new LlamaGymError(
+    "ENV_FAILED",
+    `${source} returned an info with is_success ${formatExcerpt(value)}; it must be true or false.`,
+  );
+}
+
 function hasNaN(value: unknown): boolean {
   if (typeof value === "number") return Number.isNaN(value);
   if (value instanceof Float32Array || value instanceof Float64Array) return value.some(Number.isNaN);

@@ -54,6 +54,36 @@ describe("evaluate", () => {
     expect(result).toMatchObject({ episodes: 50, meanLength: 1, invalidRatio: 0 });
   });
 
+  it.each([
+    ["booleans", (success: boolean) => success],
+    ["0 and 1", Number],
+  ])("returns the share of episodes that succeed, as the environment says: %s", async (_name, encode) => {
+    const rewards: number[] = [];
+    class SuccessEnv extends SeededEnv {
+      override step(action: number) {
+        const result = super.step(action);
+        rewards.push(result.reward);
+        return { ...result, info: { is_success: encode(result.reward >= 4) } };
+      }
+    }
+    const result = await evaluate(agent(), () => new SuccessEnv({ length: 1 }), { episodes: 50, numEnvs: 8 });
+    const successes = rewards.filter((reward) => reward >= 4).length;
+    expect(successes).toBeGreaterThan(0);
+    expect(result.successRate).toBeCloseTo(successes / 50, 10);
+    expect(await evaluate(agent(), make(), { episodes: 4 })).not.toHaveProperty("successRate");
+  });
+
+  it("refuses a success that is neither true nor false", async () => {
+    class UnclearEnv extends CountingEnv {
+      override step(action: number) {
+        return { ...super.step(action), info: { is_success: "yes" } };
+      }
+    }
+    await expect(evaluate(agent(), () => new UnclearEnv(), { episodes: 2 })).rejects.toThrow(
+      '<UnclearEnv> returned an info with is_success "yes"; it must be true or false.',
+    );
+  });
+
   it("runs the same episodes for any numEnvs, and others with another seed", async () => {
     const of = (numEnvs: number, seed: number) => evaluate(agent(), make(), { episodes: 30, numEnvs, seed });
     const [one, many, other] = [await of(1, 5), await of(30, 5), await of(30, 6)];

@@ -1,6 +1,7 @@
 import { mean } from "../../core/numbers.js";
 import { printWarning } from "../../core/terminal-text.js";
 import type { Agent } from "../agent/agent.js";
+import { computeSuccessRate } from "./rollout-metrics.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
 import type { Env } from "../../envs/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -31,6 +32,8 @@ export interface EvalResult {
   /** Standard error of the mean. */
   readonly standardError: number;
   readonly meanLength: number;
+  /** Share of successful episodes, where the environment says it (`is_success` in its info). */
+  readonly successRate?: number;
   /** Fraction of turns with an invalid completion. */
   readonly invalidRatio: number;
   /** Fractions of the ways in which actions were extracted, by metric name. */
@@ -69,10 +72,12 @@ export async function evaluate(
 
 function summarize({ finishedEpisodes, trajectories }: Rollout): EvalResult {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  const successRate = computeSuccessRate(finishedEpisodes);
   return {
     ...computeMeanAndError(finishedEpisodes.map((episode) => episode.return)),
     episodes: finishedEpisodes.length,
     meanLength: turns.length / Math.max(1, finishedEpisodes.length),
+    ...(successRate === undefined ? {} : { successRate }),
     invalidRatio: turns.filter(({ isValid }) => !isValid).length / Math.max(1, turns.length),
     extraction: computeExtractionShares(turns),
   };

@@ -26,12 +26,14 @@ export function describeRollout(
 ): Metrics {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   const returns = finishedEpisodes.map((episode) => episode.return);
+  const successRate = computeSuccessRate(finishedEpisodes);
   return {
     // The window holds the whole last update, even where that has more episodes than the moving
     // mean.
     "rollout/ep_rew_mean": mean(returns.length > state.recentReturns.length ? returns : state.recentReturns),
     "rollout/ep_len_mean": mean(finishedEpisodes.map((episode) => episode.turns)),
     "rollout/truncated_ratio": mean(finishedEpisodes.map(({ end }) => (end === "truncated" ? 1 : 0))),
+    ...(successRate === undefined ? {} : { "rollout/success_rate": successRate }),
     "rollout/invalid_action_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
     "rollout/turns_per_second": turns.length / seconds,
     ...computeCompletionMetrics(turns),
@@ -41,6 +43,15 @@ export function describeRollout(
     num_episodes: state.episodes,
     num_turns: state.turns,
   };
+}
+
+/**
+ * Returns the share of successes among the episodes that say whether they are one; undefined
+ * without any.
+ */
+export function computeSuccessRate(episodes: readonly EpisodeSummary[]): number | undefined {
+  const known = episodes.flatMap(({ isSuccess }) => isSuccess ?? []);
+  return known.length === 0 ? undefined : mean(known.map(Number));
 }
 
 /** Selects the first turns of a rollout, to log them. */

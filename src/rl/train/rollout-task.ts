@@ -222,12 +222,13 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
     // than it is.
     const seed = stream(this.options.seed, "trainingEvaluation").integers(0, 2 ** 31);
     const result = await evaluate(agent, createEnv, { episodes, seed, onWarning });
-    const { meanReturn, standardError, meanLength } = result;
+    const { meanReturn, standardError, meanLength, successRate } = result;
     await bestModel?.saveIfBetter({ updates, meanReturn });
     return {
       "eval/mean_return": meanReturn,
       "eval/standard_error": standardError,
       "eval/mean_length": meanLength,
+      ...(successRate === undefined ? {} : { "eval/success_rate": successRate }),
     };
   }
 

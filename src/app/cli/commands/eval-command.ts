@@ -209,16 +209,17 @@ function describePolicy({ adapter, sample }: Args, { model, actionMode, temperat
 }
 
 function formatReport(
-  { episodes, meanReturn, standardError, meanLength, invalidRatio, extraction }: EvalResult,
+  { episodes, meanReturn, standardError, meanLength, successRate, invalidRatio, extraction }: EvalResult,
   policy: string,
   references: readonly PolicyReturn[],
 ): string {
   const invalidNote =
     invalidRatio === 0 ? "" : `; ${(100 * invalidRatio).toFixed(1)}% of the completions had no valid action`;
+  const success = successRate === undefined ? "" : `, ${(100 * successRate).toFixed(1)}% successful`;
   return [
     formatReturnsTable([...references, { policy, meanReturn, standardError }]),
     "",
-    `${episodes} episodes, ${meanLength.toFixed(1)} turns on average${invalidNote}.${describeExtraction(extraction)}`,
+    `${episodes} episodes${success}, ${meanLength.toFixed(1)} turns on average${invalidNote}.${describeExtraction(extraction)}`,
   ].join("\n");
 }
 
