@@ -17,6 +17,7 @@ import {
   mul,
   reduceSum,
   quantizedMatmul,
+  reshape,
   scalar,
   scatterAddRows,
   split,
@@ -155,12 +156,29 @@ export class ModelParameterScope implements ParameterScope {
     const multiply = (input: Node) =>
       tokens === undefined
         ? this.multiplyHeadWeight(name, input)
-        : matmul(input, gatherRows(this.tensor(name), tokens), { transposeB: true });
+        : matmul(input, this.gatherStoredRows(name, tokens), { transposeB: true });
     const loras = [...this.options.adapter.values()].filter(({ kind, tiesHead }) => kind === "head" || tiesHead);
     const logits = loras.reduce((product, lora) => this.adaptProduct(lora, x, product, multiply, tokens), multiply(x));
     return (this.options.trainedTokens ?? [])
       .filter(({ inHead }) => inHead)
       .reduce((sum, trained) => add(sum, this.multiplyTrainedTokens(trained, x, tokens)), logits);
+  }
+
+  headWeight(name: string, tokens?: Node): { readonly head: Node; readonly scales?: Node } {
+    if (tokens !== undefined) return { head: this.gatherStoredRows(name, tokens) };
+    const parameter = this.options.parameters.get(name);
+    if (parameter?.kind !== "int8Head") return { head: this.tensor(name) };
+    const { codes, scales } = getInt8Parts(name, parameter);
+    return { head: codes, scales };
+  }
+
+  /** Returns rows [tokens, width] of a table [vocabulary, width] as stored. */
+  private gatherStoredRows(name: string, tokens: Node): Node {
+    const parameter = this.options.parameters.get(name);
+    if (parameter?.kind !== "int8Head") return gatherRows(this.tensor(name), tokens);
+    const { codes, scales } = getInt8Parts(name, parameter);
+    const rowScales = reshape(gatherRows(scales, tokens), [tokens.shape[0], 1]);
+    return mul(cast(gatherRows(codes, tokens), "float32"), rowScales);
   }
 
   private multiplyHeadWeight(name: string, x: Node): Node {
@@ -172,7 +190,7 @@ export class ModelParameterScope implements ParameterScope {
 
   embed(name: string, tokens: Node, ignorePadding: (rows: Node) => Node): Node {
     const lookUp = (table: Node, rows = tokens) => ignorePadding(gatherRows(table, rows));
-    const stored = lookUp(this.tensor(name));
+    const stored = ignorePadding(this.gatherStoredRows(name, tokens));
     const lora = [...this.options.adapter.values()].find(({ kind }) => kind === "embedding");
     const embedded = lora === undefined ? stored : this.adaptEmbedding(lora, stored, lookUp);
     return (this.options.trainedTokens ?? [])

@@ -6,7 +6,13 @@ export { constant, dimValue, input, intScalar, scalar, weight } from "./ops/leav
 export * from "./ops/elementwise.js";
 export { dropout } from "./ops/dropout.js";
 export { int8GradientMatmul, int8WeightMatmul, type Int8Weight, type RowBits } from "./ops/int8.js";
-export { MASKED_LOGIT, tokenLogProbs, type LmHeadInputs, type AllowedTokenSets } from "./ops/token-log-probs.js";
+export {
+  countLogitRows,
+  MASKED_LOGIT,
+  tokenLogProbs,
+  type LmHeadInputs,
+  type AllowedTokenSets,
+} from "./ops/token-log-probs.js";
 export { gatherRows, pick, place, gatherRowsWithInverse, scatterAddRows } from "./ops/indexing.js";
 export { computeAfter, concat, expand, pad, reshape, slice, split, transpose } from "./ops/layout.js";
 export { addMatmul, matmul } from "./ops/matmul.js";

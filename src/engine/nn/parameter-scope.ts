@@ -18,6 +18,11 @@ export interface ParameterScope {
    */
   multiplyHead(name: string, x: Node, tokens?: Node): Node;
   /**
+   * Returns the stored output matrix [vocabulary, width], or the rows of some `tokens`: values, or
+   * int8 codes with a scale for each row.
+   */
+  headWeight(name: string, tokens?: Node): { readonly head: Node; readonly scales?: Node };
+  /**
    * Returns the rows [tokens, width] of an embedding [vocabulary, width] with its adapter, if any.
    * Gradients with respect to tables pass through `ignorePadding`.
    */

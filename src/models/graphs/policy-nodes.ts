@@ -119,7 +119,7 @@ export function policyNodes(
     const bias = headBias === undefined ? undefined : selectTokens(scope.tensor(headBias), headTokens);
     const result = tokenLogProbs({
       hidden,
-      head: selectTokens(scope.tensor(head), headTokens),
+      ...scope.headWeight(head, headTokens),
       bias,
       targets,
       inverseTemperature,

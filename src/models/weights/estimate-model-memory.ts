@@ -1,5 +1,6 @@
 import { system } from "#platform";
 import type { DecoderConfig } from "../../engine/nn/index.js";
+import { countLogitRows } from "../../engine/graph/index.js";
 import { HEAD_WEIGHT, linearModules, parameterShapes } from "../architectures/index.js";
 import { isOfModule } from "../files/peft/index.js";
 import { countKeptLayers, defaultMicroBatchTokens, usesGradientCheckpointing } from "./micro-batch-memory.js";
@@ -67,10 +68,9 @@ const BACKWARD_BYTES = { 32: 0, 8: 1, 4: 0.5 + 0.5 / 32 } as const;
 /**
  * Measured float32 values kept per token, trained layer and hidden dimension for the backward pass.
  */
-const ACTIVATIONS_PER_TOKEN = { cpu: 22, webgpu: 17 } as const;
+const ACTIVATIONS_PER_TOKEN = { cpu: 21, webgpu: 17 } as const;
 
-/** Most rows of logits in memory at once, and their copies. */
-const MAX_LOGIT_ROWS = 256;
+/** Copies of the logits that are in memory at once; another one where tiles of them are joined. */
 const LOGIT_COPIES = { cpu: 3, webgpu: 1 } as const;
 
 /** Value, gradient and two moments of an adapter's parameter. */
@@ -131,8 +131,12 @@ function estimateTrainingMemory(
   const keptLayers = countKeptLayers(trainedLayers, gradientCheckpointing);
   const saved = parameterNames(network).filter((name) => modulesToSave.some((module) => isOfModule(name, module)));
   const savedValues = saved.reduce((sum, name) => sum + countValues(network, name), 0);
-  // A trained output matrix keeps all logits for its gradient.
-  const logitRows = saved.includes(HEAD_WEIGHT) ? microBatchTokens : Math.min(MAX_LOGIT_ROWS, microBatchTokens);
+  // A trained output matrix keeps all logits for its gradient, and has float32 values.
+  const isHeadTrained = saved.includes(HEAD_WEIGHT);
+  const isHeadCoded = bits !== 32 && device === "cpu" && !isHeadTrained;
+  const maxLogitRows = isHeadTrained ? microBatchTokens : countLogitRows(vocabSize, { hasScales: isHeadCoded });
+  const logitRows = Math.min(maxLogitRows, microBatchTokens);
+  const logitCopies = LOGIT_COPIES[device] + (isHeadCoded ? 1 : 0);
   const layerWeights = sumWeights(modules);
   const headWeights = vocabSize * hiddenSize;
   const adaptedShare = (layersToTransform.length || layers.length) / layers.length;
@@ -142,15 +146,14 @@ function estimateTrainingMemory(
   const weightBytes =
     (isShared ? 0 : FORWARD_BYTES[bits]) * layerWeights +
     BACKWARD_BYTES[bits] * trainedShare * layerWeights +
-    // Logits and their gradients need float32 values of the output matrix.
-    (device === "webgpu" ? 0 : 4) * headWeights +
+    (device === "webgpu" ? 0 : isHeadCoded ? 1 : 4) * headWeights +
     (packed ? 4 * 2 * (trainedShare * layerWeights + headWeights) : 0);
   const keptValues = ACTIVATIONS_PER_TOKEN[device] * microBatchTokens * keptLayers * hiddenSize;
   return (
     weightBytes +
     bytesPerValue * adaptedShare * adapterValues +
     (bytesPerValue + BYTES_PER_BASE_VALUE) * savedValues +
-    4 * (keptValues + LOGIT_COPIES[device] * logitRows * vocabSize)
+    4 * (keptValues + logitCopies * logitRows * vocabSize)
   );
 }
 

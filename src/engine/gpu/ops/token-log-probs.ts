@@ -1,16 +1,12 @@
+import { invalidArgument } from "../../../core/errors.js";
 import { mulDims, type Dim } from "../../graph/dim.js";
-import type { LmHeadAttributes } from "../../graph/ops/token-log-probs.js";
-import { MASKED_LOGIT } from "../../graph/ops/token-log-probs.js";
+import { countLogitRows, MASKED_LOGIT, type LmHeadAttributes } from "../../graph/ops/token-log-probs.js";
 import type { Expression, PendingProduct, ValueView } from "../expression.js";
 import { KernelWriter } from "../kernel-writer.js";
 import type { ProgramBuilder } from "../program-builder.js";
 import { declareReductions, neutral, reduceInGroup } from "../reduce-in-group.js";
 import { writeProduct } from "../write-product.js";
 import type { GpuForm } from "./form.js";
-
-/** Most rows whose logits are in memory at once, and most logits: 128 MB fit into any buffer. */
-const CHUNK_SIZE = 256;
-const MAX_CHUNK_LOGITS = 2 ** 25;
 
 const THREADS = 256;
 
@@ -22,7 +18,8 @@ const MAX_PARTS = 16;
 const MIN_PART = 1024;
 
 export const tokenLogProbs: GpuForm<LmHeadAttributes> = ({ program, node, inputs, attributes, isRead }) => {
-  const { hasBias, hasSets, entropy, softcap } = attributes;
+  const { hasBias, hasScales, hasSets, entropy, softcap } = attributes;
+  if (hasScales) throw invalidArgument("tokenLogProbs of an output matrix in codes has no form for the GPU.");
   const [hidden, head, targets, inverseTemperature, ...others] = inputs.map((each) => program.contiguous(each));
   const bias = hasBias ? others[0] : undefined;
   const [sets, setIndices] = hasSets ? others.slice(-2) : [undefined, undefined];
@@ -30,8 +27,7 @@ export const tokenLogProbs: GpuForm<LmHeadAttributes> = ({ program, node, inputs
   const vocabulary = head.shape[0];
   const results = node.outputs.map(({ dtype, shape }) => program.temporary(dtype, shape));
   const requested = results.map((_, index) => isRead(index));
-  const chunkRows =
-    typeof vocabulary === "number" ? Math.min(CHUNK_SIZE, Math.floor(MAX_CHUNK_LOGITS / vocabulary)) : CHUNK_SIZE;
+  const chunkRows = countLogitRows(vocabulary);
   const chunkSize = mulDims(chunkRows, vocabulary);
   const createChunk = () => {
     const value = program.addValue({ kind: "temporary" }, "f32", program.dim(chunkSize));
@@ -121,7 +117,11 @@ function createHeadProduct(
   while (parts > 1 && (vocabulary % parts > 0 || vocabulary / parts < MIN_PART)) parts /= 2;
   if (parts === 1) return plain;
   const part = vocabulary / parts;
-  const sums = program.addValue({ kind: "temporary" }, "f32", program.dim(mulDims(parts, CHUNK_SIZE, width)));
+  const sums = program.addValue(
+    { kind: "temporary" },
+    "f32",
+    program.dim(mulDims(parts, countLogitRows(vocabulary), width)),
+  );
   const headParts = { view: { ...head.view, strides: [mulDims(part, width), width, 1] }, shape: [parts, part, width] };
   return (rows, weights, target) => {
     const a = { view: { ...weights, strides: [part, vocabulary, 1] }, shape: [parts, rows, part] };

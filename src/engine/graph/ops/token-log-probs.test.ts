@@ -52,12 +52,21 @@ function expectedRow(
 }
 
 describe("tokenLogProbs", () => {
-  it("accepts any number of rows: none, one, a full chunk, one more, several chunks with a remainder", async () => {
+  it.each([
+    ["values", undefined],
+    ["codes in one tile", 2 ** 20],
+    ["codes in two tiles, of which the last is smaller", 72],
+    ["codes in three tiles", 48],
+    ["codes in tiles of one row", 12],
+  ])("accepts any number of rows with an output matrix of %s", async (_name, tileBytes) => {
+    const isCoded = tileBytes !== undefined;
     const rows = dim("rows");
     const hidden = input("hidden", "float32", [rows, WIDTH]);
     const result = tokenLogProbs({
       hidden,
-      head: input("head", "float32", [VOCABULARY, WIDTH]),
+      head: input("head", isCoded ? "int8" : "float32", [VOCABULARY, WIDTH]),
+      scales: isCoded ? input("scales", "float32", [VOCABULARY]) : undefined,
+      tileBytes,
       bias: input("bias", "float32", [VOCABULARY]),
       targets: input("targets", "int32", [rows]),
       inverseTemperature: input("inverseTemperature", "float32", []),
@@ -71,11 +80,16 @@ describe("tokenLogProbs", () => {
       compile({ logProbs: result.logProbs, maxLogProbs: result.maxLogProbs, entropy: result.entropy!, slopes }),
     );
 
+    // None, one, a full chunk, one more, several chunks with a remainder.
     for (const count of [0, 1, 255, 256, 257, 511, 512, 513, 770]) {
       const random = new RandomStream(count);
+      const codes = range(VOCABULARY * WIDTH).map(() => random.integers(-127, 128));
+      const scales = range(VOCABULARY).map((row) => Math.fround(0.002 * (row + 1)));
+      const widened = codes.map((code, i) => Math.fround(code * scales[Math.floor(i / WIDTH)]));
+      const matrix = [VOCABULARY, WIDTH];
       const values = {
         hidden: normal(random, [count, WIDTH]),
-        head: normal(random, [VOCABULARY, WIDTH]),
+        head: isCoded ? { shape: matrix, data: widened } : normal(random, matrix),
         bias: normal(random, [VOCABULARY]),
         inverseTemperature: { shape: [], data: [1.25] },
         logProbWeights: normal(random, [count]),
@@ -85,6 +99,10 @@ describe("tokenLogProbs", () => {
       const feeds = Object.fromEntries(
         Object.entries(values).map(([name, value]) => [name, toTensor("float32", value)]),
       );
+      if (isCoded) {
+        feeds.head = toTensor("int8", { shape: matrix, data: codes });
+        feeds.scales = toTensor("float32", { shape: [VOCABULARY], data: scales });
+      }
       const results = await session.run({ ...feeds, targets: toTensor("int32", { shape: [count], data: targets }) });
 
       const expected = range(count).map((row) =>

@@ -1,4 +1,5 @@
-import { sameShape, dim } from "../dim.js";
+import { sameShape, dim, type Dim } from "../dim.js";
+import { createCodedMatrix, createFloatMatrix, type OutputMatrix } from "./output-matrix.js";
 import { Emitter, createValueInfo } from "../emitter.js";
 import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { add, mul } from "./elementwise.js";
@@ -10,6 +11,10 @@ export interface LmHeadAttributes {
   /** If set, logits become cap * tanh(logits / cap). */
   readonly softcap: number | undefined;
   readonly hasBias: boolean;
+  /** Whether the output matrix is int8 codes with a scale per token. */
+  readonly hasScales: boolean;
+  /** Bytes of such a matrix's values in memory at once. */
+  readonly tileBytes: number;
   /** Whether each row's softmax is restricted to a set of tokens. */
   readonly hasSets: boolean;
   /** Whether to compute the entropy, and whether gradients flow through it. */
@@ -19,27 +24,46 @@ export interface LmHeadAttributes {
 /** Logit of disallowed tokens: far below any real logit, and finite, so that 0 * it is 0. */
 export const MASKED_LOGIT = -1e9;
 
-/** Rows whose logits are in memory at once; [rows, vocabulary] never exists as a whole. */
+/** Most rows whose logits are in memory at once, and most logits: 128 MB fit into any buffer. */
 const CHUNK_ROWS = 256;
+const CHUNK_LOGITS = 2 ** 25;
+
+/**
+ * Returns how many rows have their logits in memory at once; [rows, vocabulary] never exists as a
+ * whole. Half as many where the output matrix has codes, since joining the tiles' logits takes
+ * another copy.
+ */
+export function countLogitRows(vocabulary: Dim, { hasScales = false } = {}): number {
+  const rows =
+    typeof vocabulary === "number" ? Math.min(CHUNK_ROWS, Math.floor(CHUNK_LOGITS / vocabulary)) : CHUNK_ROWS;
+  return hasScales ? Math.ceil(rows / 2) : rows;
+}
+
+/** Bytes of an output matrix's values in memory at once where it is stored as codes. */
+const TILE_BYTES = 2 ** 25;
 
 /**
  * Log-probabilities of the targets under softmax(inverseTemperature * head(hidden)), computed in
  * chunks of rows. Inputs: hidden [rows, width], head [vocabulary, width] (frozen), targets [rows],
- * inverseTemperature [], bias [vocabulary]?, sets [sets, vocabulary]? (true for tokens in a set)
- * and setIndices [rows]? (the set of each row). Outputs: logProbs [rows], d logProb / d hidden
- * [rows, width] and, as requested, entropy [rows] and d entropy / d hidden [rows, width]. The
- * forward pass computes the gradients' directions; the backward pass only scales them by row.
+ * inverseTemperature [], scales [vocabulary]? (of a head of int8 codes), bias [vocabulary]?, sets
+ * [sets, vocabulary]? (true for tokens in a set) and setIndices [rows]? (the set of each row).
+ * Outputs: logProbs [rows], d logProb / d hidden [rows, width] and, as requested, entropy [rows]
+ * and d entropy / d hidden [rows, width]. The forward pass computes the gradients' directions; the
+ * backward pass only scales them by row.
  */
 export const tokenLogProbsOperation = defineOperation<LmHeadAttributes>({
   name: "tokenLogProbs",
   infer: (inputs, attributes) => {
     const { entropy } = attributes;
-    const { hidden, head, targets, inverseTemperature, bias, sets, setIndices } = nameInputs(inputs, attributes);
+    const named = nameInputs(inputs, attributes);
+    const { hidden, head, targets, inverseTemperature, scales, bias, sets, setIndices } = named;
     const [rows, width] = hidden.shape;
     const [vocabulary] = head.shape;
     const fits =
       hidden.shape.length === 2 &&
       sameShape(head.shape, [vocabulary, width]) &&
+      head.dtype === (scales === undefined ? hidden.dtype : "int8") &&
+      (scales === undefined || sameShape(scales.shape, [vocabulary])) &&
       sameShape(targets.shape, [rows]) &&
       inverseTemperature.shape.length === 0 &&
       (bias === undefined || sameShape(bias.shape, [vocabulary])) &&
@@ -47,7 +71,7 @@ export const tokenLogProbsOperation = defineOperation<LmHeadAttributes>({
       (setIndices === undefined || sameShape(setIndices.shape, [rows]));
     if (!fits) {
       const expected =
-        "hidden [rows, width], head [vocabulary, width], targets [rows], a scalar, bias [vocabulary]?, sets [sets, vocabulary]?, setIndices [rows]?";
+        "hidden [rows, width], head [vocabulary, width], targets [rows], a scalar, scales [vocabulary]?, bias [vocabulary]?, sets [sets, vocabulary]?, setIndices [rows]?";
       throw shapeError("tokenLogProbs", inputs, expected);
     }
     const perRow = { dtype: hidden.dtype, shape: [hidden.shape[0]] };
@@ -69,13 +93,15 @@ export const tokenLogProbsOperation = defineOperation<LmHeadAttributes>({
     ];
   },
   onnx: ({ node, inputs, attributes, emitter, isRead }) => {
-    const { hidden, head, targets, inverseTemperature, bias, sets, setIndices } = nameInputs(inputs, attributes);
+    const named = nameInputs(inputs, attributes);
+    const { hidden, head: weights, targets, inverseTemperature, scales, bias, sets, setIndices } = named;
     const [rows, width] = node.inputs[0].shape;
     const one = emitter.ints([1]);
-    // Rows are spread evenly over ceil(rows / CHUNK_ROWS) chunks; the last is padded.
+    const maxRows = countLogitRows(node.inputs[1].shape[0], attributes);
+    // Rows are spread evenly over ceil(rows / maxRows) chunks; the last is padded.
     const count = emitter.dim(rows);
-    const rounded = emitter.emit("Add", [count, emitter.ints([CHUNK_ROWS - 1])]);
-    const chunks = emitter.emit("Max", [emitter.emit("Div", [rounded, emitter.ints([CHUNK_ROWS])]), one]);
+    const rounded = emitter.emit("Add", [count, emitter.ints([maxRows - 1])]);
+    const chunks = emitter.emit("Max", [emitter.emit("Div", [rounded, emitter.ints([maxRows])]), one]);
     const rowsPerChunk = emitter.emit("Div", [
       emitter.emit("Sub", [emitter.emit("Add", [count, chunks]), one]),
       chunks,
@@ -102,6 +128,15 @@ export const tokenLogProbsOperation = defineOperation<LmHeadAttributes>({
     ];
     // Without a gradient, the directions would double the cost.
     const requestedOutputs = node.outputs.flatMap((_, index) => (isRead(index) ? [index] : []));
+    const head =
+      scales === undefined
+        ? createFloatMatrix(weights)
+        : createCodedMatrix({
+            codes: weights,
+            scales,
+            shape: node.inputs[1].shape as readonly number[],
+            tileBytes: attributes.tileBytes,
+          });
     const body = buildChunkBody(emitter, { head, bias, inverseTemperature, width, sets }, attributes, requestedOutputs);
     const stacked = emitter.emitAll("Scan", scanInputs, requestedOutputs.length, {
       body,
@@ -120,7 +155,7 @@ export const tokenLogProbsOperation = defineOperation<LmHeadAttributes>({
 });
 
 interface ChunkContext {
-  readonly head: string;
+  readonly head: OutputMatrix;
   readonly bias: string | undefined;
   readonly inverseTemperature: string;
   readonly width: Node["shape"][number];
@@ -142,8 +177,7 @@ function buildChunkBody(
   const targets = e.newName("targets");
   const setIndices = e.newName("set_indices");
   const last = e.ints([-1]);
-  // WebGPU has no FusedMatMul; ONNX Runtime would fall back to the CPU.
-  let logits = e.emit(e.device === "webgpu" ? "Gemm" : "FusedMatMul", [hidden, head], { transB: 1 });
+  let logits = head.multiply(hidden, e);
   if (bias !== undefined) logits = e.emit("Add", [logits, bias]);
   let tanhLogits: string | undefined;
   if (softcap !== undefined) {
@@ -166,12 +200,12 @@ function buildChunkBody(
   /** Backpropagates d value / d logits through the cap and the head to [size, width]. */
   const backpropThroughHead = (gradient: string) => {
     const uncapped = tanhLogits === undefined ? gradient : e.emit("Mul", [gradient, capDerivative(tanhLogits)]);
-    return e.emit("Mul", [e.emit("MatMul", [uncapped, head]), inverseTemperature]);
+    return e.emit("Mul", [head.backpropagate(uncapped, e), inverseTemperature]);
   };
   const targetLogProbs = () => e.emit("Squeeze", [atTarget(logProbs), last]);
   const maxLogProbs = () => e.emit("ReduceMax", [logProbs, e.ints([1])], { keepdims: 0 });
   const logProbDirection = () => {
-    const row = e.emit("Gather", [head, targets], { axis: 0 });
+    const row = head.gather(targets, e);
     const targetRow = tanhLogits === undefined ? row : e.emit("Mul", [row, atTarget(capDerivative(tanhLogits))]);
     return e.emit("Sub", [e.emit("Mul", [targetRow, inverseTemperature]), backpropThroughHead(probs())]);
   };
@@ -214,11 +248,12 @@ function maskLogits(
 }
 
 /** Names the inputs; absent ones are undefined. */
-function nameInputs<Value>(inputs: readonly Value[], { hasBias, hasSets }: LmHeadAttributes) {
+function nameInputs<Value>(inputs: readonly Value[], { hasScales, hasBias, hasSets }: LmHeadAttributes) {
   const [hidden, head, targets, inverseTemperature, ...others] = inputs;
-  const bias = hasBias ? others[0] : undefined;
-  const [sets, setIndices] = hasSets ? others.slice(-2) : [undefined, undefined];
-  return { hidden, head, targets, inverseTemperature, bias, sets, setIndices };
+  const scales = hasScales ? others.shift() : undefined;
+  const bias = hasBias ? others.shift() : undefined;
+  const [sets, setIndices] = hasSets ? others : [undefined, undefined];
+  return { hidden, head, targets, inverseTemperature, scales, bias, sets, setIndices };
 }
 
 /** Sets of allowed tokens, and the set of each row. */
@@ -233,8 +268,12 @@ export interface AllowedTokenSets {
 export interface LmHeadInputs {
   /** [rows, width] */
   readonly hidden: Node;
-  /** [vocabulary, width], frozen. */
+  /** [vocabulary, width], frozen: float32 values, or int8 codes with `scales`. */
   readonly head: Node;
+  /** [vocabulary], frozen. */
+  readonly scales?: Node;
+  /** Bytes of values to which codes are widened at a time. Default 32 MB. */
+  readonly tileBytes?: number;
   /** [vocabulary], frozen. */
   readonly bias?: Node;
   /** Token ids [rows]. */
@@ -257,6 +296,8 @@ export interface LmHeadInputs {
 export function tokenLogProbs({
   hidden,
   head,
+  scales,
+  tileBytes = TILE_BYTES,
   bias,
   targets,
   inverseTemperature,
@@ -269,10 +310,18 @@ export function tokenLogProbs({
   entropy: Node | undefined;
 } {
   const others = [
+    ...(scales === undefined ? [] : [scales]),
     ...(bias === undefined ? [] : [bias]),
     ...(allowedTokens === undefined ? [] : [allowedTokens.sets, allowedTokens.setIndices]),
   ];
-  const attributes = { softcap, hasBias: bias !== undefined, hasSets: allowedTokens !== undefined, entropy };
+  const attributes = {
+    softcap,
+    hasBias: bias !== undefined,
+    hasScales: scales !== undefined,
+    tileBytes,
+    hasSets: allowedTokens !== undefined,
+    entropy,
+  };
   const node = apply(tokenLogProbsOperation, [hidden, head, targets, inverseTemperature, ...others], attributes);
   return {
     logProbs: node,
