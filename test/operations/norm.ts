@@ -1,7 +1,7 @@
 import { mul } from "../../src/engine/graph/ops/elementwise.js";
 import { tokenLogProbs, type LmHeadAttributes } from "../../src/engine/graph/ops/token-log-probs.js";
 import * as ops from "../../src/engine/graph/ops/norm.js";
-import { output } from "../../src/engine/graph/ops/output.js";
+import { output } from "../../src/engine/graph/ops/layout.js";
 import { rotary } from "../../src/engine/graph/ops/rotary.js";
 import { between, float, ids, integers, matrixSizes, type OperationCase, type Sizes } from "./case.js";
 import { mapLastAxis, elementAt, buildArray, range, sum, type PlainArray } from "./plain.js";

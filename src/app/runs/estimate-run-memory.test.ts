@@ -34,7 +34,7 @@ describe("estimateRunMemory", () => {
       "insufficient",
       expect.stringMatching(/^--micro-batch-tokens 128 needs about \d+\.\d GB\.$/),
     ]);
-    expect(await advice(4e9, { ...all, quantize: "8" })).toEqual([
+    expect(await advice(3.5e9, { ...all, quantize: "8" })).toEqual([
       "insufficient",
       expect.stringMatching(/^(--quantize 4|--micro-batch-tokens 128)/),
     ]);

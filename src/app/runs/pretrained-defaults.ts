@@ -1,4 +1,5 @@
 import type { ActionMode } from "../../rl/agent/index.js";
+import { findModel } from "../../models/registry/index.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
 /** Turns of a run without a given length. */
@@ -37,6 +38,44 @@ export const PRETRAINED_PPO_DEFAULTS = {
   entropyCoef: 0.1,
   entropySchedulerType: "linear",
 } as const satisfies AlgorithmSettings;
+
+/** Parameters of SmolLM2-135M. */
+const MEASURED_PARAMETERS = 135e6;
+
+/**
+ * Exponent by which the rate falls with the parameters. In tinker-cookbook's rule for Llama models,
+ * the rate of an adapter falls with the width to the power of 0.78; the width grows with the root
+ * of the parameters.
+ */
+const RATE_EXPONENT = 0.4;
+
+/**
+ * Returns PPO's default learning rate for a pretrained model: the measured one, and for a model
+ * whose name says that it is larger, a rate extrapolated by its parameters.
+ */
+export function getPretrainedLearningRate(model: string): number {
+  const parameters = findModel(model)?.model.parameters ?? MEASURED_PARAMETERS;
+  const factor = Math.min(1, (MEASURED_PARAMETERS / parameters) ** RATE_EXPONENT);
+  return Number((PRETRAINED_PPO_DEFAULTS.learningRate * factor).toPrecision(2));
+}
+
+/** Describes a learning rate that is extrapolated; undefined for other runs. */
+export function describeExtrapolatedRate(config: {
+  readonly algorithm: string;
+  readonly actionMode: ActionMode;
+  readonly tuning: string;
+  readonly model: string;
+  readonly learningRate?: number;
+}): string | undefined {
+  const { model, learningRate } = config;
+  const isExtrapolated =
+    hasPretrainedDefaults(config) &&
+    learningRate === getPretrainedLearningRate(model) &&
+    learningRate !== PRETRAINED_PPO_DEFAULTS.learningRate;
+  return isExtrapolated
+    ? `The learning rate ${learningRate} is extrapolated from a model of 135 million parameters. If kl jumps in the first updates, lower --learning-rate (docs/pretrained.md).`
+    : undefined;
+}
 
 /** PPO on a Tinker service: the same, with the rate of the embedded model for its critic. */
 export const SERVICE_PPO_DEFAULTS = {

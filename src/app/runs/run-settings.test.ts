@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { describeExtrapolatedRate } from "./pretrained-defaults.js";
 import { resolveTrainConfig, type TrainOptions } from "./run-settings.js";
 
 const env = "Blackjack-v1";
@@ -40,6 +41,24 @@ describe("resolveTrainConfig", () => {
     });
     for (const other of [{ actionMode: "free" }, { algorithm: "grpo" }, { tuning: "full" }] as const)
       expect(resolveTrainConfig({ ...choices, ...other }).layersToTransform).toBeUndefined();
+  });
+
+  it.each([
+    ["HuggingFaceTB/SmolLM2-135M-Instruct", 5e-4],
+    ["models/SmolLM2-135M-Instruct.Q4_1.gguf", 5e-4],
+    ["distilbert/distilgpt2", 5e-4],
+    ["unknown", 5e-4],
+    ["Qwen/Qwen2.5-0.5B-Instruct", 3e-4],
+    ["TinyLlama/TinyLlama-1.1B-Chat-v1.0", 2.2e-4],
+    ["meta-llama/Llama-2-7b-hf", 1e-4],
+  ])("lowers the default learning rate of larger models: %s", (model, rate) => {
+    const choices = { env, model, actionMode: "choices" } as const;
+    const config = resolveTrainConfig(choices);
+    expect(config.learningRate).toBe(rate);
+    expect(describeExtrapolatedRate(config) !== undefined).toBe(rate !== 5e-4);
+    const given = resolveTrainConfig({ ...choices, learningRate: 1e-3 });
+    expect(given.learningRate).toBe(1e-3);
+    expect(describeExtrapolatedRate(given)).toBeUndefined();
   });
 
   it("adds no defaults to a run that is resumed", () => {

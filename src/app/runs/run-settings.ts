@@ -37,6 +37,7 @@ import {
   RANDOM_WARM_START_TURNS,
 } from "./embedded-defaults.js";
 import {
+  getPretrainedLearningRate,
   hasPretrainedDefaults,
   PRETRAINED_PPO_DEFAULTS,
   PRETRAINED_RUN_DEFAULTS,
@@ -313,7 +314,7 @@ function checkConflicts(run: Settings<typeof runSettings>): void {
 
 /** Returns defaults of the algorithm's settings that depend on the run. */
 function getAlgorithmDefaults(
-  run: Pick<TrainConfig, "algorithm" | "backend" | "maxCompletionLength" | "maxEpisodeSteps"> & {
+  run: Pick<TrainConfig, "algorithm" | "backend" | "model" | "maxCompletionLength" | "maxEpisodeSteps"> & {
     readonly isListed: boolean;
   },
   given: AlgorithmSettings,
@@ -335,7 +336,7 @@ function getAlgorithmDefaults(
   const defaults: AlgorithmSettings = isEmbedded
     ? getEmbeddedPpoDefaults(run)
     : isPretrained
-      ? PRETRAINED_PPO_DEFAULTS
+      ? { ...PRETRAINED_PPO_DEFAULTS, learningRate: getPretrainedLearningRate(run.model) }
       : run.backend === "tinker"
         ? SERVICE_PPO_DEFAULTS
         : {};

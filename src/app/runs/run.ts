@@ -23,6 +23,7 @@ import {
   type RunProgram,
 } from "./open-run.js";
 import { openTeacher } from "./open-teacher.js";
+import { describeExtrapolatedRate } from "./pretrained-defaults.js";
 import { resolveWarmStart } from "./resolve-warm-start.js";
 import { RunEnv } from "./run-env.js";
 import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "./run-settings.js";
@@ -142,6 +143,8 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   checkService(config);
   if (config.backend === "tinker" && openTransport !== undefined)
     throw invalidArgument("Workers sample with the engine: leave them out, or set `backend` to engine.");
+  const rateNote = saved === undefined ? describeExtrapolatedRate(config) : undefined;
+  if (rateNote !== undefined) hooks.onInfo?.(rateNote);
   const sftWarmStart = await resolveWarmStart(config, env);
   const { valueHead: kind, valueHeadDropout: dropout } = config;
   const model = await context.openModel(findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);

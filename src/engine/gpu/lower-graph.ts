@@ -3,7 +3,7 @@ import type { CompiledGraph } from "../graph/compile.js";
 import { formatShape, mulDims } from "../graph/dim.js";
 import { inputOperation, weightOperation } from "../graph/ops/leaves.js";
 import type { MatmulAttributes } from "../graph/ops/matmul.js";
-import { outputOperation } from "../graph/ops/output.js";
+import { outputOperation } from "../graph/ops/layout.js";
 import { findAttention, writeAttention } from "./attention.js";
 import { isFree, type Expression, type PendingProduct } from "./expression.js";
 import { gpuForms } from "./ops/gpu-forms.js";

@@ -33,7 +33,7 @@ import {
   type Node,
 } from "./index.js";
 import { ModelProtoSchema, type GraphProto, type ModelProto } from "./onnx/onnx_pb.js";
-import { output } from "./ops/output.js";
+import { output } from "./ops/layout.js";
 
 const runtime = new Runtime({ device: "cpu", threads: 1 });
 afterAll(() => runtime.close());

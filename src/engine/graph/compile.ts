@@ -7,7 +7,7 @@ import { topologicalSort } from "./gradient.js";
 import type { Node } from "./node.js";
 import { ModelProtoSchema, TensorProto_DataLocation, TensorProtoSchema, type ModelProto } from "./onnx/onnx_pb.js";
 import { inputOperation, weightOperation } from "./ops/leaves.js";
-import { outputOperation } from "./ops/output.js";
+import { outputOperation } from "./ops/layout.js";
 
 /** Name, element type and shape of a graph's input or output. */
 export interface NamedTensorType {

@@ -20,7 +20,7 @@ import {
   tanh,
   type Node,
 } from "./index.js";
-import { output } from "./ops/output.js";
+import { output } from "./ops/layout.js";
 
 const runtime = new Runtime({ device: "cpu", threads: 1 });
 afterAll(() => runtime.close());

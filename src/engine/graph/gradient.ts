@@ -3,8 +3,7 @@ import { formatShape } from "./dim.js";
 import type { Node } from "./node.js";
 import { inputOperation, scalar, weightOperation } from "./ops/leaves.js";
 import { add } from "./ops/elementwise.js";
-import { computeAfter, expand } from "./ops/layout.js";
-import { outputOperation } from "./ops/output.js";
+import { computeAfter, expand, outputOperation } from "./ops/layout.js";
 
 /** Returns the roots and all nodes they depend on through `getInputs`, inputs first. */
 export function topologicalSort(

@@ -14,10 +14,9 @@ export {
   type AllowedTokenSets,
 } from "./ops/token-log-probs.js";
 export { gatherRows, pick, place, gatherRowsWithInverse, scatterAddRows } from "./ops/indexing.js";
-export { computeAfter, concat, expand, pad, reshape, slice, split, transpose } from "./ops/layout.js";
+export { computeAfter, concat, expand, output, pad, reshape, slice, split, transpose } from "./ops/layout.js";
 export { addMatmul, matmul } from "./ops/matmul.js";
 export { layerNorm, logSoftmax, rmsNorm, softmax } from "./ops/norm.js";
 export { dequantize, quantizedMatmul, type QuantizedWeight } from "./ops/quantized.js";
 export { argMax, reduceMax, reduceMean, reduceSum } from "./ops/reduce.js";
 export { rotary } from "./ops/rotary.js";
-export { output } from "./ops/output.js";

@@ -10,10 +10,25 @@ import {
   type Shape,
 } from "../dim.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import { apply, defineOperation, shapeError, type Node } from "../node.js";
+import { apply, defineOperation, noGradient, shapeError, type Node } from "../node.js";
 import { scalar } from "./leaves.js";
-import { output } from "./output.js";
 import { sumToShape } from "./reduce.js";
+
+/**
+ * Output `index` of an operation with several; its gradient reaches that operation's rule as one of
+ * `upstreams`.
+ */
+export const outputOperation = defineOperation<{ readonly index: number }>({
+  name: "output",
+  infer: ([x], { index }) => x.outputs[index],
+  gradient: noGradient,
+  onnx: ({ inputs, attributes: { index } }) => inputs[index],
+});
+
+/** Returns output `index` of an operation with several outputs. */
+export function output(node: Node, index: number): Node {
+  return apply(outputOperation, [node], { index });
+}
 
 export const reshapeOperation = defineOperation<{ readonly shape: Shape }>({
   name: "reshape",

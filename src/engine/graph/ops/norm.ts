@@ -2,7 +2,7 @@ import { sameDim } from "../dim.js";
 import type { Emitter } from "../emitter.js";
 import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { dimValue } from "./leaves.js";
-import { output } from "./output.js";
+import { output } from "./layout.js";
 import { add, div, exp, mul, sub } from "./elementwise.js";
 import { reduceMean, reduceSum, sumToShape } from "./reduce.js";
 import { ifNonEmpty } from "./if-non-empty.js";

@@ -7,7 +7,6 @@ import * as layout from "./layout.js";
 import * as leaves from "./leaves.js";
 import * as matmul from "./matmul.js";
 import * as norm from "./norm.js";
-import * as output from "./output.js";
 import * as quantized from "./quantized.js";
 import * as reduce from "./reduce.js";
 import * as rotary from "./rotary.js";
@@ -21,7 +20,6 @@ const exported = {
   ...matmul,
   ...indexing,
   ...norm,
-  ...output,
   ...rotary,
   ...tokenLogProbs,
   ...quantized,

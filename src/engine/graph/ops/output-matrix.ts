@@ -101,7 +101,9 @@ function declareBounds(body: Emitter): TileBounds {
   return { inputs: names.map((name) => createValueInfo(name, "int64", [])), start, end };
 }
 
-/** Emits the values of a tile's rows. ONNX Runtime does not fold what depends on a scan's inputs. */
+/**
+ * Emits the values of a tile's rows. ONNX Runtime does not fold what depends on a scan's inputs.
+ */
 function widen(
   { codes, scales }: Pick<MatrixCodes, "codes" | "scales">,
   { start, end }: TileBounds,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { mulDims, dim, type Shape } from "../dim.js";
 import type { Node } from "../node.js";
 import * as ops from "../index.js";
-import { output } from "./output.js";
+import { output } from "./layout.js";
 
 const rows = dim("rows");
 let counter = 0;

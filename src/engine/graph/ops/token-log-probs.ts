@@ -4,8 +4,7 @@ import { Emitter, createValueInfo } from "../emitter.js";
 import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { add, mul } from "./elementwise.js";
 import { emitLogSoftmax } from "./norm.js";
-import { output } from "./output.js";
-import { reshape } from "./layout.js";
+import { output, reshape } from "./layout.js";
 
 export interface LmHeadAttributes {
   /** If set, logits become cap * tanh(logits / cap). */
