@@ -30,7 +30,7 @@ export {
   uniformPolicy,
 } from "./games/exact.js";
 export { Game, type GameText } from "./games/game.js";
-export { type Opponent, createNamedOpponent } from "./games/opponents.js";
+export { type Opponent, createNamedOpponent, OPPONENT_NAMES } from "./games/opponents.js";
 export { RulesGame } from "./games/rules-game.js";
 export { SeatsEnv, type SeatsInfo } from "./games/seats-env.js";
 export type { Info } from "./info.js";

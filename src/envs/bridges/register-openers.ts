@@ -40,9 +40,9 @@ registerRemote(/^pettingzoo:/, async (id, { opponent, seat, ...options }: EnvOpt
   const { openPettingZoo } = await import("./python/petting-zoo-game.js");
   return openPettingZoo(id.slice("pettingzoo:".length), options, { opponent, seat });
 });
-registerRemote(/^openenv:/, async (id, options) => {
+registerRemote(/^openenv:/, async (id, options: EnvOptions & GameOptions) => {
   const { OpenEnvClient } = await import("./open-env/open-env-client.js");
-  return OpenEnvClient.connect(id.slice("openenv:".length), options);
+  return OpenEnvClient.open(id.slice("openenv:".length), options);
 });
 registerRemote(/^https?:/, async (id, options) => {
   const { HttpEnv } = await import("./http/http-env.js");

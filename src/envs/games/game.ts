@@ -35,6 +35,11 @@ export abstract class Game<Observation = unknown, Action = unknown> {
   abstract readonly actionSpace: Space<Action>;
   abstract readonly text: GameText<Observation, Action>;
   readonly metadata: EnvMetadata = { renderModes: [] };
+  /**
+   * Whether random play makes sense: legal actions are listed, or any action of the space may be
+   * one. Default true.
+   */
+  readonly canMoveAtRandom: boolean = true;
 
   /** Starts a game; without a seed the random stream continues. */
   abstract reset(options?: ResetOptions): MaybePromise<GameResult<Observation>>;

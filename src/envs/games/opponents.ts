@@ -24,10 +24,17 @@ export type Opponent<Observation = unknown, Action = unknown> = (
   turn: OpponentTurn<Observation>,
 ) => MaybePromise<Action | undefined>;
 
-/** Plays a legal action, all equally likely; without a list of them, one of the action space. */
+/**
+ * Plays a legal action, all equally likely; without a list of them, one of the action space.
+ * @throws INVALID_ARGUMENT for a game that cannot be played at random
+ */
 export function createRandomOpponent<Observation, Action>(
   game: Game<Observation, Action>,
 ): Opponent<Observation, Action> {
+  if (!game.canMoveAtRandom)
+    throw invalidArgument(
+      `${game.constructor.name} has no random player: it does not list legal actions. Train in self-play (--self-play --opponents self,past), or pass a function as opponent.`,
+    );
   return ({ info, random }) => {
     const { legalActions } = info as { legalActions?: readonly Action[] };
     return legalActions === undefined ? game.actionSpace.sample() : random.choice(legalActions);
@@ -63,7 +70,7 @@ export type OpponentName = (typeof OPPONENT_NAMES)[number];
 
 /**
  * Creates an opponent by its name. @throws INVALID_ARGUMENT for minimax in a game that cannot be
- * enumerated
+ * enumerated, and random in one that cannot be played so
  */
 export function createNamedOpponent<Observation, Action>(
   game: Game<Observation, Action>,

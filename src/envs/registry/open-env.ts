@@ -29,7 +29,7 @@ export function isRemoteEnvId(id: string): boolean {
 /**
  * `make` for environments from anywhere: a registered id; a file (`./my-env.js`,
  * `./my-env.js#MyEnv`) or `module:Id`; "python:CarRacing-v3" or "python:module:Id-v0" in a Python
- * process; "openenv:http://host:8000" on an OpenEnv server; "mcp:COMMAND" or
+ * process; "openenv:http://host:8000" on an OpenEnv server, which may be a game; "mcp:COMMAND" or
  * "mcp:http://host:port/mcp" for the tools of an MCP server; "http://host:port" on a custom server.
  * Options other than those of `make` go to the environment or to PythonEnvOptions, OpenEnvOptions,
  * McpEnvOptions or HttpEnvOptions. Close the environment when done.

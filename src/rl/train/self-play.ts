@@ -1,6 +1,6 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { Settings } from "../../core/settings.js";
-import { type Env, createNamedOpponent } from "../../envs/index.js";
+import { type Env, createNamedOpponent, OPPONENT_NAMES } from "../../envs/index.js";
 import type { Agent } from "../agent/agent.js";
 import { GameSlot, requireGame, type GameSlotOptions } from "../rollout/game-slot.js";
 import { PastPolicy } from "../rollout/past-policy.js";
@@ -49,8 +49,8 @@ export class GamePlayers {
 /**
  * Creates the league of a run in an environment.
  * @throws ENV_INVALID for an environment that is not a game; INVALID_ARGUMENT for weights that are
- * not valid, for minimax in a game that cannot be enumerated, and for an adapter that does not fit
- * the agent's model.
+ * not valid, for random play and minimax in a game without them, and for an adapter that does not
+ * fit the agent's model.
  */
 export async function createLeague(
   env: Env,
@@ -59,7 +59,7 @@ export async function createLeague(
 ): Promise<League> {
   const game = requireGame(env);
   const { byKind, adapters } = parseOpponents(settings.opponents);
-  if ((byKind.get("minimax") ?? 0) > 0) createNamedOpponent(game, "minimax");
+  for (const name of OPPONENT_NAMES) if ((byKind.get(name) ?? 0) > 0) createNamedOpponent(game, name);
   const opened: AdapterOpponent[] = [];
   for (const [path, weight] of adapters)
     opened.push({ path, weight, values: await readAdapterOpponent(agent.model.causalLM, path) });

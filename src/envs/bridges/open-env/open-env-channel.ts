@@ -61,7 +61,8 @@ export class WebSocketChannel extends SerialChannel {
   }
 
   protected override send(_id: number, type: string, data: JsonObject): void {
-    this.socket.send(JSON.stringify({ type, data }));
+    // Servers refuse a request of the state with data.
+    this.socket.send(JSON.stringify(type === "state" ? { type } : { type, data }));
   }
 
   protected override terminate(): void {
@@ -70,7 +71,7 @@ export class WebSocketChannel extends SerialChannel {
 
   protected override readResult(type: string, reply: JsonObject): JsonValue {
     const data = asJsonObject(reply.data) ?? {};
-    if (reply.type === "observation") return data;
+    if (reply.type === (type === "state" ? "state" : "observation")) return data;
     if (reply.type !== "error")
       throw bridgeError(this.name, `answered ${type} with a message of type ${formatJson(reply.type ?? null)}.`);
     const { message = "no reason given", code = "no code", errors } = data;

@@ -1,5 +1,7 @@
 import { type JsonObject, type JsonValue, asJsonObject } from "../../../core/json.js";
-import { LlamaGymError, invalidEnv } from "../../../core/errors.js";
+import { invalidArgument, invalidEnv, LlamaGymError } from "../../../core/errors.js";
+import type { Env } from "../../env.js";
+import type { GameOptions } from "../../games/games.js";
 import type { TextInterface } from "../../text-interface.js";
 import { bridgeError, type Channel, checkTimeoutMs, formatJson } from "../channel.js";
 import type { TextInterfaceOptions } from "../create-text-interface.js";
@@ -9,6 +11,7 @@ import { MAX_SCHEMA_LENGTH } from "../limits.js";
 import { readDescription } from "../remote-description.js";
 import { RemoteEnv, type RemoteEnvDescription } from "../remote-env.js";
 import { OpenEnvHttpChannel, WebSocketChannel } from "./open-env-channel.js";
+import { OpenEnvGame, openGame, PLAYERS_FIELD, readPlayers } from "./open-env-game.js";
 import { EXTENSION_KEY, EXTENSION_VERSION } from "./open-env-protocol.js";
 import { createJsonTextInterface, createServedTextInterface } from "./open-env-text.js";
 
@@ -39,30 +42,65 @@ export class OpenEnvClient extends RemoteEnv {
    * for an invalid schema
    */
   static async connect(url: string, options: OpenEnvOptions = {}): Promise<OpenEnvClient> {
-    const base = parseServerUrl(url, ["http", "https", "ws", "wss"]);
-    const timeout = checkTimeoutMs("timeout", options.timeout);
-    const connectTimeout = checkTimeoutMs("connectTimeout", options.connectTimeout ?? 10_000);
-    const secure = ["https:", "wss:"].includes(base.protocol) ? "s" : "";
-    const rest = base.href.slice(base.protocol.length).replace(/\/$/, "");
-    const { headers, transport = "ws" } = options;
-    const server: HttpServer = { name: `The OpenEnv server ${url}`, url: `http${secure}:${rest}`, timeout, headers };
-    const actionSchema = await fetchActionSchema({ ...server, timeout: connectTimeout });
-    const isLlamaGymServer = EXTENSION_KEY in actionSchema;
-    const describe = isLlamaGymServer ? describeServedEnv : describeForeignEnv;
-    const description = describe(server.name, actionSchema, options);
-    const channel =
-      transport === "http"
-        ? new OpenEnvHttpChannel(server)
-        : await WebSocketChannel.connect({ ...server, url: `ws${secure}:${rest}/ws` }, connectTimeout);
+    const { channel, description, isLlamaGymServer } = await openSession(url, options);
+    return new OpenEnvClient(new OpenEnvMessages(channel, isLlamaGymServer), description);
+  }
+
+  /**
+   * Connects to the server at `url`: to an environment, or to a game whose client moves for all
+   * players, in which an opponent moves for all but one.
+   * @throws what `connect` throws, and INVALID_ARGUMENT for an opponent that the game does not have
+   */
+  static async open(url: string, { opponent, seat, ...options }: OpenEnvOptions & GameOptions = {}): Promise<Env> {
+    const { channel, description, isLlamaGymServer, hasPlayers } = await openSession(url, options);
+    const isGiven = opponent !== undefined || seat !== undefined;
+    try {
+      if (hasPlayers && options.transport !== "http") {
+        const players = readPlayers(asJsonObject(await channel.call("reset", {}))?.observation);
+        if (players !== undefined) return openGame(new OpenEnvGame(channel, description, players), { opponent, seat });
+      }
+      if (isGiven) throw invalidArgument(`${channel.name} has no players to choose: leave opponent and seat out.`);
+    } catch (error) {
+      await channel.close();
+      throw error;
+    }
     return new OpenEnvClient(new OpenEnvMessages(channel, isLlamaGymServer), description);
   }
 }
 
-async function fetchActionSchema(server: HttpServer): Promise<JsonObject> {
+interface Session {
+  readonly channel: Channel;
+  readonly description: RemoteEnvDescription;
+  readonly isLlamaGymServer: boolean;
+  /** Whether observations may name several players. */
+  readonly hasPlayers: boolean;
+}
+
+async function openSession(url: string, options: OpenEnvOptions): Promise<Session> {
+  const base = parseServerUrl(url, ["http", "https", "ws", "wss"]);
+  const timeout = checkTimeoutMs("timeout", options.timeout);
+  const connectTimeout = checkTimeoutMs("connectTimeout", options.connectTimeout ?? 10_000);
+  const secure = ["https:", "wss:"].includes(base.protocol) ? "s" : "";
+  const rest = base.href.slice(base.protocol.length).replace(/\/$/, "");
+  const { headers, transport = "ws" } = options;
+  const server: HttpServer = { name: `The OpenEnv server ${url}`, url: `http${secure}:${rest}`, timeout, headers };
+  const { action, observation } = await fetchSchemas({ ...server, timeout: connectTimeout });
+  const isLlamaGymServer = EXTENSION_KEY in action;
+  const describe = isLlamaGymServer ? describeServedEnv : describeForeignEnv;
+  const description = describe(server.name, action, options);
+  const hasPlayers = !isLlamaGymServer && asJsonObject(observation.properties)?.[PLAYERS_FIELD] !== undefined;
+  const channel =
+    transport === "http"
+      ? new OpenEnvHttpChannel(server)
+      : await WebSocketChannel.connect({ ...server, url: `ws${secure}:${rest}/ws` }, connectTimeout);
+  return { channel, description, isLlamaGymServer, hasPlayers };
+}
+
+async function fetchSchemas(server: HttpServer): Promise<{ action: JsonObject; observation: JsonObject }> {
   const { status, json } = await sendRequest(server, "/schema");
-  const { action, observation } = asJsonObject(json) ?? {};
-  const schema = asJsonObject(action);
-  if (status === 200 && schema !== undefined && asJsonObject(observation) !== undefined) return schema;
+  const schemas = asJsonObject(json) ?? {};
+  const [action, observation] = [asJsonObject(schemas.action), asJsonObject(schemas.observation)];
+  if (status === 200 && action !== undefined && observation !== undefined) return { action, observation };
   throw bridgeError(
     server.name,
     `gave no schema of actions and observations at ${server.url}/schema (status ${status}). It is not an OpenEnv server, or of a version before 0.2.`,
@@ -121,6 +159,11 @@ class OpenEnvMessages implements Channel {
     const fields = asJsonObject(observation);
     if (fields === undefined || (done !== undefined && typeof done !== "boolean"))
       throw bridgeError(this.name, `answered ${method} without an object as observation or a boolean as done.`);
+    const players = this.isLlamaGymServer ? undefined : readPlayers(fields);
+    if (players !== undefined)
+      throw invalidEnv(
+        `${this.name} has a game of ${players.length} players, for all of whom its client moves. Open it as a game, over WebSocket: openEnv("openenv:URL").`,
+      );
     const common = { reward: reward ?? 0, terminated: done ?? false, truncated: false };
     if (!this.isLlamaGymServer) return { ...common, observation: fields, info: {} };
     const { info, text, choices, terminated, truncated } = fields;
