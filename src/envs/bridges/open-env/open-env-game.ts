@@ -2,13 +2,14 @@ import { asJsonObject, type JsonObject, type JsonValue } from "../../../core/jso
 import { LlamaGymError } from "../../../core/errors.js";
 import type { ResetOptions } from "../../env.js";
 import { asEnv, type GameEnv } from "../../games/as-env.js";
-import { Game, type GameResult, type GameText } from "../../games/game.js";
+import type { GameResult, GameText } from "../../games/game.js";
 import type { GameOptions } from "../../games/games.js";
 import { createNamedOpponent, type Opponent } from "../../games/opponents.js";
 import { isReward } from "../../reward-limit.js";
 import type { Space } from "../../spaces/index.js";
 import { bridgeError, type Channel, formatJson } from "../channel.js";
 import { toJsonObject, type RemoteEnvDescription } from "../remote-env.js";
+import { RemoteGame } from "../remote-game.js";
 
 const MAX_SEATS = 100;
 
@@ -27,7 +28,7 @@ export function readPlayers(observation: JsonValue | undefined): readonly number
  * `num_players` 2: `current_player_id` of an observation moves next, `legal_players` are the
  * players. The rewards of all of them are read from the server's state at the end of a game.
  */
-export class OpenEnvGame extends Game {
+export class OpenEnvGame extends RemoteGame {
   override readonly seats: number;
   override readonly observationSpace: Space;
   override readonly actionSpace: Space;
@@ -38,11 +39,11 @@ export class OpenEnvGame extends Game {
 
   /** @param players ids of the players, by seat */
   constructor(
-    private readonly channel: Channel,
+    channel: Channel,
     { observationSpace, actionSpace, text }: RemoteEnvDescription,
     private readonly players: readonly number[],
   ) {
-    super();
+    super(channel, "on the server");
     if (players.length > MAX_SEATS)
       throw bridgeError(channel.name, `has ${players.length} players, at most ${MAX_SEATS} are allowed.`);
     this.seats = players.length;
@@ -70,27 +71,11 @@ export class OpenEnvGame extends Game {
     if (seat === undefined)
       throw new LlamaGymError("ENV_NOT_RESET", `${this.channel.name}: no game is running. Call reset().`);
     // The server judges what is legal; it does not see a completion that is no action.
-    if (action === undefined || !this.actionSpace.contains(action)) return this.forfeit(seat);
+    if (action === undefined || !this.actionSpace.contains(action)) {
+      this.seat = undefined;
+      return this.forfeit(seat);
+    }
     return this.read("step", await this.channel.call("step", action as JsonObject));
-  }
-
-  override getState(): JsonValue {
-    throw new LlamaGymError("INVALID_STATE", `${this.channel.name} cannot be saved: its state is on the server.`);
-  }
-
-  override setState(): void {
-    throw new LlamaGymError("INVALID_STATE", `${this.channel.name} cannot be restored: its state is on the server.`);
-  }
-
-  override close(): void | Promise<void> {
-    return this.channel.close();
-  }
-
-  private forfeit(seat: number): GameResult<unknown> {
-    this.seat = undefined;
-    const rewards = this.players.map((_, other) => (other === seat ? -1 : 1 / (this.seats - 1)));
-    const info = { illegal: seat };
-    return { seat: undefined, observation: undefined, info, rewards, terminated: true, truncated: false };
   }
 
   private async read(method: "reset" | "step", json: JsonValue): Promise<GameResult<unknown>> {

@@ -6,7 +6,7 @@ import type { RenderFrame, RenderMode, ResetOptions } from "../../env.js";
 import { asEnv, type GameEnv } from "../../games/as-env.js";
 import type { GameOptions } from "../../games/games.js";
 import { createNamedOpponent, type Opponent } from "../../games/opponents.js";
-import { Game, type GameResult, type GameText } from "../../games/game.js";
+import type { GameResult, GameText } from "../../games/game.js";
 import { isReward } from "../../reward-limit.js";
 import type { Space } from "../../spaces/index.js";
 import { bridgeError, type Channel } from "../channel.js";
@@ -14,6 +14,7 @@ import { createTextInterface } from "../create-text-interface.js";
 import { decodeObservation } from "../decode-observation.js";
 import { readDescription } from "../remote-description.js";
 import { readFrame, toJsonObject } from "../remote-env.js";
+import { RemoteGame } from "../remote-game.js";
 import { openPython, PROTOCOL_VERSION, type PythonEnvOptions } from "./python-env.js";
 
 const MAX_SEATS = 100;
@@ -35,7 +36,7 @@ const resultSchema = z.object({
  * illegal action, or none, loses: -1, and 1 shared by the other seats; the Python game does not see
  * it.
  */
-export class PettingZooGame extends Game {
+export class PettingZooGame extends RemoteGame {
   override readonly seats: number;
   override readonly observationSpace: Space;
   override readonly actionSpace: Space;
@@ -43,12 +44,8 @@ export class PettingZooGame extends Game {
   override readonly metadata;
   private current: GameResult<unknown> | undefined;
 
-  private constructor(
-    private readonly channel: Channel,
-    response: JsonValue,
-    options: PettingZooOptions,
-  ) {
-    super();
+  private constructor(channel: Channel, response: JsonValue, options: PettingZooOptions) {
+    super(channel, "in Python");
     const limits = { protocol: PROTOCOL_VERSION, maxElements: Infinity };
     const { observationSpace, actionSpace, renderFps } = readDescription(channel.name, response, limits);
     const { seats } = asJsonObject(response)!;
@@ -108,24 +105,6 @@ export class PettingZooGame extends Game {
   override async render(mode: RenderMode): Promise<RenderFrame> {
     if (!this.metadata.renderModes.includes(mode)) return super.render(mode);
     return readFrame(this.channel.name, mode, await this.channel.call("render", { mode }));
-  }
-
-  override getState(): JsonValue {
-    throw new LlamaGymError("INVALID_STATE", `${this.channel.name} cannot be saved: its state is in Python.`);
-  }
-
-  override setState(): void {
-    throw new LlamaGymError("INVALID_STATE", `${this.channel.name} cannot be restored: its state is in Python.`);
-  }
-
-  override close(): Promise<void> {
-    return this.channel.close();
-  }
-
-  private forfeit(seat: number): GameResult<unknown> {
-    const rewards = Array.from({ length: this.seats }, (_, other) => (other === seat ? -1 : 1 / (this.seats - 1)));
-    const info = { illegal: seat };
-    return { seat: undefined, observation: undefined, info, rewards, terminated: true, truncated: false };
   }
 
   private read(method: string, json: JsonValue): GameResult<unknown> {
