@@ -74,13 +74,40 @@ describe("the guide to writing an environment", () => {
     expect(resumed).toMatchObject({ status: 0 });
   });
 
+  it("runs as TypeScript, with modules that it imports as JavaScript and with syntax that Node.js does not strip", async () => {
+    writeFileSync(
+      join(folder, "cups.ts"),
+      "export enum Cup { Left = 1, Middle = 2 }\nexport type Cups = readonly Cup[];\n",
+    );
+    const typed = `import { type Cups, Cup } from "./cups.js";
+      import { CupsEnv } from "./typed-cups.js";
+      export default class TwoCups extends CupsEnv {
+        constructor(_options: object, private readonly cups: Cups = [Cup.Left, Cup.Middle]) {
+          super();
+          console.error(\`cups: \${this.cups}\`);
+        }
+      }`;
+    writeFileSync(join(folder, "typed-cups.ts"), blocks[0].replace(/^register\([^]*/m, ""));
+    writeFileSync(join(folder, "typed-env.ts"), typed);
+    const { status, err } = await runCommand(
+      "train ./typed-env.ts --episodes 16 --batch-size 16 --num-ppo-epochs 1 --output typed".split(" "),
+      { cwd: folder },
+    );
+    expect(err).toContain("cups: 1,2");
+    expect(status).toBe(0);
+    expect((await runCommand(["envs", "./own-env.ts"], { cwd: folder })).out).toMatch(/^id .*Cups-v0$/m);
+  });
+
   it.each([
     ["./missing.js", /missing\.js failed to import: Cannot find module/],
+    ["./missing.ts", /missing\.ts failed to import: Cannot find module/],
+    ["./plain.js", /The export "default" of .*plain\.js is a class that does not extend llamagym's Env/],
     ["./own-env.js#Nothing", /the export "Nothing" is not an environment/],
     ["./own-env.js:Cups-v1", /Environment version `v1` for environment `Cups` doesn't exist/],
     ["./empty.js", /exports no environment/],
   ])("refuses %s", async (reference, message) => {
     writeFileSync(join(folder, "empty.js"), "export const nothing = 1;\n");
+    writeFileSync(join(folder, "plain.js"), "export default class Plain { reset() {} step() {} }\n");
     const { status, err } = await llamagym("envs", reference);
     expect(status).toBe(1);
     expect(err).toMatch(message);

@@ -25,6 +25,7 @@ describe("npm run fuzz", () => {
     ["schemas", 20],
     ["hub", 4],
     ["kills", 1],
+    ["selfPlayKills", 1],
     ["checkpoints", 12],
     ["sampler", 60],
   ])(

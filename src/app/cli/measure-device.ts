@@ -1,5 +1,5 @@
-import { compile, input, matmul, mul, reduceSum } from "../../engine/graph/index.js";
 import { Optimizer } from "../../engine/optim/index.js";
+import { measureProducts } from "../../engine/runtime/index.js";
 import { Sampler } from "../../generation/index.js";
 import type { CausalLM } from "../../models/index.js";
 import { addAdapter, count, createTraining, drawBatch, lossInputs, sample, time } from "./device-workload.js";
@@ -15,7 +15,6 @@ export interface DeviceMeasurement {
   readonly counters?: object;
 }
 
-const PRODUCTS = 4;
 const DECODE_ROWS = [1, 32];
 const NEW_TOKENS = 32;
 const TRAINED_TOKENS = 1024;
@@ -26,7 +25,9 @@ export async function measureDevice(
   base: CausalLM,
   { matrixSize, onResult }: { readonly matrixSize: number; readonly onResult: (result: DeviceMeasurement) => void },
 ): Promise<void> {
-  onResult(await measureProducts(base, matrixSize));
+  const { rate, first } = await measureProducts(base.runtime, matrixSize);
+  const name = `product of ${matrixSize} x ${matrixSize} matrices`;
+  onResult({ name, unit: "GFLOP/s", rate: Number(rate.toPrecision(3)), first });
   const model = await addAdapter(base);
   const sampler = await Sampler.create(model);
   for (const rows of DECODE_ROWS) {
@@ -53,21 +54,4 @@ async function measure(
   const { first, median } = await time(work, RUNS);
   const counters = await count(model, work);
   return { name, unit: "tokens/s", rate: Math.round(tokens / median), first, counters };
-}
-
-/** Multiplies matrices that are on the device. */
-async function measureProducts({ runtime }: CausalLM, size: number): Promise<DeviceMeasurement> {
-  const [a, b] = ["a", "b"].map((name) => input(name, "float32", [size, size]));
-  const product = Array.from({ length: PRODUCTS }).reduce<typeof a>((x) => mul(matmul(x, b), 0.5), a);
-  const session = await runtime.createSession(compile({ sum: reduceSum(product) }));
-  const feeds = { a: runtime.allocate("float32", [size, size]), b: runtime.allocate("float32", [size, size]) };
-  try {
-    const { first, median } = await time(() => session.run(feeds), RUNS);
-    const rate = (2 * PRODUCTS * size ** 3) / median / 1e9;
-    return { name: `product of ${size} x ${size} matrices`, unit: "GFLOP/s", rate: Number(rate.toPrecision(3)), first };
-  } finally {
-    runtime.free(feeds.a);
-    runtime.free(feeds.b);
-    await session.release();
-  }
 }

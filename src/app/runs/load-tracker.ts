@@ -7,7 +7,7 @@ import { importModule } from "./import-module.js";
 export type TrackerModuleExport = Tracker | ((folder: string, options: ResumePoint) => MaybePromise<Tracker>);
 
 /**
- * Loads a tracker from a JavaScript module.
+ * Loads a tracker from a JavaScript or TypeScript module.
  * @throws FILE_NOT_FOUND, FILE_READ_FAILED for a module that cannot be imported, INVALID_ARGUMENT
  * for one without a tracker as its default export.
  */

@@ -32,7 +32,7 @@ const moduleSettings = defineSettings(
       valueName: "file",
       changeable: "resume",
       description:
-        "JavaScript module of reward functions: its default export, or all functions that it exports. FILE.js#name selects one. May be repeated.",
+        "JavaScript or TypeScript module of reward functions: its default export, or all functions that it exports. FILE.js#name selects one. May be repeated.",
     }),
     rewardWeights: text({
       valueName: "numbers",
@@ -42,7 +42,7 @@ const moduleSettings = defineSettings(
       valueName: "file",
       changeable: "resume",
       description:
-        "JavaScript module of tools that the model may call: its default export, or all tools that it exports. FILE.js#name selects one. May be repeated.",
+        "JavaScript or TypeScript module of tools that the model may call: its default export, or all tools that it exports. FILE.js#name selects one. May be repeated.",
     }),
   },
   { group: "Run", common: true },

@@ -110,7 +110,7 @@ export const runSettings = defineSettings({
         common: true,
         valueName: "name or file",
         description:
-          "Learning algorithm: ppo, grpo, rloo, reinforce, online-dpo, or a JavaScript file that exports one. ppo trains a value head; the others compare episodes.",
+          "Learning algorithm: ppo, grpo, rloo, reinforce, online-dpo, or a JavaScript or TypeScript file that exports one. ppo trains a value head; the others compare episodes.",
         source: LLAMAGYM,
       }),
       microBatchTokens,

@@ -7,7 +7,7 @@ export const trackingSettings = defineSettings(
     tracker: text({
       valueName: "file",
       changeable: "resume",
-      description: "JavaScript module that exports a tracker (docs/tracking.md).",
+      description: "JavaScript or TypeScript module that exports a tracker (docs/tracking.md).",
     }),
     wandbProject: text({
       valueName: "name",

@@ -142,6 +142,11 @@ export interface Assets {
   path(relativePath: string): string;
   /** Resolves a module or an entry of package.json's `imports` to a path. */
   resolve(specifier: string): string;
+  /**
+   * Imports a module that a user names, by its URL; a TypeScript file without checking its types.
+   * Throws what the module throws.
+   */
+  importModule(url: string): Promise<Readonly<Record<string, unknown>>>;
 }
 
 /** A worker thread. It keeps the process running only after `ref()`. */

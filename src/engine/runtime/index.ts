@@ -1,5 +1,5 @@
 export { type BufferView, type IoBinding, subview } from "./buffer-view.js";
-export { chooseDevice, getDeviceRates, prefersGpu } from "./choose-device.js";
+export { chooseDevice, getDeviceRates, measureProducts, prefersGpu } from "./choose-device.js";
 export {
   type ChosenDevice,
   type Device,

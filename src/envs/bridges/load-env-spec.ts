@@ -1,17 +1,16 @@
+import { assets } from "#platform";
 import { getOrCreatePromise } from "../../core/promise-cache.js";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { errorMessage, invalidEnv } from "../../core/errors.js";
-import { Env, type EnvFactory, type EnvOptions, type EnvSpec } from "../env.js";
+import { type EnvExport, type EnvSpec, isEnvClass, toEnvFactory } from "../env.js";
 import type { Registration } from "../registry/env-registry.js";
 import { register, registry } from "../registry/make.js";
 import { findSpec, isRemoteEnvId, recordLoadedSpec } from "../registry/open-env.js";
 
 const FILE_REFERENCE = /^(?<module>.+\.[cm]?[jt]s)(?:#(?<exportName>.+))?$/;
 const ID_REFERENCE = /^(?<module>.+):(?<id>[^:]+)$/;
-
-type EnvClass = new (options: EnvOptions) => Env;
 
 interface LoadedModule {
   readonly exports: Readonly<Record<string, unknown>>;
@@ -83,18 +82,15 @@ function toSpec(reference: string, name: string, value: unknown): EnvSpec {
     throw invalidEnv(
       `${reference}: the export "${name}" is not an environment. Export an Env class, a function that returns an Env, or a registration.`,
     );
-  const entryPoint: EnvFactory = isEnvClass(value) ? (options) => new value(options) : (value as EnvFactory);
   return {
     id: reference,
-    entryPoint,
+    entryPoint: toEnvFactory(value as EnvExport, `The export "${name}" of ${reference}`),
     options: {},
     nondeterministic: false,
     orderEnforce: true,
     disableEnvChecker: false,
   };
 }
-
-const isEnvClass = (value: unknown): value is EnvClass => typeof value === "function" && value.prototype instanceof Env;
 
 const isRegistration = (value: unknown): value is Registration =>
   typeof value === "object" && value !== null && "id" in value && "entryPoint" in value;
@@ -110,11 +106,11 @@ function importOnce(module: string): Promise<LoadedModule> {
 async function importModule(module: string, url: string): Promise<LoadedModule> {
   const before = new Set(registry.all());
   try {
-    const exports = (await import(url)) as LoadedModule["exports"];
+    const exports = await assets.importModule(url);
     const ids = registry.all().flatMap((spec) => (before.has(spec) ? [] : [spec.id]));
     return { exports, ids };
   } catch (error) {
-    const message = errorMessage(error).replace(/ imported from .*/, "");
+    const message = errorMessage(error).replace(/ imported from .*|\s+Require stack:[^]*/, "");
     throw invalidEnv(`${module} failed to import: ${message}`, error);
   }
 }

@@ -77,7 +77,7 @@ describe("register", () => {
     );
     const text = "./walk.js" as unknown as () => Env;
     expect(getErrorMessage(() => own.register({ id: "Run-v0", entryPoint: text }))).toMatch(
-      /entryPoint must be a function/,
+      /entryPoint must be an Env class or a function/,
     );
   });
 });
@@ -98,6 +98,22 @@ describe("make", () => {
     expect(env.spec).toMatchObject({ maxEpisodeSteps: 3, options: { natural: true, sab: false } });
     expect(make(env.spec ?? "").toString()).toBe(env.toString());
     expect(registry.spec("Blackjack-v1")).toMatchObject({ maxEpisodeSteps: undefined, options: { sab: true } });
+  });
+
+  it("takes a class, which must extend Env, and no asynchronous entry point", () => {
+    const own = new EnvRegistry([{ id: "Pole-v0", entryPoint: CartPoleEnv }]);
+    expect(make(own.spec("Pole-v0")).unwrapped).toBeInstanceOf(CartPoleEnv);
+    class Plain {
+      reset = () => 0;
+    }
+    expect(
+      getErrorMessage(() => own.register({ id: "Plain-v0", entryPoint: Plain as unknown as typeof CartPoleEnv })),
+    ).toMatch(
+      /ENV_INVALID: The entry point of Plain-v0 is a class that does not extend llamagym's Env. Write `class Plain extends Env`/,
+    );
+    const later = async () => Promise.resolve(new CartPoleEnv());
+    own.register({ id: "Later-v0", entryPoint: later as unknown as typeof CartPoleEnv });
+    expect(getErrorMessage(() => make(own.spec("Later-v0")))).toMatch(/The entry point of Later-v0 is asynchronous/);
   });
 
   it("rejects an entry point that returns no environment", () => {

@@ -1,6 +1,6 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { findNearestName } from "../../core/suggest.js";
-import type { EnvSpec } from "../env.js";
+import { type EnvExport, type EnvSpec, toEnvFactory } from "../env.js";
 
 /** Parts of an environment id. */
 export interface EnvId {
@@ -28,7 +28,8 @@ export function formatEnvId({ namespace, name, version }: EnvId): string {
 }
 
 /** Arguments of `register`: everything but `id` and `entryPoint` is optional. */
-export type Registration = Partial<EnvSpec> & Pick<EnvSpec, "id" | "entryPoint">;
+export type Registration = Partial<Omit<EnvSpec, "entryPoint">> &
+  Pick<EnvSpec, "id"> & { readonly entryPoint: EnvExport };
 
 /** Packages that register an id when they are imported. */
 const REGISTERING_MODULES: Readonly<Record<string, string>> = { TextWorld: "llamagym/text-world" };
@@ -46,9 +47,12 @@ export class EnvRegistry {
     const { id } = registration;
     this.checkVersioning(parseEnvId(id));
     if (typeof registration.entryPoint !== "function")
-      throw invalidArgument(`register("${id}"): entryPoint must be a function that returns an environment.`);
+      throw invalidArgument(
+        `register("${id}"): entryPoint must be an Env class or a function that returns an environment.`,
+      );
     const spec: EnvSpec = {
       ...registration,
+      entryPoint: toEnvFactory(registration.entryPoint, `The entry point of ${id}`),
       options: registration.options ?? {},
       maxEpisodeSteps: registration.maxEpisodeSteps,
       rewardThreshold: registration.rewardThreshold,

@@ -1,8 +1,8 @@
 import { basename, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { invalidArgument } from "../../../core/errors.js";
 import { boolean, defineSettings, integer, list, text, type GivenSettings } from "../../../core/settings.js";
 import { PeftModel, type LanguageModel } from "../../../generation/index.js";
+import { importModule } from "../../runs/import-module.js";
 import type { RunningServer } from "../../server/http-server.js";
 import type { TinkerServerOptions } from "../../tinker/start-tinker-server.js";
 import type { OutputFunctions } from "../../server/score-engine.js";
@@ -31,7 +31,7 @@ const serveOptions = {
     {
       outputs: text({
         valueName: "file",
-        description: "JavaScript module whose exported functions are the custom outputs of /v1/score.",
+        description: "JavaScript or TypeScript module whose exported functions are the custom outputs of /v1/score.",
       }),
     },
     { group: "Model" },
@@ -139,7 +139,7 @@ async function serveTinker(
 
 /** Loads custom outputs. @throws INVALID_ARGUMENT for a module that exports no functions. */
 async function loadOutputs(file: string): Promise<OutputFunctions> {
-  const exports = (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>;
+  const exports = await importModule(file, "The module of outputs");
   const functions = Object.entries(exports).filter(([, value]) => typeof value === "function");
   if (functions.length > 0) return Object.fromEntries(functions) as OutputFunctions;
   throw invalidArgument(`${file} must export at least one function of a model's nodes, but exports none.`);

@@ -32,7 +32,7 @@ export const workerCommand = defineCommand({
     env: text({ valueName: "name", description: "Environment outside the package that runs may name." }),
     envModule: text({
       valueName: "file",
-      description: "JavaScript file or package to import, which registers environments.",
+      description: "JavaScript or TypeScript file or package to import, which registers environments.",
     }),
   }),
   run: async (args, reporter) => {

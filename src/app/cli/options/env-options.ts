@@ -18,7 +18,7 @@ export const envSourceOptions = defineSettings(
     }),
     envModule: text({
       valueName: "file",
-      description: "JavaScript file or package to import first, which registers ENV.",
+      description: "JavaScript or TypeScript file or package to import first, which registers ENV.",
     }),
     tasks: text({
       valueName: "file",
@@ -27,7 +27,7 @@ export const envSourceOptions = defineSettings(
     reward: text({
       valueName: "file#export",
       description:
-        "Reward function of an mcp: environment, exported by a JavaScript file; result for that of the server; none for 0.",
+        "Reward function of an mcp: environment, exported by a JavaScript or TypeScript file; result for that of the server; none for 0.",
     }),
   },
   { group: "Environment" },

@@ -32,7 +32,7 @@ export async function loadArgAlgorithm(
   if (isOtherName(algorithm)) return algorithm;
   if (!isBuiltInAlgorithm(algorithm) && !isAlgorithmPath(algorithm))
     throw new UsageError(
-      `--algorithm must be one of ${ALGORITHM_NAMES.join(", ")} or a JavaScript file that exports an algorithm, got ${algorithm}.`,
+      `--algorithm must be one of ${ALGORITHM_NAMES.join(", ")} or a JavaScript or TypeScript file that exports an algorithm, got ${algorithm}.`,
     );
   return loadAlgorithm(algorithm);
 }

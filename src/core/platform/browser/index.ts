@@ -76,6 +76,7 @@ export const assets: Assets = {
   resolve(specifier) {
     throw new Error(`There is no module ${specifier} in a browser.`);
   },
+  importModule: (url) => import(/* @vite-ignore */ url) as Promise<Readonly<Record<string, unknown>>>,
 };
 
 export function startWorker<Response>(

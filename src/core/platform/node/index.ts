@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { gzip as compress, gzipSync } from "node:zlib";
 import { printWarning } from "../../terminal-text.js";
+import type { Jiti } from "jiti";
 import type {
   Assets,
   ComputeWorker,
@@ -113,7 +114,24 @@ function findPackageRoot(): URL {
 export const assets: Assets = {
   path: (relativePath) => fileURLToPath(new URL(relativePath, findPackageRoot())),
   resolve: (specifier) => createRequire(new URL(WORKER_FILE, findPackageRoot())).resolve(specifier),
+  async importModule(url) {
+    if (!/\.[cm]?ts$/.test(url)) return (await import(url)) as Readonly<Record<string, unknown>>;
+    return (await loadTypeScript()).import(url);
+  },
 };
+
+let typeScript: Promise<Jiti> | undefined;
+
+/**
+ * Returns what imports TypeScript files on each version of Node.js, also those that a file imports
+ * as ./name.js. One for all: a file that two modules import is run once.
+ */
+function loadTypeScript(): Promise<Jiti> {
+  typeScript ??= import("jiti").then(({ createJiti }) =>
+    createJiti(import.meta.url, { fsCache: false, interopDefault: false }),
+  );
+  return typeScript;
+}
 
 export function startWorker<Response>(
   source: WorkerSource,

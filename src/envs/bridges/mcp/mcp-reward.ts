@@ -1,3 +1,4 @@
+import { assets } from "#platform";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../../core/errors.js";
@@ -81,9 +82,9 @@ const readResultReward: McpReward = ({ steps }) => {
 
 async function loadReward(reference: string): Promise<McpReward> {
   const { file, name = "default" } = FILE_REFERENCE.exec(reference)?.groups ?? {};
-  let exports: Record<string, unknown>;
+  let exports: Readonly<Record<string, unknown>>;
   try {
-    exports = (await import(pathToFileURL(resolve(file)).href)) as Record<string, unknown>;
+    exports = await assets.importModule(pathToFileURL(resolve(file)).href);
   } catch (error) {
     throw new LlamaGymError("ENV_INVALID", `The reward ${reference} failed to import: ${errorMessage(error)}`, {
       cause: error,
