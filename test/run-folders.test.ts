@@ -162,6 +162,13 @@ describe("a command that waits for a promise that never settles", { timeout: 60_
     expect(demos).toMatchObject({ status: 13, err: expect.stringContaining("llamagym demos ended before") as string });
   });
 
+  it("fails if code that it runs ends the process", async () => {
+    await writeFile(join(folder, "exits.js"), "process.exit(0);");
+    const { status, err } = await runCommand(["envs", "./exits.js"], { cwd: folder });
+    expect(err).toContain("llamagym envs ended before it was complete: code that it ran");
+    expect(status).toBe(1);
+  });
+
   it("fails after the time limit of a call", async () => {
     const args = ["train", "stuck.js", ...settings(48), "--call-timeout-seconds", "0.2", "--output", "limited"];
     const { status, err } = await runCommand(args, { cwd: folder });

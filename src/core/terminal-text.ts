@@ -29,3 +29,12 @@ export function escapeRendering(text: string): string {
 export function printWarning(message: string): void {
   console.warn(escapeControls(message));
 }
+
+const printed = new Set<string>();
+
+/** Prints a warning unless this process has printed it. */
+export function printWarningOnce(message: string): void {
+  if (printed.has(message)) return;
+  printed.add(message);
+  printWarning(message);
+}

@@ -1,12 +1,18 @@
 import { system } from "#platform";
+import { printWarning } from "../../core/terminal-text.js";
 import { Reporter } from "./reporter.js";
 import { runCommandLine } from "./run-command-line.js";
+
+let isComplete = false;
 
 /** A reader that closes the pipe early (`llamagym ... | head`) is no error. */
 function ignoreBrokenPipe(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "EPIPE") process.exit(0);
+      if (error.code === "EPIPE") {
+        isComplete = true;
+        process.exit(0);
+      }
       throw error;
     });
   }
@@ -18,9 +24,17 @@ const exitWithError = (error: unknown): never => process.exit(reporter.fail(erro
 
 ignoreBrokenPipe();
 process.on("uncaughtException", exitWithError);
-const stopWatching = system.watchOpenWork(() => {
+
+function describeEnd(reason: string): string {
   const resume = reporter.resumeCommand === undefined ? "" : ` Resume with: ${reporter.resumeCommand}`;
-  return `llamagym ${args.at(0) ?? ""} ended before it was complete: nothing is left that could complete what it waits for.${resume}`;
+  return `llamagym ${args.at(0) ?? ""} ended before it was complete: ${reason}.${resume}`;
+}
+
+const stopWatching = system.watchOpenWork(() => describeEnd("nothing is left that could complete what it waits for"));
+process.once("exit", (status) => {
+  if (isComplete || status !== 0) return;
+  printWarning(describeEnd("code that it ran, such as the environment's, called process.exit()"));
+  process.exitCode = 1;
 });
 // Not awaited: Node.js itself warns of a module's await that never ends.
 void runCommandLine(
@@ -30,5 +44,6 @@ void runCommandLine(
   .catch(exitWithError)
   .then((status) => {
     stopWatching();
+    isComplete = true;
     process.exitCode = status;
   });

@@ -2,7 +2,15 @@ import { LlamaGymError, errorMessage, invalidEnv } from "../../core/errors.js";
 import type { Env, ResetResult, StepResult, RenderFrame, RenderMode, ResetOptions } from "../env.js";
 import type { Info } from "../info.js";
 import { isReward, REWARD_RULE } from "../reward-limit.js";
-import { cloneSpace, createZeroValue, formatValue, type Space } from "../spaces/index.js";
+import {
+  cloneSpace,
+  createZeroValue,
+  Discrete,
+  formatValue,
+  MultiBinary,
+  MultiDiscrete,
+  type Space,
+} from "../spaces/index.js";
 import type { Warn } from "./check-space.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 
@@ -29,6 +37,20 @@ export function checkStepResult(result: unknown, env: Env, warn: Warn): asserts 
   }
   checkObservation(observation, env.observationSpace, "step", warn);
   checkReward(reward, warn);
+}
+
+/**
+ * Warns of an action that an environment accepted although it is none of its space: a text in place
+ * of its number, say, is like no action to it. Returns whether there was nothing to warn of. Other
+ * spaces than those of a few numbers are left to the environment; no action at all loses a game.
+ */
+export function checkAction(action: unknown, space: Space, warn: Warn): boolean {
+  const isListed = space instanceof Discrete || space instanceof MultiDiscrete || space instanceof MultiBinary;
+  if (!isListed || action === undefined || space.contains(action)) return true;
+  warn(
+    `The action given to step() is not within the action space: ${formatValue(action)} is not in ${space.toString()}.`,
+  );
+  return false;
 }
 
 const RESULTS = {

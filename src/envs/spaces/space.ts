@@ -142,6 +142,8 @@ export abstract class Space<T = unknown> {
 
 /** Formats a value for an error message, truncated. */
 export function formatValue(value: unknown): string {
+  if (typeof value === "number") return String(value);
+  if (value instanceof Promise) return "a Promise";
   const plain = ArrayBuffer.isView(value) ? Array.from(value as Int8Array) : value;
   return excerpt(JSON.stringify(plain) ?? typeof value, 120);
 }

@@ -1,20 +1,22 @@
-import { printWarning } from "../../core/terminal-text.js";
-import { checkFields, checkResetResult, checkStepResult } from "../check/env-probe.js";
+import { printWarningOnce } from "../../core/terminal-text.js";
+import { checkAction, checkFields, checkResetResult, checkStepResult } from "../check/env-probe.js";
 import { checkSpace, type Warn } from "../check/check-space.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
 /**
- * Checks the spaces, the fields of every result, and the first reset and step in full. Violations
+ * Checks the spaces, the fields of every result, actions that are numbers of a list, and the first
+ * reset and step in full. Violations
  * are errors; questionable results go to `warn` (by default printed).
  */
 export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private readonly warn: Warn;
   private hasCheckedReset = false;
   private hasCheckedStep = false;
+  private hasWarnedOfAction = false;
 
-  constructor(env: Env<Observation, Action>, { warn = printWarning }: { warn?: Warn } = {}) {
+  constructor(env: Env<Observation, Action>, { warn = printWarningOnce }: { warn?: Warn } = {}) {
     super(env);
     this.warn = (message) => warn(`${env.toString()}: ${message}`);
     checkSpace(env.actionSpace, "action", this.warn);
@@ -32,6 +34,7 @@ export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<O
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {
     return andThen(this.env.step(action), (result) => {
+      if (!this.hasWarnedOfAction) this.hasWarnedOfAction = !checkAction(action, this.env.actionSpace, this.warn);
       if (this.hasCheckedStep) checkFields(result, this.env, "step");
       else checkStepResult(result, this.env, this.warn);
       this.hasCheckedStep = true;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { decodeUtf8 } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { formatBytes } from "../../core/format.js";
-import { printWarning } from "../../core/terminal-text.js";
+import { printWarningOnce } from "../../core/terminal-text.js";
 import type { WeightLocation } from "../../engine/graph/index.js";
 import { getCacheFolder } from "../../core/files/cache-folder.js";
 import { toWriteError } from "../../core/files/file-errors.js";
@@ -108,7 +108,7 @@ export async function openCachedWeights(source: ConversionSource): Promise<Mappe
     // A cache that is read-only may still have the entry, which nothing removes then.
     const locations = await readEntry(key).catch(() => undefined);
     if (locations !== undefined) return { folder: getFolder(key), locations, remove: async () => {} };
-    warnOnce(`Converted weights are not kept, and are converted again at each start: ${error.message}`);
+    printWarningOnce(`Converted weights are not kept, and are converted again at each start: ${error.message}`);
     return undefined;
   }
 }
@@ -155,14 +155,6 @@ export function getMaxCacheBytes(): number {
 }
 
 const getFolder = (key: string) => fs.join(getRoot(), key);
-
-const warned = new Set<string>();
-
-function warnOnce(message: string): void {
-  if (warned.has(message)) return;
-  warned.add(message);
-  printWarning(message);
-}
 
 /**
  * Identifies the files by paths, sizes and times, and everything that the converted bytes depend
@@ -218,7 +210,7 @@ async function readEntry(key: string): Promise<Map<string, WeightLocation> | und
     return new Map(
       Object.entries(index.tensors).map(([name, location]) => [name, { file: WEIGHTS_FILE, ...location }]),
     );
-  warnOnce(`${problem ?? `${fs.join(folder, INDEX_FILE)} is unreadable.`} The weights are converted again.`);
+  printWarningOnce(`${problem ?? `${fs.join(folder, INDEX_FILE)} is unreadable.`} The weights are converted again.`);
   return undefined;
 }
 

@@ -82,7 +82,11 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
     observation: Observation,
     info: Info,
   ): Action | Extraction<Action> | undefined {
-    const parse = (text: string) => this.text.parseAction(text, observation, info);
+    const parse = (text: string) => {
+      const action: unknown = this.text.parseAction(text, observation, info);
+      if (!(action instanceof Promise)) return action as Action | undefined;
+      throw invalidArgument("The text interface's parseAction returned a Promise; it must return the action itself.");
+    };
     if (this.regexExtractor !== undefined) {
       const extraction = refine(this.regexExtractor, fromFunction(parse))(response);
       return fromWholeCompletion<Action>(extraction ?? extractionFailure("It does not match actionRegex."));

@@ -1,4 +1,4 @@
-import type { Info } from "../../envs/index.js";
+import { formatValue, type Info } from "../../envs/index.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { OutputConstraint } from "../../generation/index.js";
@@ -43,7 +43,7 @@ export function callAgent<Result>(
   if (isValid(result) || (isOptional && result === undefined)) return result;
   throw new LlamaGymError(
     "AGENT_FAILED",
-    `The agent's ${method} must return ${description}${isOptional ? " or undefined" : ""}, got ${JSON.stringify(result)}.`,
+    `The agent's ${method} must return ${description}${isOptional ? " or undefined" : ""}, got ${formatValue(result)}.`,
   );
 }
 
