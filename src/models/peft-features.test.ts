@@ -113,8 +113,9 @@ describe.each(adapters)("an adapter of PEFT: %s", (name) => {
           sum[(i % rows) * columns + Math.floor(i / rows)] += value;
         });
       // In float32, PEFT itself is up to 1.3e-5 from its gradient in float64, where that is 5.7
-      // (lora_embedding_A of dora_all).
-      expectClose(await parameters.readGradient(parameter), sum, 2e-5);
+      // (lora_embedding_A of dora_all), and sums differ by processor: 2.1e-5 there with AVX2 alone.
+      const largest = sum.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
+      expectClose(await parameters.readGradient(parameter), sum, Math.max(2e-5, 5e-6 * largest));
     }
   });
 

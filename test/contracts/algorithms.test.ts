@@ -67,7 +67,7 @@ describe("llamagym train --algorithm FILE", () => {
     const { status, err } = await runInHost(["train", "blackjack", "--algorithm", "./nowhere.js"]);
     expect([status, err]).toEqual([
       1,
-      expect.stringContaining("nowhere.js does not exist. Give the path of a JavaScript file."),
+      expect.stringContaining("nowhere.js does not exist. Give the path of a JavaScript or TypeScript file."),
     ]);
   });
 });

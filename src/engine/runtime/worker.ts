@@ -7,6 +7,7 @@ import { releaseMemory } from "./release-memory.js";
 import type { ExitGuard } from "./exit-guard.js";
 import { serveRequests } from "./serve-requests.js";
 import { detectInt8Overflow } from "./detect-int8-overflow.js";
+import { separateInt8Weights } from "./separate-int8-weights.js";
 import { runKernel } from "./kernels/run-kernel.js";
 import type { BufferView } from "./buffer-view.js";
 import type { WorkerMessage, WorkerRequest, WorkerResult, RunRequest, SessionConfig } from "./worker-protocol.js";
@@ -113,8 +114,9 @@ async function handle(request: WorkerRequest): Promise<WorkerResult> {
   switch (request.kind) {
     case "create": {
       const { settings } = request;
-      const options = sessionOptions(settings, settings.hasInt8Products && (await detectInt8Overflow()));
-      sessions.set(request.session, await createSession(request.model, options));
+      const overflows = settings.hasInt8Products && (await detectInt8Overflow());
+      const model = overflows ? separateInt8Weights(request.model) : request.model;
+      sessions.set(request.session, await createSession(model, sessionOptions(settings, overflows)));
       releaseMemory(settings.buffers.map(({ data }) => data.buffer));
       return undefined;
     }

@@ -179,7 +179,7 @@ describe("self-play", () => {
     const metrics = logs.at(-1)!;
     // In Nim the seat that plays second against minimax has no chance, and a best response wins at
     // least the value of the game.
-    expect(metrics["eval/loss_against_minimax_seat_1"]).toBe(1);
+    expect(metrics["eval/loss_against_minimax_seat_1"]).toBeCloseTo(1, 12);
     expect(metrics["eval/nash_conv"]).toBeGreaterThan(0);
     expect(metrics["eval/win_against_random_seat_0"] + metrics["eval/loss_against_random_seat_0"]).toBeCloseTo(1, 9);
   });
