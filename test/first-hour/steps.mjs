@@ -107,7 +107,7 @@ export function prepareSteps(root) {
       },
       { expect: [/\[\]/] },
     ),
-    command("docs/environments/writing-your-own.md", "npx llamagym train ./own-env.js", {
+    command("docs/environments/writing-your-own.md", "npx llamagym train ./own-env.ts", {
       expect: [above(/100%.* return ([\d.]+)/, 0.99)],
     }),
     program(
