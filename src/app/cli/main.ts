@@ -3,14 +3,12 @@ import { printWarning } from "../../core/terminal-text.js";
 import { Reporter } from "./reporter.js";
 import { runCommandLine } from "./run-command-line.js";
 
-let isComplete = false;
-
 /** A reader that closes the pipe early (`llamagym ... | head`) is no error. */
 function ignoreBrokenPipe(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EPIPE") {
-        isComplete = true;
+        process.off("exit", reportEarlyExit);
         process.exit(0);
       }
       throw error;
@@ -30,12 +28,15 @@ function describeEnd(reason: string): string {
   return `llamagym ${args.at(0) ?? ""} ended before it was complete: ${reason}.${resume}`;
 }
 
-const stopWatching = system.watchOpenWork(() => describeEnd("nothing is left that could complete what it waits for"));
-process.once("exit", (status) => {
-  if (isComplete || status !== 0) return;
+/** Tells a command that is not complete from one that succeeded. */
+function reportEarlyExit(status: number): void {
+  if (status !== 0) return;
   printWarning(describeEnd("code that it ran, such as the environment's, called process.exit()"));
   process.exitCode = 1;
-});
+}
+
+const stopWatching = system.watchOpenWork(() => describeEnd("nothing is left that could complete what it waits for"));
+process.on("exit", reportEarlyExit);
 // Not awaited: Node.js itself warns of a module's await that never ends.
 void runCommandLine(
   args.filter((arg) => arg !== "--debug"),
@@ -44,6 +45,6 @@ void runCommandLine(
   .catch(exitWithError)
   .then((status) => {
     stopWatching();
-    isComplete = true;
+    process.off("exit", reportEarlyExit);
     process.exitCode = status;
   });

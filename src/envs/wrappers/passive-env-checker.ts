@@ -7,8 +7,8 @@ import { PassThroughWrapper } from "../wrapper.js";
 
 /**
  * Checks the spaces, the fields of every result, actions that are numbers of a list, and the first
- * reset and step in full. Violations
- * are errors; questionable results go to `warn` (by default printed).
+ * reset and step in full. Violations are errors; what is questionable goes to `warn` (by default
+ * printed once per process).
  */
 export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private readonly warn: Warn;
