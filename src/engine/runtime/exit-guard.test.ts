@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+
+const dist = new URL("../../../dist/engine/runtime/", import.meta.url);
 
 /** Ends the process in the middle of a large product. */
-const script = `
+const exitWhileComputing = `
   import { compile, input, matmul, Runtime, tensor } from "llamagym/engine";
   const runtime = new Runtime({ device: "cpu", threads: 1 });
   const size = 1500;
@@ -13,12 +15,47 @@ const script = `
   setTimeout(() => process.exit(7), 30);
 `;
 
-it("preserves the exit status of a process that exits while the worker computes", async () => {
+/**
+ * Ends the process while its worker loads its modules; an exit handler tells if they were loaded
+ * before.
+ */
+const exitWhileLoading = `
+  import { Worker } from "node:worker_threads";
+  import { createExitGuard, waitAtExit } from "${new URL("exit-guard.js", dist).href}";
+  const loaded = new Int32Array(new SharedArrayBuffer(4));
+  const guard = createExitGuard();
+  waitAtExit(guard);
+  process.on("exit", () => (process.exitCode = Atomics.load(loaded, 0)));
+  const code = \`
+    const { workerData } = require("node:worker_threads");
+    const loading = import("${new URL("serve-requests.js", dist).href}");
+    Atomics.wait(workerData.loaded, 0, 0, 300);
+    loading.then(({ serveRequests }) => {
+      Atomics.store(workerData.loaded, 0, 7);
+      serveRequests({ data: workerData.guard, post() {}, onMessage() {} });
+    });
+  \`;
+  new Worker(code, { eval: true, execArgv: [], workerData: { guard, loaded } }).on("online", () => process.exit());
+`;
+
+async function runScript(script: string): Promise<{ status: number | string; errors: string }> {
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
     stdio: ["ignore", "ignore", "pipe"],
   });
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
-  const status = await new Promise((resolve) => child.once("close", (code, signal) => resolve(signal ?? code)));
-  expect({ status, errors }).toEqual({ status: 7, errors: "" });
+  const status = await new Promise<number | string>((resolve) =>
+    child.once("close", (code, signal) => resolve(signal ?? code!)),
+  );
+  return { status, errors };
+}
+
+describe("a process that exits keeps its status", () => {
+  it("while the worker computes", async () => {
+    expect(await runScript(exitWhileComputing)).toEqual({ status: 7, errors: "" });
+  });
+
+  it("while the worker loads ONNX Runtime", async () => {
+    expect(await runScript(exitWhileLoading)).toEqual({ status: 7, errors: "" });
+  });
 });

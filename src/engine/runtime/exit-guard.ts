@@ -1,8 +1,8 @@
 import { system } from "#platform";
 
 /**
- * Shared flags that keep the process from exiting while its worker is inside ONNX Runtime, which
- * would crash.
+ * Shared flags that keep the process from exiting while its worker loads ONNX Runtime or is inside
+ * it, which would crash.
  */
 export type ExitGuard = Int32Array<ArrayBufferLike>;
 
@@ -12,10 +12,21 @@ const EXITING = 1;
 /** Longer than any single request; a hanging computation must not block the exit forever. */
 const SHUTDOWN_TIMEOUT_MS = 30_000;
 
+/** Creates the guard of a worker that is starting: it is busy until it calls `release`. */
 export function createExitGuard(): ExitGuard {
   // A page that is not isolated from other origins has no shared memory; it can be closed at any
   // time.
-  return new Int32Array(typeof SharedArrayBuffer === "undefined" ? new ArrayBuffer(8) : new SharedArrayBuffer(8));
+  const guard = new Int32Array(
+    typeof SharedArrayBuffer === "undefined" ? new ArrayBuffer(8) : new SharedArrayBuffer(8),
+  );
+  guard[BUSY] = 1;
+  return guard;
+}
+
+/** Lets the process exit: the worker has loaded its modules, finished a request or failed. */
+export function release(guard: ExitGuard): void {
+  Atomics.store(guard, BUSY, 0);
+  Atomics.notify(guard, BUSY);
 }
 
 /** Runs a task in the worker. When the process is exiting, neither runs it nor settles. */
@@ -25,15 +36,14 @@ export async function runGuarded<Result>(guard: ExitGuard, task: () => Promise<R
   try {
     if (!isExiting) return await task();
   } finally {
-    Atomics.store(guard, BUSY, 0);
-    Atomics.notify(guard, BUSY);
+    release(guard);
   }
   return new Promise<never>(() => {});
 }
 
 /**
- * Makes the process wait for the worker's current request on exit; returns a function that removes
- * the handler.
+ * Makes the process wait for the worker's start or current request on exit; returns a function that
+ * removes the handler.
  */
 export function waitAtExit(guard: ExitGuard): () => void {
   return system.onExit(() => {

@@ -10,7 +10,7 @@ import { type Tensor } from "../tensor/tensor.js";
 import { countElements } from "../../core/count-elements.js";
 import type { IoBinding, BufferView } from "./buffer-view.js";
 import { type ChosenDevice, type Device, resolveDevice } from "./device.js";
-import { createExitGuard, waitAtExit } from "./exit-guard.js";
+import { createExitGuard, release, waitAtExit } from "./exit-guard.js";
 import type { CpuKernelCall, KernelResult } from "./kernels/run-kernel.js";
 import type { GpuReport, WorkerRequest, WorkerResponse, WorkerResult } from "./worker-protocol.js";
 import { readPackedForms, type PackedForm } from "./packed-forms.js";
@@ -237,6 +237,7 @@ export class Runtime {
   }
 
   private fail(message: string, cause?: Error): void {
+    release(this.guard);
     this.failure ??= new LlamaGymError("RUNTIME_FAILED", message, { cause });
     for (const { reject } of this.pending.values()) reject(this.failure);
     this.pending.clear();

@@ -1,7 +1,7 @@
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { ParentConnection } from "../../core/platform/ports.js";
 import type { Tensor } from "../tensor/tensor.js";
-import { runGuarded, type ExitGuard } from "./exit-guard.js";
+import { release, runGuarded, type ExitGuard } from "./exit-guard.js";
 import type { WorkerMessage, WorkerRequest, WorkerResponse, WorkerResult } from "./worker-protocol.js";
 
 /** Lists buffers of a result that are transferred instead of copied. */
@@ -17,6 +17,8 @@ export function serveRequests(
   parent: ParentConnection<WorkerMessage, ExitGuard>,
   handle: (request: WorkerRequest) => Promise<WorkerResult>,
 ): void {
+  // All modules of the worker are loaded.
+  release(parent.data);
   let queue: Promise<void> = Promise.resolve();
   parent.onMessage(({ id, request }) => {
     queue = queue.then(async () => {
