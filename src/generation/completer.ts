@@ -98,6 +98,7 @@ export class Completer {
     prompt: readonly number[],
     continuations: readonly (readonly number[])[],
   ): Promise<(readonly number[])[]> {
-    return Promise.all(continuations.map((continuation) => this.sampler.score(prompt, continuation)));
+    const options = { sharesPrompt: continuations.length > 1 };
+    return Promise.all(continuations.map((continuation) => this.sampler.score(prompt, continuation, options)));
   }
 }

@@ -42,6 +42,8 @@ export class RunningSequence {
     readonly scoredTokens: readonly number[],
     /** Number of most probable tokens to return in place of each scored one. */
     readonly scoredAlternatives = 0,
+    /** Whether other continuations of the prompt are scored at the same time. */
+    private readonly sharesPrompt = false,
   ) {
     this.cursor = request?.constraint?.cursor();
   }
@@ -52,8 +54,14 @@ export class RunningSequence {
   }
 
   /** Creates a continuation of at least one token to score. */
-  static forScoring(prompt: readonly number[], continuation: readonly number[], alternatives = 0): RunningSequence {
-    return new RunningSequence([...prompt, ...continuation.slice(0, -1)], undefined, continuation, alternatives);
+  static forScoring(
+    prompt: readonly number[],
+    continuation: readonly number[],
+    alternatives = 0,
+    sharesPrompt = false,
+  ): RunningSequence {
+    const context = [...prompt, ...continuation.slice(0, -1)];
+    return new RunningSequence(context, undefined, continuation, alternatives, sharesPrompt);
   }
 
   /** Adds the log-probability of the next scored token. */
@@ -89,6 +97,14 @@ export class RunningSequence {
    */
   get recomputedLength(): number {
     return Math.max(1, this.scoredTokens.length);
+  }
+
+  /**
+   * Number of tokens at the end of `tokensToPrefill` that are processed after the others, so that
+   * these are computed once for all sequences that begin with them.
+   */
+  get ownLength(): number {
+    return this.sharesPrompt ? this.scoredTokens.length - 1 : 0;
   }
 
   /** The tokens to process before the first sampling step: forced tokens may follow the prompt. */

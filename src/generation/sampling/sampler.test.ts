@@ -284,6 +284,22 @@ describe("Sampler", () => {
     await sampler.release();
     await scoring.release();
   });
+
+  it.each([2, 5, 64])("scores the continuations of several prompts together, with %i rows", async (maxNumSequences) => {
+    const alone = await Sampler.create(model);
+    const sampler = await Sampler.create(model, { maxNumSequences });
+    const bases = [prompt(6, 30), prompt(7, 12), [...prompt(6, 30), 4], prompt(8, 3)];
+    const continuations = [[1], [1, 2], [300, 4, 5], [1, 2], Array.from({ length: 9 }, (_, i) => i), prompt(9, 12)];
+    const running = sampler.sample(request(prompt(6, 31), 2, { maxNewTokens: 8 }));
+    for (let repeat = 0; repeat < 2; repeat++) {
+      const pairs = bases.flatMap((base) => continuations.map((tokens) => [base, tokens] as const));
+      const scores = pairs.map(([base, tokens]) => sampler.score(base, tokens, { sharesPrompt: true }));
+      for (const [i, [base, tokens]] of pairs.entries()) expectClose(await scores[i], await alone.score(base, tokens));
+    }
+    expect((await running).tokens).toHaveLength(8);
+    await sampler.release();
+    await alone.release();
+  });
 });
 
 function streamOf(seed: number): () => number {

@@ -98,9 +98,15 @@ export class Sampler {
 
   /**
    * Computes the log-probability of each token of a continuation, under the model at temperature 1.
+   * With `sharesPrompt`, continuations that are scored in the same turn of the event loop compute
+   * their prompt once.
    */
-  async score(prompt: readonly number[], continuation: readonly number[]): Promise<readonly number[]> {
-    return (await this.scoreTokens(prompt, continuation)).logProbs;
+  async score(
+    prompt: readonly number[],
+    continuation: readonly number[],
+    { sharesPrompt }: { readonly sharesPrompt?: boolean } = {},
+  ): Promise<readonly number[]> {
+    return (await this.scoreTokens(prompt, continuation, 0, sharesPrompt)).logProbs;
   }
 
   /** As `score`, with the `alternatives` most probable tokens in place of each token. */
@@ -108,11 +114,12 @@ export class Sampler {
     prompt: readonly number[],
     continuation: readonly number[],
     alternatives = 0,
+    sharesPrompt = false,
   ): Promise<ScoredTokens> {
     if (continuation.length === 0) return { logProbs: [], topLogProbs: [] };
     checkTokens(this.model.config, continuation);
     this.checkPrompt(prompt, continuation.length);
-    const sequence = RunningSequence.forScoring(prompt, continuation, alternatives);
+    const sequence = RunningSequence.forScoring(prompt, continuation, alternatives, sharesPrompt);
     const { rawLogProbs: logProbs, topLogProbs = [] } = await this.enqueue(sequence);
     return { logProbs, topLogProbs };
   }

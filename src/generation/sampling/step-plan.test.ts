@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { CacheRow } from "./kv-cache-rows.js";
 import type { NewTokens } from "../../models/graphs/frozen-states.js";
 import { RunningSequence } from "./running-sequence.js";
-import { planStep, type ActiveRow } from "./step-plan.js";
+import { planStep, promptKey, type ActiveRow } from "./step-plan.js";
 
 const range = (length: number, start = 0) => Array.from({ length }, (_, i) => start + i);
 
@@ -96,5 +96,33 @@ describe("planStep", () => {
     expect([fromTokens[0].chunk.length, fromTokens[0].unprocessed.length]).toEqual([512, 600]);
     const short = [activeRow(0, [], range(300)), activeRow(1, [], range(250, 300)), activeRow(2, [], range(300))];
     expect(indices(plan(short).fromTokens)).toEqual([0, 2]);
+  });
+
+  it("computes a prompt once for all of its continuations that are scored, and then the rest of each", () => {
+    const prompt = range(20);
+    const rows = [[90], [91, 92], [91, 93, 94]].map((continuation, rowIndex): ActiveRow => {
+      const sequence = RunningSequence.forScoring(prompt, continuation, 0, true);
+      sequence.unprocessedTokens = [...sequence.tokensToPrefill];
+      return { row: { tokens: [], regime: 0, lacksFrozenLayers: false, sequence, lastUsed: 0 }, rowIndex, sequence };
+    });
+    const { fromTokens } = plan(rows);
+    expect(fromTokens.map(({ chunk }) => chunk)).toEqual([prompt, prompt, prompt]);
+    expect(new Set(fromTokens.map(promptKey)).size).toBe(1);
+    for (const { row, sequence } of rows) {
+      row.tokens = [...prompt];
+      sequence.unprocessedTokens = sequence.unprocessedTokens.slice(prompt.length);
+    }
+    expect(plan(rows.slice(1)).fromTokens.map(({ chunk }) => chunk)).toEqual([[91], [91, 93]]);
+  });
+
+  it("computes a continuation with its prompt where it is long or the rest of the prompt is short", () => {
+    const planScored = (prompt: readonly number[], length: number, cached = 0) => {
+      const sequence = RunningSequence.forScoring(prompt, range(length, 60), 0, true);
+      sequence.unprocessedTokens = sequence.tokensToPrefill.slice(cached);
+      const row = { tokens: prompt.slice(0, cached), regime: 0, lacksFrozenLayers: false, sequence, lastUsed: 0 };
+      return plan([{ row, rowIndex: 0, sequence }]).fromTokens[0].chunk.length;
+    };
+    expect([planScored(range(20), 9), planScored(range(20), 10)]).toEqual([20, 29]);
+    expect([planScored(range(20), 4, 11), planScored(range(20), 4, 12)]).toEqual([9, 11]);
   });
 });

@@ -83,7 +83,9 @@ function planRow(active: ActiveRow, { config, prefix, frozenStates }: PlanContex
     const unprocessed = isRecomputed ? [...row.tokens, ...sequence.unprocessedTokens] : sequence.unprocessedTokens;
     // A step without tokens would be repeated for ever.
     if (unprocessed.length === 0) throw new Error(`A sequence of ${sequence.length} tokens has none left to compute.`);
-    const chunk = unprocessed.slice(0, MAX_CHUNK_TOKENS);
+    const shared = unprocessed.length - sequence.ownLength;
+    const isSplit = sequence.ownLength <= PREFILL_THRESHOLD && shared > PREFILL_THRESHOLD;
+    const chunk = unprocessed.slice(0, Math.min(isSplit ? shared : unprocessed.length, MAX_CHUNK_TOKENS));
     const frozenSlots = slots?.slice(0, chunk.length);
     return { ...active, cached: isRecomputed ? [] : row.tokens, unprocessed, chunk, regime, frozenSlots };
   };
@@ -106,7 +108,7 @@ function selectPrefill(rows: readonly RowPlan[]): RowPlan[] {
   return rows.filter((row) => {
     const key = promptKey(row);
     if (keys.has(key)) return true;
-    const newCount = tokenCount + row.unprocessed.length;
+    const newCount = tokenCount + row.chunk.length;
     if (keys.size > 0 && newCount > MAX_CHUNK_TOKENS) return false;
     keys.add(key);
     tokenCount = newCount;
@@ -115,9 +117,9 @@ function selectPrefill(rows: readonly RowPlan[]): RowPlan[] {
 }
 
 /**
- * Rows with the same key have the same prompt and the same cached tokens, so one of them is
+ * Rows with the same key have the same cached tokens and compute the same ones, so one of them is
  * computed for all.
  */
-export function promptKey({ sequence, cached, unprocessed }: RowPlan): string {
-  return `${sequence.length}:${cached.join()}:${unprocessed.join()}`;
+export function promptKey({ regime, cached, chunk }: RowPlan): string {
+  return `${regime}:${cached.join()}:${chunk.join()}`;
 }

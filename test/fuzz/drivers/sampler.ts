@@ -286,7 +286,7 @@ class Schedule {
     controller?: AbortController,
     abortAfter = 0,
   ): Promise<SampleOutput | readonly number[]> {
-    if (continuation !== undefined) return sampler.score(prompt, continuation);
+    if (continuation !== undefined) return sampler.score(prompt, continuation, { sharesPrompt: seed % 2 === 0 });
     const stream = new RandomStream(seed);
     let count = 0;
     if (abortAfter === 0) controller?.abort();
