@@ -63,9 +63,12 @@ export interface RecipeResult {
   /** Greedy mean return. */
   readonly value: number;
   readonly standardError: number;
-  /** Mean return of the sampled policy, in a recipe with `evalSampled`. */
+  /** Share of the greedy policy's episodes that succeeded, where the environment says so. */
+  readonly successRate?: number;
+  /** The same of the sampled policy, in a recipe with `evalSampled`. */
   readonly sampledValue?: number;
   readonly sampledStandardError?: number;
+  readonly sampledSuccessRate?: number;
   readonly turns: number;
   readonly wallSeconds: number;
   /** In a recipe with a target; null where it was not reached. */

@@ -173,8 +173,10 @@ async function evaluateRun(recipe: Recipe, run: Run, label: string, reporter: Re
   return {
     value: greedy.meanReturn,
     standardError: greedy.standardError,
+    successRate: greedy.successRate,
     sampledValue: sampled?.meanReturn,
     sampledStandardError: sampled?.standardError,
+    sampledSuccessRate: sampled?.successRate,
     exact,
   };
 }
@@ -188,8 +190,9 @@ async function evaluateExactly({ agent }: Run, env: RunEnv, reporter: Reporter):
   }
 }
 
-function formatMean({ meanReturn, standardError }: EvalResult): string {
-  return `${meanReturn.toFixed(4)} ± ${standardError.toFixed(4)}`;
+function formatMean({ meanReturn, standardError, successRate }: EvalResult): string {
+  const success = successRate === undefined ? "" : ` (${(100 * successRate).toFixed(1)}% successful)`;
+  return `${meanReturn.toFixed(4)} ± ${standardError.toFixed(4)}${success}`;
 }
 
 /** Returns the commit of a clone. */
