@@ -15,7 +15,10 @@ export interface ScoredSample {
   /** Value of the state before each token. */
   readonly values: NumberArray;
   /** In order; the last turn ends with the last token. */
-  readonly turns: readonly TurnSpan[];
+  readonly turns: readonly (TurnSpan & {
+    /** Added to the advantage of the turn's tokens, before advantages are whitened. Default 0. */
+    readonly extraAdvantage?: number;
+  })[];
   /**
    * Value of the state after the last token if the sample was truncated or is partial. Default 0.
    */
@@ -63,7 +66,9 @@ export function ppoAdvantages(
         )
       : headSteps;
   const stepAdvantages = batchAdvantages(steps, { ...config, whitenAdvantages: false });
-  const tokenAdvantages = stepAdvantages.map((advantages, i) => level.toTokens(samples[i], advantages));
+  const tokenAdvantages = stepAdvantages.map((advantages, i) =>
+    addToTurns(samples[i], level.toTokens(samples[i], advantages)),
+  );
   const whitened = config.whitenAdvantages
     ? whitenBySeat(
         tokenAdvantages.map((row) => row.advantages),
@@ -133,6 +138,14 @@ const advantageLevels: Readonly<Record<PpoConfig["advantageLevel"], AdvantageLev
     }),
   },
 };
+
+function addToTurns({ turns }: ScoredSample, { advantages, returns }: Advantages): Advantages {
+  const added = broadcastOverTurns(
+    turns,
+    turns.map(({ extraAdvantage = 0 }) => extraAdvantage),
+  );
+  return { advantages: advantages.map((advantage, i) => advantage + added[i]), returns };
+}
 
 function bootstrapAtEnd(length: number, value = 0): Float64Array {
   return new Float64Array(length).fill(value, length - 1);

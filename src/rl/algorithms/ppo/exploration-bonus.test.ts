@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ScoredTrajectory } from "../algorithm-definition.js";
-import { ExplorationBonus, type ExplorationState } from "./exploration-bonus.js";
+import { bonusAdvantages, ExplorationBonus, type ExplorationState } from "./exploration-bonus.js";
 
 /** A trajectory of prompts of one token with the reward after each. */
 function trajectory(
@@ -30,7 +30,7 @@ describe("the exploration bonus", () => {
     );
     expect(create().add([loop, walk(1, 2)])).toEqual([
       [0.5, 0, 0.5, 0.5],
-      [0.5, 0],
+      [0.5, undefined],
     ]);
   });
 
@@ -41,7 +41,7 @@ describe("the exploration bonus", () => {
       [2, 0],
       [2, 1],
     ]);
-    expect(bonus.add(Array.from({ length: 16 }, () => success))[0]).toEqual([0.375, 0, 0]);
+    expect(bonus.add(Array.from({ length: 16 }, () => success))[0]).toEqual([0.375, 0, undefined]);
     expect(bonus.add(Array.from({ length: 48 }, () => success)).flat()).toEqual(Array(144).fill(0));
     expect(bonus.getState()).toEqual({ successes: 64, lowest: 0, highest: 1 });
   });
@@ -53,9 +53,18 @@ describe("the exploration bonus", () => {
       [0, 0],
     ]);
     expect(bonus.add([walk(1, 2, 3), walk(1, 1)])).toEqual([
-      [0.5, 0.5, 0],
-      [0, 0],
+      [0.5, 0.5, undefined],
+      [0, undefined],
     ]);
+  });
+
+  it("is 0 for all turns that a failure costs, and says nothing of those after a success", () => {
+    const failure = trajectory([[1, -1]], { end: "terminated" });
+    const success = trajectory([[1, 1]], { end: "terminated" });
+    const [walked, failed, succeeded] = create().add([walk(1, 2, 1), failure, success]);
+    expect(walked).toEqual([0.5 * (1 - 1 / 64), 0, undefined]);
+    expect(failed).toEqual([0, 0, 0]);
+    expect(succeeded).toEqual([undefined]);
   });
 
   /** Successes of one update of trajectories, given as their rewards; some end with "end". */
@@ -98,7 +107,7 @@ describe("the exploration bonus", () => {
     bonus.add([trajectory([[1, 2]]), trajectory([[1, 3]])]);
     const restored = create(JSON.parse(JSON.stringify(bonus.getState())) as ExplorationState);
     const loop = walk(1, 2, 1);
-    expect(restored.add([loop])).toEqual([[0.5 * (1 - 1 / 64), 0, 0]]);
+    expect(restored.add([loop])).toEqual([[0.5 * (1 - 1 / 64), 0, undefined]]);
     expect(restored.getState()).toEqual({ successes: 1, lowest: 0, highest: 3 });
     expect(create().getState()).toEqual({ successes: 0 });
   });
@@ -107,5 +116,51 @@ describe("the exploration bonus", () => {
     expect(create({ signals: 3, firstReward: 0 } as unknown as ExplorationState).add([walk(1, 2, 1)])).toEqual([
       [0, 0, 0],
     ]);
+  });
+});
+
+describe("the advantages of bonuses", () => {
+  const settings = { gamma: 0.5, lam: 1 };
+
+  it("are discounted sums of the bonuses, each less the mean at its place", () => {
+    expect(
+      bonusAdvantages(
+        [
+          [1, 0, 1],
+          [0, 0, 1],
+        ],
+        settings,
+      ),
+    ).toEqual([
+      [0.5, 0, 0],
+      [-0.5, 0, 0],
+    ]);
+    expect(
+      bonusAdvantages(
+        [
+          [0, 1],
+          [0, 0],
+        ],
+        settings,
+      ),
+    ).toEqual([
+      [0.25, 0.5],
+      [-0.25, -0.5],
+    ]);
+  });
+
+  it("do not depend on where trajectories end", () => {
+    const [long, ended] = bonusAdvantages(
+      [
+        [1, 1, 1, 1],
+        [1, undefined],
+        [1, 1, 1, 1],
+      ],
+      settings,
+    );
+    expect(long).toEqual([0, 0, 0, 0]);
+    expect(ended).toEqual([0, 0]);
+    expect(bonusAdvantages([], settings)).toEqual([]);
+    expect(bonusAdvantages([[undefined]], settings)).toEqual([[0]]);
   });
 });

@@ -1,4 +1,6 @@
+import { mean } from "../../../core/numbers.js";
 import type { ScoredTrajectory } from "../algorithm-definition.js";
+import type { PpoConfig } from "./settings.js";
 
 /** What the bonus remembers between updates. */
 export interface ExplorationState {
@@ -8,6 +10,9 @@ export interface ExplorationState {
   /** Turns so far that were a success (see ExplorationBonus). */
   readonly successes: number;
 }
+
+/** The bonus of each turn of each trajectory; undefined where there is none to tell. */
+type Bonuses = readonly (readonly (number | undefined)[])[];
 
 /** Number of successes after which nothing is left of the bonus. */
 const MAX_SUCCESSES = 64;
@@ -38,8 +43,12 @@ export class ExplorationBonus {
     this.highest = highest;
   }
 
-  /** Counts the successes of an update and returns the bonuses of its turns. */
-  add(trajectories: readonly ScoredTrajectory[]): number[][] {
+  /**
+   * Counts the successes of an update and returns the bonuses of its turns. A trajectory that ends
+   * without success loses the turns up to the length of the longest, which have bonuses of 0 after
+   * its own; one that ends with success loses none.
+   */
+  add(trajectories: readonly ScoredTrajectory[]): Bonuses {
     if (this.weight > 0) this.countSuccesses(trajectories);
     const none = () => trajectories.map(({ turns }) => turns.map(() => 0));
     const { weight } = this;
@@ -48,7 +57,15 @@ export class ExplorationBonus {
     // Where a prompt never comes again, as with a log of all turns, the bonus would only tell the
     // policy not to end an episode.
     if (!found.some((newness) => newness.includes("seen"))) return none();
-    return found.map((newness) => newness.map((each) => (each === "new" ? weight : 0)));
+    const length = Math.max(...found.map((newness) => newness.length));
+    const leastSuccess = getLeastSuccess(trajectories);
+    return trajectories.map(({ turns, end }, i) => {
+      const bonuses = found[i].map((each) => each && (each === "new" ? weight : 0));
+      const isFailure =
+        end === "terminated" && !this.isSuccess(turns.at(-1)!.turn.reward, { leastSuccess, isEnd: true });
+      if (!isFailure) return bonuses;
+      return [...bonuses.slice(0, -1), ...Array.from({ length: length - bonuses.length + 1 }, () => 0)];
+    });
   }
 
   getState(): ExplorationState {
@@ -61,17 +78,51 @@ export class ExplorationBonus {
   }
 
   private countSuccesses(trajectories: readonly ScoredTrajectory[]): void {
-    const leastSuccess = trajectories.some(({ end }) => end === "terminated") ? 0 : -Infinity;
+    const leastSuccess = getLeastSuccess(trajectories);
     for (const { turns, end } of trajectories) {
       turns.forEach(({ turn: { reward } }, i) => {
         this.lowest = Math.min(this.lowest, reward);
         this.highest = Math.max(this.highest, reward);
-        const isRewarded = reward > Math.max(leastSuccess, this.lowest);
-        const isBestEnd = end === "terminated" && i === turns.length - 1 && reward === this.highest;
-        if (isRewarded || (isBestEnd && (this.lowest < 0 || reward > 0))) this.successes++;
+        const isEnd = end === "terminated" && i === turns.length - 1;
+        if (this.isSuccess(reward, { leastSuccess, isEnd })) this.successes++;
       });
     }
   }
+
+  private isSuccess(reward: number, { leastSuccess, isEnd }: { leastSuccess: number; isEnd: boolean }): boolean {
+    const { lowest, highest } = this;
+    const isRewarded = reward > Math.max(leastSuccess, lowest);
+    const isBestEnd = isEnd && reward === highest;
+    return isRewarded || (isBestEnd && (lowest < 0 || reward > 0));
+  }
+}
+
+/** Returns the reward above which a turn may be a success. */
+function getLeastSuccess(trajectories: readonly ScoredTrajectory[]): number {
+  return trajectories.some(({ end }) => end === "terminated") ? 0 : -Infinity;
+}
+
+/**
+ * Returns what bonuses add to the advantage of each turn: the discounted sum of the bonuses from it
+ * on, each less the mean at its place in a trajectory. The value head predicts rewards alone. As
+ * part of the reward, bonuses taught a policy to avoid success, which ended them.
+ */
+export function bonusAdvantages(
+  bonuses: Bonuses,
+  { gamma, lam }: Pick<PpoConfig, "gamma" | "lam">,
+): readonly (readonly number[])[] {
+  const length = Math.max(0, ...bonuses.map((row) => row.length));
+  const means = Array.from({ length }, (_, t) => {
+    const given = bonuses.flatMap((row) => row[t] ?? []);
+    return given.length === 0 ? 0 : mean(given);
+  });
+  return bonuses.map((row) => {
+    let sum = 0;
+    const advantages = row.map(() => 0);
+    for (let t = row.length - 1; t >= 0; t--)
+      advantages[t] = sum = (row[t] === undefined ? 0 : row[t]! - means[t]) + gamma * lam * sum;
+    return advantages;
+  });
 }
 
 /** Says for each turn whether the prompt after it is new to its trajectory; undefined for none. */

@@ -9,7 +9,7 @@ import { perTokenKl } from "../shared/kl.js";
 import { nextKlCoef } from "../shared/kl-controller.js";
 import { ppoAdvantages } from "./advantages.js";
 import { ppoLoss } from "./loss.js";
-import { ExplorationBonus, type ExplorationState } from "./exploration-bonus.js";
+import { bonusAdvantages, ExplorationBonus, type ExplorationState } from "./exploration-bonus.js";
 import { exceedsRatioThreshold, exceedsTargetKl, ppoBatchMetrics, ppoMetrics } from "./metrics.js";
 import { RewardScaler, INITIAL_REWARD_SCALE, type RewardScaleState } from "./reward-scaler.js";
 import { ppoSettings, resolvePpoConfig, type PpoConfig } from "./settings.js";
@@ -80,6 +80,7 @@ function computeAdvantages(
   );
   const exploration = new ExplorationBonus(config.explorationBonus, state.exploration);
   const bonuses = exploration.add(trajectories);
+  const explorationAdvantages = bonusAdvantages(bonuses, config);
   const kls = trajectories.map(({ turns }) =>
     turns.map(({ oldLogProbs, refLogProbs = oldLogProbs }) => perTokenKl(config.klPenalty, oldLogProbs, refLogProbs)),
   );
@@ -92,14 +93,15 @@ function computeAdvantages(
       values: concatenate(turns.map(({ oldValues }) => oldValues!)),
       turns: turns.map(({ turn, oldLogProbs }, t) => ({
         end: (end += oldLogProbs.length),
-        reward: rewards.apply(turn.reward) + bonuses[i][t],
+        reward: rewards.apply(turn.reward),
+        extraAdvantage: explorationAdvantages[i][t],
       })),
       bootstrap: bootstrapValue,
       states: states[i],
     };
   });
   const estimates = ppoAdvantages(samples, { ...config, klCoef });
-  const allBonuses = bonuses.flat();
+  const allBonuses = trajectories.flatMap(({ turns }, i) => turns.map((_, t) => bonuses[i][t] ?? 0));
   const hasSignal = allBonuses.some((bonus) => bonus > 0) || returnsDiffer(trajectories, config);
   // Where all returns are equal, advantages are errors of the value head, which whitening would
   // enlarge to the size of any others; a policy that follows them soon stops exploring.

@@ -139,7 +139,7 @@ export const ppoSettings = defineSettings({
     default: 0,
     min: 0,
     description:
-      "Reward, after scaling, of a turn that leads to a prompt which its trajectory did not have yet, 0 where none comes again. For rare successes: it falls to 0 with the first 64 turns of a positive reward, or ends with the best reward so far.",
+      "Bonus of a turn that leads to a prompt which its trajectory did not have yet, 0 where none comes again. It is in the unit of scaled rewards and added to advantages alone. For rare successes: it falls to 0 with the first 64 turns of a positive reward, or ends with the best reward so far.",
     source: OURS,
   }),
   ratioThreshold: number({
