@@ -186,7 +186,10 @@ export interface WorkerOptions<Response> {
 
 /** The other end of a `ComputeWorker`. */
 export interface ParentConnection<Request, Data> {
+  /** In a browser there is none before the first message. */
   readonly data: Data;
+  /** Calls a handler at once in Node.js, whose processes may exit while a worker starts. */
+  onStart(handler: (data: Data) => void): void;
   post(message: unknown, transfer?: readonly ArrayBuffer[]): void;
   onMessage(handler: (message: Request) => void): void;
 }

@@ -32,7 +32,7 @@ const exitWhileLoading = `
     Atomics.wait(workerData.loaded, 0, 0, 300);
     loading.then(({ serveRequests }) => {
       Atomics.store(workerData.loaded, 0, 7);
-      serveRequests({ data: workerData.guard, post() {}, onMessage() {} });
+      serveRequests({ data: workerData.guard, onStart: (handle) => handle(workerData.guard), post() {}, onMessage() {} });
     });
   \`;
   new Worker(code, { eval: true, execArgv: [], workerData: { guard, loaded } }).on("online", () => process.exit());

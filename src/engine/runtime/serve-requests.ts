@@ -18,7 +18,7 @@ export function serveRequests(
   handle: (request: WorkerRequest) => Promise<WorkerResult>,
 ): void {
   // All modules of the worker are loaded.
-  release(parent.data);
+  parent.onStart(release);
   let queue: Promise<void> = Promise.resolve();
   parent.onMessage(({ id, request }) => {
     queue = queue.then(async () => {

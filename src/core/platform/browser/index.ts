@@ -111,6 +111,7 @@ export function connectToParent<Request, Data>(): ParentConnection<Request, Data
     get data() {
       return received!.data;
     },
+    onStart: () => {},
     post: (message, transfer = []) => host.postMessage(message, transfer),
     onMessage(handler) {
       handle = handler;

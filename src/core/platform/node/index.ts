@@ -155,6 +155,7 @@ export function connectToParent<Request, Data>(): ParentConnection<Request, Data
   const port = parentPort!;
   return {
     data: workerData as Data,
+    onStart: (handler) => handler(workerData as Data),
     post: (message, transfer) => port.postMessage(message, transfer),
     onMessage: (handler) => void port.on("message", handler),
   };
