@@ -1,5 +1,6 @@
 import { mean } from "../../../core/numbers.js";
 import type { ScoredTrajectory } from "../algorithm-definition.js";
+import { discountedReturns } from "../shared/discounted-returns.js";
 import type { PpoConfig } from "./settings.js";
 
 /** What the bonus remembers between updates. */
@@ -111,17 +112,14 @@ export function bonusAdvantages(
   bonuses: Bonuses,
   { gamma, lam }: Pick<PpoConfig, "gamma" | "lam">,
 ): readonly (readonly number[])[] {
-  const length = Math.max(0, ...bonuses.map((row) => row.length));
+  const length = bonuses.reduce((longest, row) => Math.max(longest, row.length), 0);
   const means = Array.from({ length }, (_, t) => {
     const given = bonuses.flatMap((row) => row[t] ?? []);
     return given.length === 0 ? 0 : mean(given);
   });
   return bonuses.map((row) => {
-    let sum = 0;
-    const advantages = row.map(() => 0);
-    for (let t = row.length - 1; t >= 0; t--)
-      advantages[t] = sum = (row[t] === undefined ? 0 : row[t]! - means[t]) + gamma * lam * sum;
-    return advantages;
+    const centered = row.map((bonus, t) => (bonus === undefined ? 0 : bonus - means[t]));
+    return Array.from(discountedReturns(centered, { gamma: gamma * lam }));
   });
 }
 
