@@ -84,6 +84,7 @@ const runOptions = {
   actionMode: "choices",
   device: "cpu",
   saveSteps: 1,
+  sftWarmStart: "none",
 } as const;
 const programs: Readonly<Record<string, Start>> = {
   ...trainers,

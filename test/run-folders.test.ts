@@ -39,7 +39,7 @@ export class Stuck extends Env {
 `;
 
 const settings = (turns: number) =>
-  `--turns ${turns} --batch-size 16 --num-envs 4 --save-steps 1 --action-mode choices --device cpu --threads 1`.split(
+  `--turns ${turns} --batch-size 16 --num-envs 4 --save-steps 1 --action-mode choices --sft-warm-start none --device cpu --threads 1`.split(
     " ",
   );
 const train = (name: string, turns = 48) => ["train", "blackjack", ...settings(turns), "--output", join(folder, name)];

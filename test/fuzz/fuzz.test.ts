@@ -25,9 +25,8 @@ describe("npm run fuzz", () => {
     ["schemas", 20],
     ["hub", 4],
     ["kills", 1],
-    ["selfPlayKills", 1],
     ["checkpoints", 12],
-    ["sampler", 60],
+    ["sampler", 30],
   ])(
     "%s: each of %i mutants is accepted or refused with a code",
     async (name, count) => {

@@ -1,7 +1,7 @@
 import type { Driver } from "../driver.js";
 import { checkpoints } from "./checkpoints.js";
 import { hub } from "./hub.js";
-import { kills, selfPlayKills } from "./kills.js";
+import { kills } from "./kills.js";
 import { readers } from "./readers.js";
 import { sampler } from "./sampler.js";
 import { schemas } from "./schemas.js";
@@ -16,7 +16,6 @@ export const drivers: Readonly<Record<string, Driver>> = {
   schemas,
   hub,
   kills,
-  selfPlayKills,
   checkpoints,
   sampler,
 };

@@ -29,9 +29,6 @@ const RUNS: Readonly<Record<string, string>> = {
   sft: `sft --data demos.jsonl ${ROWS}`,
   dpo: `dpo --data pairs.jsonl ${ROWS}`,
   kto: `kto --data pairs.jsonl ${ROWS}`,
-};
-
-const SELF_PLAY_RUNS: Readonly<Record<string, string>> = {
   league: `train tic-tac-toe -o randomOpening=2 ${LEAGUE} ${REFERENCE} ${SELF_PLAY} ${TURNS}`,
   exact: `train kuhn-poker --eval-exact --eval-steps 2 ${SELF_PLAY} ${TURNS}`,
   seats: `train nim --algorithm reinforce --baseline seat ${SELF_PLAY} ${EPISODES}`,
@@ -111,7 +108,7 @@ function checkEqual(name: string, actual: Result, expected: Result): void {
 }
 
 /** kill -9 of runs at random moments: the resumed run must equal an uninterrupted one. */
-const killRuns = (runs: Readonly<Record<string, string>>): Driver => ({
+export const kills: Driver = {
   timeLimitMs: 100_000,
   share: 0.02,
   async start(scratch) {
@@ -122,18 +119,18 @@ const killRuns = (runs: Readonly<Record<string, string>>): Driver => ({
     const runWhole = async (name: string) => {
       const folder = join(scratch, `whole-${name}`);
       const start = performance.now();
-      await runCommand(`${runs[name]} --output ${folder}`, scratch);
+      await runCommand(`${RUNS[name]} --output ${folder}`, scratch);
       return { result: readResult(folder), durationMs: performance.now() - start };
     };
     return async (random: RandomStream) => {
-      const name = random.choice(Object.keys(runs));
+      const name = random.choice(Object.keys(RUNS));
       if (!expected.has(name)) expected.set(name, await runWhole(name));
       const { result, durationMs } = expected.get(name)!;
       const folder = join(scratch, `killed-${name}`);
       rmSync(folder, { recursive: true, force: true });
       // A run that was killed before it wrote its settings starts anew.
       const command = () =>
-        isStarted(folder) ? `${runs[name].split(" ")[0]} --resume ${folder}` : `${runs[name]} --output ${folder}`;
+        isStarted(folder) ? `${RUNS[name].split(" ")[0]} --resume ${folder}` : `${RUNS[name]} --output ${folder}`;
       for (let kill = 1 + random.integers(3); kill > 0; kill--) {
         const status = await runCommand(command(), scratch, random.uniform(0.1, 1) * durationMs);
         if (status === 0) break;
@@ -142,10 +139,7 @@ const killRuns = (runs: Readonly<Record<string, string>>): Driver => ({
       checkEqual(name, readResult(folder), result);
     };
   },
-});
-
-export const kills = killRuns(RUNS);
-export const selfPlayKills = killRuns(SELF_PLAY_RUNS);
+};
 
 function isStarted(folder: string): boolean {
   try {
