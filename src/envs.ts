@@ -50,7 +50,7 @@ export { make, register, registry, type MakeOptions } from "./envs/registry/make
 export { findSpec, openEnv, registerOpener, type EnvOpener } from "./envs/registry/open-env.js";
 export { EnvRegistry, type Registration } from "./envs/registry/env-registry.js";
 export { getChoices, type Choices, type TextInterface } from "./envs/text-interface.js";
-export { PassThroughWrapper, Wrapper } from "./envs/wrapper.js";
+export { Wrapper } from "./envs/wrapper.js";
 export {
   OrderEnforcing,
   TimeLimit,

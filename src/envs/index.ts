@@ -46,6 +46,6 @@ export { Text } from "./spaces/text.js";
 export { type ToolCallLayout, toolCallSchema, toolCallStart, unionSchema } from "./spaces/tool-call-schema.js";
 export { type TextInterface, getChoices } from "./text-interface.js";
 export { findLastNamed } from "./text-parsing.js";
-export { PassThroughWrapper } from "./wrapper.js";
+export { Wrapper } from "./wrapper.js";
 export { FrameStackText } from "./wrappers/frame-stack-text.js";
 export { TimeLimit } from "./wrappers/time.js";

@@ -15,17 +15,21 @@ import type { Space } from "./spaces/space.js";
 import type { TextInterface } from "./text-interface.js";
 
 /**
- * An environment that delegates to another one; subclasses override what they change. Observation
- * and Action are the outer types, InnerObservation and InnerAction those of the wrapped
- * environment.
+ * An environment that passes everything through to another one; subclasses override what they
+ * change, as with Gymnasium's Wrapper. One that changes observations or actions sets their space
+ * and `text`; Observation and Action are then the outer types, InnerObservation and InnerAction
+ * those of the wrapped environment.
  */
-export abstract class Wrapper<
+export class Wrapper<
   Observation = unknown,
   Action = unknown,
   InnerObservation = Observation,
   InnerAction = Action,
 > extends Env<Observation, Action> {
   override readonly metadata: EnvMetadata;
+  override readonly observationSpace: Space<Observation>;
+  override readonly actionSpace: Space<Action>;
+  override readonly text: TextInterface<Observation, Action> | undefined;
   /**
    * The wrapper's own state, which is saved; a wrapper whose state is not JSON overrides saveState
    * and loadState.
@@ -34,8 +38,20 @@ export abstract class Wrapper<
 
   constructor(readonly env: Env<InnerObservation, InnerAction>) {
     super();
+    const inner = env as unknown as Env<Observation, Action>;
     this.metadata = env.metadata;
     this.spec = env.spec;
+    this.observationSpace = inner.observationSpace;
+    this.actionSpace = inner.actionSpace;
+    this.text = inner.text;
+  }
+
+  override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
+    return (this.env as unknown as Env<Observation>).reset(options);
+  }
+
+  override step(action: Action): MaybePromise<StepResult<Observation>> {
+    return (this.env as unknown as Env<Observation, Action>).step(action);
   }
 
   override get unwrapped(): Env {
@@ -83,31 +99,6 @@ export abstract class Wrapper<
 }
 
 /**
- * A wrapper with the spaces of its environment; subclasses record or change rewards and episode
- * ends.
- */
-export abstract class PassThroughWrapper<Observation = unknown, Action = unknown> extends Wrapper<Observation, Action> {
-  override readonly observationSpace: Space<Observation>;
-  override readonly actionSpace: Space<Action>;
-  override readonly text: TextInterface<Observation, Action> | undefined;
-
-  constructor(env: Env<Observation, Action>) {
-    super(env);
-    this.observationSpace = env.observationSpace;
-    this.actionSpace = env.actionSpace;
-    this.text = env.text;
-  }
-
-  override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
-    return this.env.reset(options);
-  }
-
-  override step(action: Action): MaybePromise<StepResult<Observation>> {
-    return this.env.step(action);
-  }
-}
-
-/**
  * A wrapper that transforms observations with `observation`, into the space passed to its
  * constructor.
  */
@@ -117,12 +108,12 @@ export abstract class ObservationWrapper<
   InnerObservation = Observation,
 > extends Wrapper<Observation, Action, InnerObservation, Action> {
   override readonly observationSpace: Space<Observation>;
-  override readonly actionSpace: Space<Action>;
+  /** Undefined: the text of the wrapped environment formats its own observations. */
+  override readonly text: TextInterface<Observation, Action> | undefined = undefined;
 
   constructor(env: Env<InnerObservation, Action>, observationSpace: Space<Observation>) {
     super(env);
     this.observationSpace = observationSpace;
-    this.actionSpace = env.actionSpace;
   }
 
   /** Transforms an observation of the wrapped environment. */
@@ -150,21 +141,17 @@ export abstract class ActionWrapper<Observation = unknown, Action = unknown, Inn
   Observation,
   InnerAction
 > {
-  override readonly observationSpace: Space<Observation>;
   override readonly actionSpace: Space<Action>;
+  /** Undefined: the text of the wrapped environment parses its own actions. */
+  override readonly text: TextInterface<Observation, Action> | undefined = undefined;
 
   constructor(env: Env<Observation, InnerAction>, actionSpace: Space<Action>) {
     super(env);
-    this.observationSpace = env.observationSpace;
     this.actionSpace = actionSpace;
   }
 
   /** Transforms an action for the wrapped environment. */
   abstract action(action: Action): InnerAction;
-
-  override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
-    return this.env.reset(options);
-  }
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {
     return this.env.step(this.action(action));
@@ -172,10 +159,7 @@ export abstract class ActionWrapper<Observation = unknown, Action = unknown, Inn
 }
 
 /** A wrapper that transforms rewards with `reward`. */
-export abstract class RewardWrapper<Observation = unknown, Action = unknown> extends PassThroughWrapper<
-  Observation,
-  Action
-> {
+export abstract class RewardWrapper<Observation = unknown, Action = unknown> extends Wrapper<Observation, Action> {
   /** Transforms a reward of the wrapped environment. */
   abstract reward(reward: number): number;
 

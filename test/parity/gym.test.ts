@@ -1,8 +1,6 @@
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runGymParity } from "./gym.js";
+import { withChangedFixture } from "../support/changed-fixture.js";
 import { ParityReport } from "./parity-report.js";
 
 const fixtures = new URL("../fixtures/gym/", import.meta.url).pathname;
@@ -16,13 +14,8 @@ async function run(directory: string): Promise<{ report: ParityReport; lines: st
 
 /** Runs a fixture file after one of its values was set to another. */
 async function runChanged(file: string, path: readonly (string | number)[], value: unknown): Promise<ParityReport> {
-  const fixture = JSON.parse(await readFile(join(fixtures, file), "utf8")) as { cases: unknown };
-  let target = fixture.cases as Record<string | number, unknown>;
-  for (const name of path.slice(0, -1)) target = target[name] as Record<string | number, unknown>;
-  target[path[path.length - 1]] = value;
-  const directory = await mkdtemp(join(tmpdir(), "gym-parity-"));
-  await writeFile(join(directory, file), JSON.stringify(fixture));
-  return (await run(directory)).report;
+  const { report } = await withChangedFixture(fixtures, { file, path: ["cases", ...path], change: () => value }, run);
+  return report;
 }
 
 describe("Gymnasium's recordings", () => {

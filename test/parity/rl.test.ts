@@ -1,8 +1,7 @@
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { withChangedFixture } from "../support/changed-fixture.js";
 import { ParityReport } from "./parity-report.js";
 import { runRlParity } from "./rl.js";
 
@@ -19,22 +18,14 @@ async function run(directory: string): Promise<{ report: ParityReport; lines: st
   return { report, lines };
 }
 
-type JsonNode = Record<string | number, unknown>;
-
 /** Runs a fixture file after one of its values was changed. */
 async function runChanged(
   file: string,
   path: readonly (string | number)[],
   change: (value: never) => unknown,
 ): Promise<string[]> {
-  const fixture = JSON.parse(await readFile(join(fixtures, file), "utf8")) as JsonNode;
-  let target = fixture;
-  for (const name of path.slice(0, -1)) target = target[name] as JsonNode;
-  const last = path[path.length - 1];
-  target[last] = change(target[last] as never);
-  const directory = await mkdtemp(join(tmpdir(), "rl-parity-"));
-  await writeFile(join(directory, file), JSON.stringify(fixture));
-  return (await run(directory)).lines.filter((line) => line.startsWith("FAIL"));
+  const { lines } = await withChangedFixture(fixtures, { file, path, change }, run);
+  return lines.filter((line) => line.startsWith("FAIL"));
 }
 
 const negated = (row: number[]): number[] => row.map((value) => -value);

@@ -1,7 +1,5 @@
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { withChangedFixture, withFiles } from "../support/changed-fixture.js";
 import { ParityReport } from "./parity-report.js";
 import { runWorldsParity } from "./worlds.js";
 
@@ -14,15 +12,10 @@ async function run(directory: string): Promise<{ report: ParityReport; lines: st
   return { report, lines };
 }
 
-/** Runs one fixture file after one of its values was set to another. */
+/** Runs a fixture file after one of its values was set to another. */
 async function runChanged(file: string, path: readonly (string | number)[], value: unknown): Promise<ParityReport> {
-  const fixture = JSON.parse(await readFile(join(fixtures, file), "utf8")) as { cases: unknown };
-  let target = fixture.cases as Record<string | number, unknown>;
-  for (const name of path.slice(0, -1)) target = target[name] as Record<string | number, unknown>;
-  target[path.at(-1)!] = value;
-  const directory = await mkdtemp(join(tmpdir(), "worlds-parity-"));
-  await writeFile(join(directory, file), JSON.stringify(fixture));
-  return (await run(directory)).report;
+  const { report } = await withChangedFixture(fixtures, { file, path: ["cases", ...path], change: () => value }, run);
+  return report;
 }
 
 describe("recordings of BabyAI, TextArena, Reasoning Gym and Python's random numbers", () => {
@@ -33,10 +26,8 @@ describe("recordings of BabyAI, TextArena, Reasoning Gym and Python's random num
   });
 
   it("of games that llamagym does not have are skipped", async () => {
-    const directory = await mkdtemp(join(tmpdir(), "worlds-parity-"));
     const cases = [{ game: "Chess-v0", seed: 1 }];
-    await writeFile(join(directory, "text_arena.json"), JSON.stringify({ kind: "text-arena", cases }));
-    const { lines } = await run(directory);
+    const { lines } = await withFiles({ "text_arena.json": { kind: "text-arena", cases } }, run);
     expect(lines).toEqual(["skip worlds/text_arena.json Chess-v0 seed 1  llamagym does not have it"]);
   });
 });

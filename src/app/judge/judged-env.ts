@@ -1,10 +1,4 @@
-import {
-  type Env,
-  type ResetOptions,
-  type ResetResult,
-  type StepResult,
-  PassThroughWrapper,
-} from "../../envs/index.js";
+import { type Env, type ResetOptions, type ResetResult, type StepResult, Wrapper } from "../../envs/index.js";
 import type { JsonValue } from "../../core/json.js";
 import type { EpisodeJudge } from "./episode-judge.js";
 
@@ -19,7 +13,7 @@ export function withJudge(env: Env, judge: EpisodeJudge | undefined): Env {
  * An environment with a text interface whose last reward of an episode includes a judge's score of
  * the conversation.
  */
-export class JudgedEnv extends PassThroughWrapper {
+export class JudgedEnv extends Wrapper {
   protected override wrapperState: JsonValue = [];
 
   constructor(

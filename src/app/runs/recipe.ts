@@ -91,6 +91,7 @@ interface Plot {
   readonly references: Readonly<Record<string, number>>;
 }
 
+const RESULTS_FILE = "results.json";
 const RECIPES = fileURLToPath(new URL("../../../recipes/", import.meta.url));
 
 /** Lists the names of the package's recipes. */
@@ -124,15 +125,14 @@ export async function saveRecipeResult(
   { model, commit }: { readonly model: string | undefined; readonly commit: string | null },
 ): Promise<void> {
   const { variantNames, references } = recipe;
-  const path = join(results, "results.json");
-  const previous = existsSync(path) ? ((await readJson(path)).seeds as unknown as RecipeResult[]) : [];
+  const previous = await readRecipeResults(results);
   const isOther = ({ seed, variant }: RecipeResult) =>
     variantNames.includes(variant) && (seed !== result.seed || variant !== result.variant);
   const variantIndex = ({ variant }: RecipeResult) => variantNames.indexOf(variant);
   const all = [...previous.filter(isOther), result].sort(
     (a, b) => variantIndex(a) - variantIndex(b) || a.seed - b.seed,
   );
-  await writeJson(path, {
+  await writeJson(join(results, RESULTS_FILE), {
     task: recipe.task,
     model: model === undefined ? (recipe.train.model ?? "embedded") : basename(model),
     metric: `greedy mean return over ${recipe.evalEpisodes} episodes`,
@@ -144,26 +144,35 @@ export async function saveRecipeResult(
   });
 }
 
-/** Draws the curves of a recipe, each over all seeds whose runs are there. */
+async function readRecipeResults(folder: string): Promise<readonly RecipeResult[]> {
+  const path = join(folder, RESULTS_FILE);
+  return existsSync(path) ? ((await readJson(path)).seeds as unknown as RecipeResult[]) : [];
+}
+
+/** Draws the curves of a recipe, each over all seeds that have a result and whose runs are there. */
 export async function drawRecipe(recipe: Recipe, folders: RecipeFolders): Promise<void> {
   const { references } = recipe;
+  const results = await readRecipeResults(folders.results);
   const over = recipe.target === undefined ? "num_turns" : "num_episodes";
   const yLabel = recipe.curve ?? "mean return while training";
-  await drawPlot(recipe, folders, { file: "curve", metric: recipe.curve ?? MEAN_RETURN, over, yLabel, references });
+  const curve = { file: "curve", metric: recipe.curve ?? MEAN_RETURN, over, yLabel, references } as const;
+  await drawPlot(recipe, folders, results, curve);
   for (const metric of recipe.plots ?? []) {
     const file = metric.replaceAll("/", "-");
-    await drawPlot(recipe, folders, { file, metric, over: "step", yLabel: metric, references: {} });
+    await drawPlot(recipe, folders, results, { file, metric, over: "step", yLabel: metric, references: {} });
   }
 }
 
 async function drawPlot(
-  { task, seeds, variantNames }: Recipe,
+  { task, variantNames }: Recipe,
   folders: RecipeFolders,
+  results: readonly RecipeResult[],
   { file, metric, over, yLabel, references }: Plot,
 ): Promise<void> {
   const series = [];
   for (const variant of variantNames) {
-    const runs = seeds.map((seed) => loadCurve(folders.run(seed, variant), metric, over));
+    const finished = results.filter((result) => result.variant === variant);
+    const runs = finished.map(({ seed }) => loadCurve(folders.run(seed, variant), metric, over));
     const curves = (await Promise.all(runs)).flat();
     const label = `${curves.length} seed${curves.length === 1 ? "" : "s"}`;
     if (curves.length > 0) series.push(computeSeedBand(variant === undefined ? label : `${variant}, ${label}`, curves));
@@ -185,9 +194,9 @@ export async function countEpisodesToReach(target: number, folder: string): Prom
   return x[y.findIndex((value) => value >= target)] ?? null;
 }
 
-/** A metric of a run; none where it has not been run, or has no such number. */
+/** A metric of a run; none where its folder is not there, or has less than two such numbers. */
 async function loadCurve(folder: string, metric: string, over: Plot["over"]) {
   if (!existsSync(join(folder, "metrics.jsonl"))) return [];
   const curve = await readMetricCurve(folder, metric, over);
-  return curve.x.length === 0 ? [] : [curve];
+  return curve.x.length < 2 ? [] : [curve];
 }

@@ -1,7 +1,7 @@
 import { invalidEnv, type LlamaGymError } from "../../core/errors.js";
 import { Env } from "../env.js";
 import { Box, formatValue } from "../spaces/index.js";
-import { sharesMemory, checkSpace, type Warn } from "./check-space.js";
+import { sharesMemory, checkSpaces, type Warn } from "./check-space.js";
 import { checkSavedState, checkSeeding, checkStepDeterminism } from "./check-determinism.js";
 import { EnvProbe } from "./env-probe.js";
 import { checkRender } from "./check-render.js";
@@ -39,6 +39,7 @@ export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Pro
   if (env.unwrapped !== env)
     warn(`${env.toString()} is wrapped; check env.unwrapped to find the cause of a violation.`);
   checkSpaces(env, warn);
+  checkBounds(env, warn);
   checkDeprecatedNames(env, warn);
   const probe = new EnvProbe(env, warn, options.timeout ?? 60_000);
   await probe.reset({});
@@ -68,10 +69,7 @@ function notAnEnvError(env: unknown): LlamaGymError {
   );
 }
 
-function checkSpaces(env: Env, warn: Warn): void {
-  checkSpace(env.actionSpace, "action", warn);
-  checkSpace(env.observationSpace, "observation", warn);
-  const { actionSpace, observationSpace } = env;
+function checkBounds({ actionSpace, observationSpace }: Env, warn: Warn): void {
   if (observationSpace instanceof Box) {
     if (!observationSpace.isBounded("below"))
       warn("A Box observationSpace has no lower bound in some element. This is probably too low.");

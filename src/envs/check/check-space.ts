@@ -1,11 +1,34 @@
 import { invalidEnv } from "../../core/errors.js";
+import type { Env } from "../env.js";
 import { Box, Dict, Space, Tuple, formatValue } from "../spaces/index.js";
 import { countElements } from "../../core/count-elements.js";
+import { Wrapper } from "../wrapper.js";
 
 export type Warn = (message: string) => void;
 
+/**
+ * Checks the spaces of an environment and its wrappers without drawing from them. @throws
+ * ENV_INVALID when they are unusable.
+ */
+export function checkSpaces(env: Env, warn: Warn): void {
+  checkSpace(env.actionSpace, "action", warn);
+  checkSpace(env.observationSpace, "observation", warn);
+  for (let outer = env; outer instanceof Wrapper; outer = outer.env) checkWrapper(outer);
+}
+
+/** @throws ENV_INVALID for a text interface of other observations or actions. */
+function checkWrapper(wrapper: Wrapper): void {
+  const { env } = wrapper;
+  const changed = (["observationSpace", "actionSpace"] as const).find((name) => !wrapper[name].equals(env[name]));
+  if (changed === undefined || wrapper.text === undefined || wrapper.text !== env.text) return;
+  throw invalidEnv(
+    `${wrapper.constructor.name} has another ${changed} than the environment in it, and that environment's text. ` +
+      "Set `text` to an interface for it, or to undefined.",
+  );
+}
+
 /** Checks a space without drawing from it. @throws ENV_INVALID when it is unusable. */
-export function checkSpace(space: unknown, role: "action" | "observation", warn: Warn): void {
+function checkSpace(space: unknown, role: "action" | "observation", warn: Warn): void {
   if (space === undefined || space === null)
     throw invalidEnv(`The environment has no ${role}Space. Set it as a field, before the first reset.`);
   if (!(space instanceof Space))

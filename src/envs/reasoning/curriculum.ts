@@ -2,7 +2,7 @@ import { invalidArgument } from "../../core/errors.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, StepResult } from "../env.js";
 import { readCounts } from "../env-options.js";
-import { PassThroughWrapper } from "../wrapper.js";
+import { Wrapper } from "../wrapper.js";
 
 /** An environment with levels of difficulty. */
 export interface LeveledEnv<Observation = unknown, Action = unknown> extends Env<Observation, Action> {
@@ -27,10 +27,7 @@ type CurriculumState = { readonly running: number; readonly returns: readonly nu
 const EMPTY_STATE: CurriculumState = { running: 0, returns: [] };
 
 /** Moves an environment's level by the mean return of its episodes at that level. */
-export class CurriculumWrapper<Observation = unknown, Action = unknown> extends PassThroughWrapper<
-  Observation,
-  Action
-> {
+export class CurriculumWrapper<Observation = unknown, Action = unknown> extends Wrapper<Observation, Action> {
   protected override wrapperState: CurriculumState = EMPTY_STATE;
   private readonly increaseAbove: number;
   private readonly decreaseBelow: number;

@@ -5,7 +5,7 @@ import { checkProbability } from "../env-options.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { Box, Discrete, type Space } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
-import { ActionWrapper, PassThroughWrapper } from "../wrapper.js";
+import { ActionWrapper, Wrapper } from "../wrapper.js";
 import { requireBox, rescaleBox, type Rescaling } from "./rescale-box.js";
 
 /** Options of `TransformAction`. */
@@ -70,7 +70,7 @@ export class RescaleAction<Observation> extends ActionWrapper<Observation, Float
 }
 
 /** Repeats every action and sums the rewards, until the episode ends. */
-export class RepeatAction<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+export class RepeatAction<Observation, Action> extends Wrapper<Observation, Action> {
   private readonly repeats: number;
 
   constructor(env: Env<Observation, Action>, { numRepeats }: { readonly numRepeats: number }) {

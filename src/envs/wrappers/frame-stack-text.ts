@@ -3,7 +3,7 @@ import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
 import type { Info } from "../info.js";
 import { getChoices, type TextInterface } from "../text-interface.js";
-import { PassThroughWrapper } from "../wrapper.js";
+import { Wrapper } from "../wrapper.js";
 
 /** Key of the info that has the texts of earlier observations, oldest first. */
 const EARLIER_OBSERVATIONS = "earlierObservations";
@@ -13,7 +13,7 @@ const EARLIER_OBSERVATIONS = "earlierObservations";
  * arrays: the text of an observation begins with those before it. Observations, actions and rewards
  * are the environment's.
  */
-export class FrameStackText<Observation = unknown, Action = unknown> extends PassThroughWrapper<Observation, Action> {
+export class FrameStackText<Observation = unknown, Action = unknown> extends Wrapper<Observation, Action> {
   override readonly text: TextInterface<Observation, Action>;
   private readonly innerText: TextInterface<Observation, Action>;
   private readonly stackSize: number;

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Env } from "../env.js";
 import { Box, Discrete, MultiBinary, type Space } from "../spaces/index.js";
+import type { TextInterface } from "../text-interface.js";
+import { Wrapper } from "../wrapper.js";
 import { PassiveEnvChecker } from "./passive-env-checker.js";
 
 /** Takes any action, as environments without `checkAction` do. */
@@ -53,5 +55,29 @@ describe("PassiveEnvChecker", () => {
     expect(print.mock.calls.map(([message]) => message as string)).toEqual([
       "<TakesAll>: The observation given by step() is not within the observation space: 5 is not in Discrete(2).",
     ]);
+  });
+
+  it("refuses a wrapper with another space and the text of the environment in it", () => {
+    const text: TextInterface<number, unknown> = {
+      systemPrompt: "Say 0 or 1.",
+      formatObservation: String,
+      formatAction: String,
+      parseAction: Number,
+    };
+    class Spoken extends TakesAll {
+      override readonly text = text;
+    }
+    class Doubled extends Wrapper {
+      override readonly observationSpace = new Discrete(4);
+    }
+    class Silent extends Doubled {
+      override readonly text = undefined;
+    }
+    const inner = new Spoken(new Discrete(2));
+    expect(() => new PassiveEnvChecker(new Wrapper(new Doubled(inner)))).toThrow(
+      /Doubled has another observationSpace than the environment in it.*Set `text`/,
+    );
+    expect(new PassiveEnvChecker(new Wrapper(inner)).text).toBe(text);
+    expect(new PassiveEnvChecker(new Silent(inner)).text).toBeUndefined();
   });
 });

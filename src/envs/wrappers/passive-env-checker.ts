@@ -1,16 +1,16 @@
 import { printWarningOnce } from "../../core/terminal-text.js";
 import { checkAction, checkFields, checkResetResult, checkStepResult } from "../check/env-probe.js";
-import { checkSpace, type Warn } from "../check/check-space.js";
+import { checkSpaces, type Warn } from "../check/check-space.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
-import { PassThroughWrapper } from "../wrapper.js";
+import { Wrapper } from "../wrapper.js";
 
 /**
  * Checks the spaces, the fields of every result, actions that are numbers of a list, and the first
  * reset and step in full. Violations are errors; what is questionable goes to `warn` (by default
  * printed once per process).
  */
-export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+export class PassiveEnvChecker<Observation, Action> extends Wrapper<Observation, Action> {
   private readonly warn: Warn;
   private hasCheckedReset = false;
   private hasCheckedStep = false;
@@ -19,8 +19,7 @@ export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<O
   constructor(env: Env<Observation, Action>, { warn = printWarningOnce }: { warn?: Warn } = {}) {
     super(env);
     this.warn = (message) => warn(`${env.toString()}: ${message}`);
-    checkSpace(env.actionSpace, "action", this.warn);
-    checkSpace(env.observationSpace, "observation", this.warn);
+    checkSpaces(env, this.warn);
   }
 
   override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {

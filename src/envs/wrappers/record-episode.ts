@@ -2,7 +2,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
-import { PassThroughWrapper } from "../wrapper.js";
+import { Wrapper } from "../wrapper.js";
 
 /** Return, length in steps, and duration in seconds of an episode. */
 export interface EpisodeStatistics {
@@ -20,7 +20,7 @@ export interface RecordEpisodeStatisticsOptions {
 }
 
 /** Adds `episode: { r, l, t }` to the info of a step that ends an episode. */
-export class RecordEpisodeStatistics<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+export class RecordEpisodeStatistics<Observation, Action> extends Wrapper<Observation, Action> {
   /** The last episodes, oldest first. */
   episodes: readonly EpisodeStatistics[] = [];
   private readonly bufferLength: number;
@@ -100,7 +100,7 @@ export interface RecordEpisodeOptions {
 }
 
 /** Called with each episode when it has ended. */
-export class RecordEpisode<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+export class RecordEpisode<Observation, Action> extends Wrapper<Observation, Action> {
   private readonly options: RecordEpisodeOptions;
   private start: Pick<EpisodeRecording, "seed" | "observation"> | undefined;
   private steps: RecordedStep[] = [];

@@ -2,7 +2,7 @@ import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, StepResult } from "../env.js";
-import { PassThroughWrapper, RewardWrapper } from "../wrapper.js";
+import { RewardWrapper, Wrapper } from "../wrapper.js";
 import { checkEpsilon, RunningMeanStd } from "./running-mean-std.js";
 
 /** Transforms rewards by a function. */
@@ -52,7 +52,7 @@ export interface NormalizeRewardOptions {
  * Divides rewards by the standard deviation of the discounted return, without centering. The return
  * is reset on termination, not on truncation. Set `updateRunningMean` to false for an evaluation.
  */
-export class NormalizeReward<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+export class NormalizeReward<Observation, Action> extends Wrapper<Observation, Action> {
   updateRunningMean = true;
   private readonly gamma: number;
   private readonly epsilon: number;

@@ -2,10 +2,10 @@ import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { Box, Dict, Tuple, flattenSpace, type FlatBox, type Space } from "../spaces/index.js";
-import { ObservationWrapper, PassThroughWrapper, Wrapper } from "../wrapper.js";
+import { ObservationWrapper, Wrapper } from "../wrapper.js";
 
 /** Truncates an episode at its `maxEpisodeSteps`-th step. */
-export class TimeLimit<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+export class TimeLimit<Observation, Action> extends Wrapper<Observation, Action> {
   readonly maxEpisodeSteps: number;
   /** Steps of the episode. */
   protected override wrapperState = 0;
@@ -38,7 +38,7 @@ export class TimeLimit<Observation, Action> extends PassThroughWrapper<Observati
  * Rejects steps before the first reset or after an episode's end, and rendering before the first
  * reset.
  */
-export class OrderEnforcing<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+export class OrderEnforcing<Observation, Action> extends Wrapper<Observation, Action> {
   protected override wrapperState = { hasReset: false, hasEnded: false };
 
   override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
@@ -68,7 +68,7 @@ export class OrderEnforcing<Observation, Action> extends PassThroughWrapper<Obse
 }
 
 /** Resets in the step after an episode's end, which ignores its action and has reward 0. */
-export class Autoreset<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+export class Autoreset<Observation, Action> extends Wrapper<Observation, Action> {
   /** Whether the episode has ended. */
   protected override wrapperState = false;
 
