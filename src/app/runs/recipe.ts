@@ -149,7 +149,7 @@ async function readRecipeResults(folder: string): Promise<readonly RecipeResult[
   return existsSync(path) ? ((await readJson(path)).seeds as unknown as RecipeResult[]) : [];
 }
 
-/** Draws the curves of a recipe, each over all seeds that have a result and whose runs are there. */
+/** Draws the curves of a recipe, each over all seeds that have a result and a run folder. */
 export async function drawRecipe(recipe: Recipe, folders: RecipeFolders): Promise<void> {
   const { references } = recipe;
   const results = await readRecipeResults(folders.results);
