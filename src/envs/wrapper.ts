@@ -100,7 +100,7 @@ export class Wrapper<
 
 /**
  * A wrapper that transforms observations with `observation`, into the space passed to its
- * constructor.
+ * constructor; without one, into the environment's.
  */
 export abstract class ObservationWrapper<
   Observation = unknown,
@@ -111,9 +111,9 @@ export abstract class ObservationWrapper<
   /** Undefined: the text of the wrapped environment formats its own observations. */
   override readonly text: TextInterface<Observation, Action> | undefined = undefined;
 
-  constructor(env: Env<InnerObservation, Action>, observationSpace: Space<Observation>) {
+  constructor(env: Env<InnerObservation, Action>, observationSpace?: Space<Observation>) {
     super(env);
-    this.observationSpace = observationSpace;
+    this.observationSpace = observationSpace ?? (env.observationSpace as unknown as Space<Observation>);
   }
 
   /** Transforms an observation of the wrapped environment. */
@@ -134,7 +134,10 @@ export abstract class ObservationWrapper<
   }
 }
 
-/** A wrapper that transforms actions with `action` before they reach the environment. */
+/**
+ * A wrapper that transforms actions with `action` before they reach the environment. Without a
+ * space, its own is the environment's.
+ */
 export abstract class ActionWrapper<Observation = unknown, Action = unknown, InnerAction = Action> extends Wrapper<
   Observation,
   Action,
@@ -145,9 +148,9 @@ export abstract class ActionWrapper<Observation = unknown, Action = unknown, Inn
   /** Undefined: the text of the wrapped environment parses its own actions. */
   override readonly text: TextInterface<Observation, Action> | undefined = undefined;
 
-  constructor(env: Env<Observation, InnerAction>, actionSpace: Space<Action>) {
+  constructor(env: Env<Observation, InnerAction>, actionSpace?: Space<Action>) {
     super(env);
-    this.actionSpace = actionSpace;
+    this.actionSpace = actionSpace ?? (env.actionSpace as unknown as Space<Action>);
   }
 
   /** Transforms an action for the wrapped environment. */
