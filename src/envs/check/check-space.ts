@@ -2,7 +2,7 @@ import { invalidEnv } from "../../core/errors.js";
 import type { Env } from "../env.js";
 import { Box, Dict, Space, Tuple, formatValue } from "../spaces/index.js";
 import { countElements } from "../../core/count-elements.js";
-import { Wrapper } from "../wrapper.js";
+import { ActionWrapper, ObservationWrapper, Wrapper } from "../wrapper.js";
 
 export type Warn = (message: string) => void;
 
@@ -16,8 +16,12 @@ export function checkSpaces(env: Env, warn: Warn): void {
   for (let outer = env; outer instanceof Wrapper; outer = outer.env) checkWrapper(outer);
 }
 
-/** @throws ENV_INVALID for a text interface of other observations or actions. */
+/**
+ * Wrappers of observations or actions have a text interface only where they set one; others inherit
+ * it. @throws ENV_INVALID for an inherited one of other observations or actions.
+ */
 function checkWrapper(wrapper: Wrapper): void {
+  if (wrapper instanceof ObservationWrapper || wrapper instanceof ActionWrapper) return;
   const { env } = wrapper;
   const changed = (["observationSpace", "actionSpace"] as const).find((name) => !wrapper[name].equals(env[name]));
   if (changed === undefined || wrapper.text === undefined || wrapper.text !== env.text) return;

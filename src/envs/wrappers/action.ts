@@ -27,7 +27,7 @@ export class TransformAction<Observation, Action, InnerAction = Action> extends 
   override readonly action: (action: Action) => InnerAction;
 
   constructor(env: Env<Observation, InnerAction>, options: TransformActionOptions<Observation, Action, InnerAction>) {
-    super(env, options.actionSpace ?? (env.actionSpace as Space as Space<Action>));
+    super(env, options.actionSpace);
     this.action = options.action;
     this.text = options.text;
   }
@@ -113,7 +113,7 @@ export class StickyAction<Observation, Action> extends ActionWrapper<Observation
   private repeatsLeft = 0;
 
   constructor(env: Env<Observation, Action>, options: StickyActionOptions) {
-    super(env, env.actionSpace);
+    super(env);
     const { repeatActionProbability, repeatActionDuration: duration = 1 } = options;
     checkProbability("StickyAction", "repeatActionProbability", repeatActionProbability);
     const [min, max] = typeof duration === "number" ? [duration, duration] : duration;

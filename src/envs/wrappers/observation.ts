@@ -29,7 +29,7 @@ export class TransformObservation<Observation, Action, InnerObservation = Observ
     env: Env<InnerObservation, Action>,
     options: TransformObservationOptions<Observation, Action, InnerObservation>,
   ) {
-    super(env, options.observationSpace ?? (env.observationSpace as Space as Space<Observation>));
+    super(env, options.observationSpace);
     this.observation = options.observation;
     this.text = options.text;
   }
@@ -84,7 +84,7 @@ export class DelayObservation<Observation, Action> extends FrameWrapper<Observat
   private readonly delay: number;
 
   constructor(env: Env<Observation, Action>, { delay }: { readonly delay: number }) {
-    super(env, env.observationSpace);
+    super(env);
     if (!(Number.isInteger(delay) && delay >= 0))
       throw invalidArgument(`delay must be an integer of at least 0, got ${delay}.`);
     this.delay = delay;

@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Env } from "../env.js";
+import { make } from "../registry/make.js";
 import { Box, Discrete, MultiBinary, type Space } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
 import { Wrapper } from "../wrapper.js";
+import { ClipAction } from "./action.js";
 import { PassiveEnvChecker } from "./passive-env-checker.js";
 
 /** Takes any action, as environments without `checkAction` do. */
@@ -79,5 +81,13 @@ describe("PassiveEnvChecker", () => {
     );
     expect(new PassiveEnvChecker(new Wrapper(inner)).text).toBe(text);
     expect(new PassiveEnvChecker(new Silent(inner)).text).toBeUndefined();
+  });
+
+  it("takes the text that a wrapper of actions sets although it widens their space", () => {
+    const pendulum = make("Pendulum-v1");
+    const clipped = new ClipAction(pendulum as Env<Float32Array, Float32Array>);
+    expect(clipped.actionSpace.equals(pendulum.actionSpace)).toBe(false);
+    expect(pendulum.text).toBeDefined();
+    expect(new PassiveEnvChecker(clipped).text).toBe(pendulum.text);
   });
 });
