@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -51,4 +51,20 @@ it("draws the curves of finished seeds, whether or not another one has begun", a
   await writeRun(folders.run(2, undefined), 1);
   await drawRecipe(recipe, folders);
   expect(await readFile(join(folder, "curve.svg"), "utf8")).toContain("1 seed");
+});
+
+it("keeps the results of seeds that end at the same moment", async () => {
+  const results = join(folder, "together");
+  await mkdir(results);
+  const folders: RecipeFolders = { results, run: (seed) => join(results, `run-${seed}`) };
+  const seeds = Array.from({ length: 8 }, (_, i) => i + 1);
+  const result = { value: 0, standardError: 0, turns: 40, wallSeconds: 1 };
+  await Promise.all(
+    seeds
+      .toReversed()
+      .map(async (seed) => saveRecipeResult(recipe, folders, { seed, ...result }, { model: undefined, commit: null })),
+  );
+  const saved = JSON.parse(await readFile(join(results, "results.json"), "utf8")) as { seeds: { seed: number }[] };
+  expect(saved.seeds.map(({ seed }) => seed)).toEqual(seeds);
+  expect(await readdir(results)).toEqual(["results.json"]);
 });

@@ -6,6 +6,7 @@ import { invalidArgument } from "../../core/errors.js";
 import { suggestNames } from "../../core/suggest.js";
 import { findSpec } from "../../envs/index.js";
 import { readJson, writeJson } from "../../core/files/json-file.js";
+import { withLock } from "../../core/files/with-lock.js";
 import { writeFileAtomic } from "../../core/files/write-file-atomic.js";
 import type { JsonObject } from "../../core/json.js";
 import type { ExactEvaluations } from "../../rl/train/index.js";
@@ -117,31 +118,55 @@ export async function openRecipe(name: string): Promise<Recipe> {
   return { ...config, name, folder, references, variantNames };
 }
 
-/** Writes a seed's result to results.json in place of the one that was there. */
+/**
+ * Writes a seed's result to results.json in place of the one that was there. Processes that run
+ * different seeds may share the file.
+ */
 export async function saveRecipeResult(
   recipe: Recipe,
   { results }: RecipeFolders,
   result: RecipeResult,
-  { model, commit }: { readonly model: string | undefined; readonly commit: string | null },
+  source: ResultSource,
 ): Promise<void> {
-  const { variantNames, references } = recipe;
-  const previous = await readRecipeResults(results);
+  const path = join(results, RESULTS_FILE);
+  await withLock(`${path}.lock`, async () => {
+    const all = mergeResults(recipe, await readRecipeResults(results), result);
+    await writeJson(path, describeResults(recipe, all, source));
+  });
+}
+
+/** What a result was made with: the model, if not the recipe's, and the commit. */
+interface ResultSource {
+  readonly model: string | undefined;
+  readonly commit: string | null;
+}
+
+function mergeResults(
+  { variantNames }: Recipe,
+  previous: readonly RecipeResult[],
+  result: RecipeResult,
+): readonly RecipeResult[] {
   const isOther = ({ seed, variant }: RecipeResult) =>
     variantNames.includes(variant) && (seed !== result.seed || variant !== result.variant);
   const variantIndex = ({ variant }: RecipeResult) => variantNames.indexOf(variant);
-  const all = [...previous.filter(isOther), result].sort(
-    (a, b) => variantIndex(a) - variantIndex(b) || a.seed - b.seed,
-  );
-  await writeJson(join(results, RESULTS_FILE), {
-    task: recipe.task,
-    model: model === undefined ? (recipe.train.model ?? "embedded") : basename(model),
-    metric: `greedy mean return over ${recipe.evalEpisodes} episodes`,
-    target: recipe.target,
+  return [...previous.filter(isOther), result].sort((a, b) => variantIndex(a) - variantIndex(b) || a.seed - b.seed);
+}
+
+function describeResults(
+  { task, train, evalEpisodes, target, references }: Recipe,
+  results: readonly RecipeResult[],
+  { model, commit }: ResultSource,
+) {
+  return {
+    task,
+    model: model === undefined ? (train.model ?? "embedded") : basename(model),
+    metric: `greedy mean return over ${evalEpisodes} episodes`,
+    target,
     random: references["random actions"] ?? null,
     best: references["best known"] ?? null,
-    seeds: all as unknown as JsonObject[],
+    seeds: results as unknown as JsonObject[],
     commit,
-  });
+  };
 }
 
 async function readRecipeResults(folder: string): Promise<readonly RecipeResult[]> {

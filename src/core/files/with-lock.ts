@@ -5,20 +5,20 @@ const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 250;
 
 /**
- * Runs `work` unless its result exists, while no other process holds the lock file, so that a file
- * is written once. Locking only saves work: of two processes that write, each must leave a complete
- * file. Locks of dead processes are taken over.
+ * Runs `work` while no other process holds the lock file, for which it waits. Locks of dead
+ * processes are taken over, and a process that stands still for a minute may lose its own: what
+ * `work` writes must be complete whoever else writes it.
  * @throws FILE_WRITE_FAILED and what `work` throws.
  */
-export async function withLock(path: string, isDone: () => Promise<boolean>, work: () => Promise<void>): Promise<void> {
-  for (let poll = MIN_POLL_MS; !(await isDone()); poll = Math.min(2 * poll, MAX_POLL_MS)) {
+export async function withLock<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
+  for (let poll = MIN_POLL_MS; ; poll = Math.min(2 * poll, MAX_POLL_MS)) {
     const lock = await FileLock.tryAcquire(path);
     if (!(lock instanceof FileLock)) {
       await sleep(poll);
       continue;
     }
     try {
-      if (!(await isDone())) await work();
+      return await work();
     } finally {
       await lock.release();
     }

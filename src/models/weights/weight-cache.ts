@@ -178,13 +178,7 @@ function readPackageVersion(): unknown {
 }
 
 async function withEntryLock<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-  const done: Result[] = [];
-  await withLock(
-    fs.join(getRoot(), ".locks", key),
-    async () => done.length > 0,
-    async () => void done.push(await work()),
-  );
-  return done[0];
+  return withLock(fs.join(getRoot(), ".locks", key), work);
 }
 
 async function readIndex(key: string): Promise<z.infer<typeof indexSchema> | undefined> {

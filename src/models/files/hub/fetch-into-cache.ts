@@ -53,7 +53,10 @@ export async function fetchIntoCache(context: DownloadContext, file: RemoteFile)
   if (await cache.hasFile(commit, file.path)) return;
   const blob = cache.blobPath(file.hash);
   const isDone = async (): Promise<boolean> => (await fs.stat(blob).catch(() => undefined))?.size === file.size;
-  await withLock(cache.lockPath(file.hash), isDone, async () => fetchBlob(context, file, blob));
+  if (!(await isDone()))
+    await withLock(cache.lockPath(file.hash), async () => {
+      if (!(await isDone())) await fetchBlob(context, file, blob);
+    });
   await cache.link(commit, file.path, file.hash);
 }
 
