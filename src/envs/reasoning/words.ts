@@ -1,33 +1,37 @@
 /** Common English words of 3 to 10 letters, in alphabetical order. */
 export const WORDS: readonly string[] = `
-across afternoon alphabet animal answer apple archive arrow artist autumn balance balloon banana basket beach beautiful
-bench between bicycle blanket blossom border bottle branch bread breakfast bridge bright brother bucket builder butter
-button cabin camera candle canvas captain carpet castle caterer center chair chapter cheese cherry chimney circle citizen
-city clay clever climate cloud coast coffee collect color compass concert copper corner cottage country cousin cradle
-crystal curtain dance daughter decide desert dinner distance doctor dolphin double dragon drawer dream driver early earth
-eastern education elbow electric empty engine evening example family farmer father feather festival fiddle field finger
-flavor flower forest forgotten fountain friend furniture garden gentle giant glacier glass golden grape gravel guitar
-hammer handle harbor harvest hazel helmet history hollow honey horizon hospital hotel hunter iceberg important inside
-island jacket journey jungle kettle kingdom kitchen ladder language lantern leather lemon letter library lighthouse lizard
-lovely machine magnet maple market meadow melody message midnight minute mirror monday monkey morning mountain museum music
-narrow nature needle neighbor never noisy north notebook number ocean office olive orange orchard orchestra ordinary
-outside oxygen paint palace paper parcel parrot pattern pebble pencil pepper picture pilot planet plastic pocket poem
-pottery powder president promise puzzle quarter question quiet rabbit railway rainbow reader remember ribbon river rocket
-rough saddle sailor salt sandwich school science scissors season secret shadow sheep shelter shoulder silver simple sister
-sketch sleep slow smooth snow soldier south spider spoon spring square stable station stone story straw street student
-sugar summer sunflower surface swallow table teacher telephone temple theater thirty thread thunder ticket tiger timber
-together tomato tower travel treasure triangle tunnel turtle twelve umbrella uncle valley velvet village violin visitor
-voice volcano wagon walnut water weather weekend western whisper window winter wisdom wonderful wooden writer yellow
-zebra advantage adventure astronomer background basketball blackboard blueberry breathless broadcast butterfly
-calculator campfire carpenter chocolate classroom collection conclusion confidence connection copyright crossroads
-dictionary direction discussion earthquake everything expression firewood fisherman friendship generation government
-happiness hemisphere hitchhike illustrate impossible incredible instrument jellyfish keyboard knowledge
-landscape limestone literature marketable motorcycle multiplied nightfall northern notice paperback particular
-passenger peppermint photograph playground population possession professor proportion rectangle reflection restaurant
-riverside satellite scientific sculpture settlement shoemaker signature snowflake something strawberry structure
-submarine technology television tournament translator understand universal vegetable waterfall wilderness workplace
-yesterday act age air arm ask bag bed big box bus cap car cow cup day dog ear egg end far fig fly fox gas hat hen ice ink jar
-key leg lid map net nut oak oil owl pan pen pig red row sea sky sun tea toe top van wax web yes zip
+across act advantage adventure afternoon age air alphabet animal answer apex apple archive arm army arrow artist ask
+astronomer autumn away baby back background bag balance ball balloon banana bank barn basket basketball beach bear
+beautiful bed bell bench between bicycle big bird blackboard blanket blossom blue blueberry boat body bone book border
+bottle bowl box branch bread breakfast breathless bridge bright broadcast brother bucket builder bus butter butterfly
+button cabin cake calculator calm camera campfire candle canvas cap captain car card carpenter carpet castle caterer
+cave center chair chapter cheese cherry chimney chocolate circle citizen city classroom clay clever climate cloud coast
+coat coffee cold collect collection color compass concert conclusion confidence connection cook copper copyright corn
+corner cottage country cousin cow cradle crossroads crystal cup curtain dance daughter day decide deep desert desk
+dictionary dinner direction discussion distance doctor dog dolphin door double dragon drawer dream driver dust ear early
+earth earthquake east eastern education egg elbow electric empty end engine evening everything example expression face
+family far farm farmer fast father feather festival fiddle field fig finger fire firewood fish fisherman flag flavor
+flower fly food foot forest forgotten fountain fox friend friendship furniture garden gas gate generation gentle giant
+gift glacier glass goat gold golden good government grape gravel guitar hammer hand handle happiness harbor harvest hat
+hazel helmet hemisphere hen hill history hitchhike hollow home honey horizon hospital hotel hour hunter ice iceberg idea
+illustrate important impossible incredible ink inside instrument iron island jacket jar jellyfish journey jungle kettle
+key keyboard king kingdom kitchen knowledge ladder lake lamp landscape language lantern leaf leather leg lemon letter
+library lid lighthouse limestone line lion literature lizard lovely machine magnet map maple market marketable meadow
+melody message midnight minute mirror monday monkey moon morning motorcycle mountain multiplied museum music narrow
+nature needle neighbor nest net never nightfall noisy north northern notebook notice number nut oak ocean office oil
+olive open orange orchard orchestra ordinary outside owl oxygen paint palace pan paper paperback parcel park parrot
+particular passenger path pattern pebble pen pencil pepper peppermint photograph picture pig pilot planet plastic
+playground pocket poem population possession pottery powder president professor promise proportion puzzle quarter
+question quiet rabbit railway rain rainbow reader rectangle red reflection remember restaurant ribbon ring river
+riverside road rocket roof room rope rough row saddle sailor salt sand sandwich satellite school science scientific
+scissors sculpture sea season secret settlement shadow sheep shelter ship shoe shoemaker shoulder signature silver
+simple sister sketch sky sleep slow smooth snow snowflake soldier something song south spider spoon spring square stable
+star station stone story straw strawberry street structure student submarine sugar summer sun sunflower surface swallow
+table tea teacher technology telephone television temple theater thirty thread thunder ticket tiger timber toe together
+tomato top tournament tower translator travel treasure tree triangle tunnel turtle twelve umbrella uncle understand
+universal valley van vegetable velvet village violin visitor voice volcano wagon wall walnut water waterfall wax weather
+web weekend western whisper wilderness wind window winter wisdom wolf wonderful wood wooden workplace writer year yellow
+yes yesterday zebra zip
 `
   .trim()
   .split(/\s+/)
