@@ -47,5 +47,6 @@ export { type ToolCallLayout, toolCallSchema, toolCallStart, unionSchema } from 
 export { type TextInterface, getChoices } from "./text-interface.js";
 export { findLastNamed } from "./text-parsing.js";
 export { Wrapper } from "./wrapper.js";
+export { describeLostValue } from "./unreadable-text.js";
 export { FrameStackText } from "./wrappers/frame-stack-text.js";
 export { TimeLimit } from "./wrappers/time.js";

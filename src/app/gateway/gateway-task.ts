@@ -61,7 +61,10 @@ export class GatewayTask extends LearnerTask<SessionRollout, GatewayTaskState> {
 
   async collect(state: TrainerState, onProgress: (current: TrainerState) => void): Promise<SessionRollout> {
     const rollout = await this.collectSessions(state, onProgress);
-    if (state.updates === 0) describeFirstSessions(rollout).forEach(this.options.onWarning);
+    if (state.updates === 0) {
+      const { tokenizer } = this.options.model;
+      describeFirstSessions(rollout, (prompt) => tokenizer.decode(prompt)).forEach(this.options.onWarning);
+    }
     return rollout;
   }
 

@@ -6,10 +6,17 @@ import {
   TextAgent,
   type ActionMode,
 } from "../../rl/agent/index.js";
-import { randomAction, type Env, getChoices, type TextInterface, findHiddenState } from "../../envs/index.js";
+import {
+  findHiddenState,
+  formatValue,
+  getChoices,
+  randomAction,
+  type Env,
+  type TextInterface,
+} from "../../envs/index.js";
 import type { TeacherOptions } from "../../rl/algorithms/index.js";
 import { promptSettings, EpisodeRunner } from "../../rl/rollout/index.js";
-import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, invalidEnv, LlamaGymError } from "../../core/errors.js";
 import { selectSettings } from "../../core/settings.js";
 import { policySamplingSettings, type LanguageModel } from "../../generation/index.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
@@ -27,7 +34,7 @@ export interface TextEnv extends Pick<Env, "actionSpace">, EnvTraits {
 export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
   const { text, actionSpace, spec } = env;
   if (text !== undefined) {
-    const actionMode = await chooseActionMode(env, text);
+    const actionMode = await chooseActionMode(env, text, name);
     return {
       text,
       actionSpace,
@@ -46,14 +53,23 @@ export async function readTextEnv(env: Env, name: string): Promise<TextEnv> {
 
 /**
  * Returns "choices" for an environment that lists choices (in its first state, if they vary),
- * "schema" for one with a JSON schema.
+ * "schema" for one with a JSON schema. @throws ENV_INVALID for choices that are not non-empty
+ * strings.
  */
-async function chooseActionMode(env: Env, text: TextInterface<unknown, unknown>): Promise<ActionMode> {
+async function chooseActionMode(env: Env, text: TextInterface<unknown, unknown>, name: string): Promise<ActionMode> {
   const otherwise = text.jsonSchema === undefined ? "free" : "schema";
-  if (typeof text.choices !== "function") return text.choices === undefined ? otherwise : "choices";
-  const runner = new EpisodeRunner(env);
-  await runner.reset();
-  return (getChoices(text, runner.observation, runner.info) ?? []).length > 0 ? "choices" : otherwise;
+  if (text.choices === undefined) return otherwise;
+  let choices: unknown = text.choices;
+  if (typeof text.choices === "function") {
+    const runner = new EpisodeRunner(env);
+    await runner.reset();
+    choices = getChoices(text, runner.observation, runner.info) ?? [];
+    if (Array.isArray(choices) && choices.length === 0) return otherwise;
+  }
+  const isListed = Array.isArray(choices) && choices.length > 0;
+  if (isListed && (choices as unknown[]).every((choice) => typeof choice === "string" && choice !== ""))
+    return "choices";
+  throw invalidEnv(`${name}: text.choices must be a list of non-empty strings, got ${formatValue(choices)}.`);
 }
 
 /**

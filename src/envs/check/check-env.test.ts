@@ -4,6 +4,8 @@ import { Env, type EnvState, type KnownReturns, type ResetOptions, type StepResu
 import type { JsonValue } from "../../core/json.js";
 import { make, registry } from "../registry/make.js";
 import { Box } from "../spaces/box.js";
+import { Text } from "../spaces/text.js";
+import { CalculatorEnv } from "../tasks/calculator.js";
 import { checkEnv } from "./check-env.js";
 
 const { WalkEnv, walkText } = broken;
@@ -26,6 +28,13 @@ describe("checkEnv", () => {
       /reset\(\) returned .*: return an object \{ observation, info \} instead/,
     ],
     ["reset without info", new broken.ResetWithoutInfo(), /reset\(\) returned the info undefined: return an object/],
+    [
+      "a space in a text of letters",
+      new (class extends CalculatorEnv {
+        override readonly observationSpace = new Text(4000);
+      })(),
+      /Its charset has no " "; list all characters: new Text\(4000, /,
+    ],
     [
       "an observation outside the space",
       new broken.OutsideTheSpace(),
@@ -103,6 +112,13 @@ describe("checkEnv", () => {
         override readonly text = undefined;
       })(),
       /no text interface/,
+    ],
+    [
+      "an object in a prompt",
+      new (class extends WalkEnv {
+        override readonly text = { ...walkText, formatObservation: () => "You see [object Object]." };
+      })(),
+      /formatObservation\(\) returned a text with "\[object Object\]": write the fields/,
     ],
     [
       "a seed method",

@@ -5,6 +5,7 @@ import type { Info } from "../info.js";
 import { getChoices, type TextInterface } from "../text-interface.js";
 import { formatValue } from "../spaces/space.js";
 import { maxDifference } from "./check-space.js";
+import { describeLostValue } from "../unreadable-text.js";
 import type { EnvProbe } from "./env-probe.js";
 
 const NUM_SAMPLES = 20;
@@ -27,7 +28,7 @@ export async function checkText(probe: EnvProbe): Promise<void> {
   env.actionSpace.seed(11);
   let { observation, info } = await probe.reset({ seed: 11 });
   for (let i = 0; i < NUM_SAMPLES; i++) {
-    checkObservationText(text, observation, info);
+    checkObservationText(probe, text, observation, info);
     for (const choice of getChoices(text, observation, info) ?? []) checkChoice(env, text, choice, observation, info);
     const action = env.actionSpace.sample();
     const completion = text.formatAction(action);
@@ -55,10 +56,12 @@ async function checkHistory(probe: EnvProbe, text: AnyText): Promise<void> {
 
 type AnyText = TextInterface<unknown, unknown>;
 
-function checkObservationText(text: AnyText, observation: unknown, info: Info): void {
+function checkObservationText(probe: EnvProbe, text: AnyText, observation: unknown, info: Info): void {
   const formatted: unknown = text.formatObservation(observation, info);
-  if (typeof formatted === "string" && formatted.trim() !== "") return;
-  throw invalidEnv(`text.formatObservation() must return non-empty text, got ${formatValue(formatted)}.`);
+  if (typeof formatted !== "string" || formatted.trim() === "")
+    throw invalidEnv(`text.formatObservation() must return non-empty text, got ${formatValue(formatted)}.`);
+  const problem = describeLostValue(formatted);
+  if (problem !== undefined) probe.warn(`text.formatObservation() returned ${problem}.`);
 }
 
 function checkChoice(env: Env, text: AnyText, choice: string, observation: unknown, info: Info): void {

@@ -9,6 +9,7 @@ import {
   formatValue,
   MultiBinary,
   MultiDiscrete,
+  Text,
   type Space,
 } from "../spaces/index.js";
 import type { Warn } from "./check-space.js";
@@ -97,7 +98,15 @@ function describeObservationProblem(observation: unknown, space: Space): string 
   if (ArrayBuffer.isView(expected) && expectedType !== actualType)
     return `should be a ${expectedType}, actual type: ${actualType}`;
   if (space.contains(observation)) return undefined;
-  return `is not within the observation space: ${formatValue(observation)} is not in ${space.toString()}.`;
+  const hint = space instanceof Text ? describeMissingCharacter(observation, space) : "";
+  return `is not within the observation space: ${formatValue(observation)} is not in ${space.toString()}.${hint}`;
+}
+
+/** Names a character of a text that its space lacks; the default charset has no space. */
+function describeMissingCharacter(observation: unknown, { characters, maxLength }: Text): string {
+  const missing = Array.from(String(observation)).find((character) => !characters.includes(character));
+  if (missing === undefined || typeof observation !== "string") return "";
+  return ` Its charset has no ${JSON.stringify(missing)}; list all characters: new Text(${maxLength}, { charset: "..." }).`;
 }
 
 function getTypeName(value: unknown): string {

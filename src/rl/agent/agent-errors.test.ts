@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { ScriptedAgent } from "../../../test/support/player.js";
 import { TrainableModels } from "../../../test/support/trainable.js";
 import type { LanguageModel } from "../../generation/index.js";
@@ -27,8 +27,13 @@ describe("an agent's methods", () => {
     ["extractAction", bang, /extractAction threw for the completion "[ab]": bang/],
     ["getSystemPrompt", () => 3, /getSystemPrompt must return a string or undefined, got 3/],
     ["formatObservation", () => undefined, /formatObservation must return a string, got undefined/],
-    ["getChoices", () => [], /getChoices must return a non-empty list of strings/],
-    ["getChoices", () => ["a", 1], /getChoices must return a non-empty list of strings/],
+    ["getChoices", () => [], /getChoices must return a non-empty list of non-empty strings/],
+    ["getChoices", () => ["a", 1], /getChoices must return a non-empty list of non-empty strings/],
+    [
+      "getChoices",
+      () => ["a", ""],
+      /getChoices must return a non-empty list of non-empty strings or undefined, got \["a",""\]/,
+    ],
   ];
   it.each(faults)("is named when %s fails", async (method, give, message) => {
     const agent = player();
@@ -37,6 +42,32 @@ describe("an agent's methods", () => {
       code: "AGENT_FAILED",
       message: expect.stringMatching(message) as string,
     });
+  });
+
+  const lostValues: readonly (readonly [Method, string, string])[] = [
+    ["formatObservation", "You see [object Object].", "[object Object]"],
+    ["formatObservation", "You see [object Promise].", "[object Promise]"],
+    ["formatObservation", "You see undefined.", "undefined"],
+    ["getSystemPrompt", "You have NaN lives.", "NaN"],
+  ];
+  it.each(lostValues)("is named once when %s returns %j", async (method, text, value) => {
+    const warn = vi.spyOn(console, "warn").mockReturnValue();
+    const agent = player();
+    Object.assign(agent, { [method]: () => text });
+    await agent.act("one");
+    await agent.act("two");
+    const warnings = warn.mock.calls.map(([message]) => String(message));
+    warn.mockRestore();
+    expect(warnings).toEqual([expect.stringContaining(`The agent's ${method} returned a text with "${value}": `)]);
+  });
+
+  it("may return texts in which such words are parts of others", async () => {
+    const warn = vi.spyOn(console, "warn").mockReturnValue();
+    const agent = player();
+    Object.assign(agent, { formatObservation: () => "NaNny has an object and undefined_values [object]." });
+    await agent.act("one");
+    expect(warn).not.toHaveBeenCalled();
+    warn.mockRestore();
   });
 
   it("is named if its promise never settles, and the agent may act again", async () => {

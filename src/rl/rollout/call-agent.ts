@@ -1,6 +1,7 @@
-import { formatValue, type Info } from "../../envs/index.js";
+import { describeLostValue, formatValue, type Info } from "../../envs/index.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
+import { printWarningOnce } from "../../core/terminal-text.js";
 import type { OutputConstraint } from "../../generation/index.js";
 import type { AgentInterface } from "./agent-interface.js";
 import { limitCall, type CallLimit } from "./with-timeout.js";
@@ -10,8 +11,8 @@ const METHOD_CONTRACTS = {
   text: { isValid: (value: unknown) => typeof value === "string", description: "a string" },
   choices: {
     isValid: (value: unknown) =>
-      Array.isArray(value) && value.length > 0 && value.every((choice) => typeof choice === "string"),
-    description: "a non-empty list of strings",
+      Array.isArray(value) && value.length > 0 && value.every((choice) => typeof choice === "string" && choice !== ""),
+    description: "a non-empty list of non-empty strings",
   },
   pattern: {
     isValid: (value: unknown) => typeof value === "string" || value instanceof RegExp,
@@ -24,8 +25,8 @@ const METHOD_CONTRACTS = {
 } as const;
 
 /**
- * Calls an agent's method and checks the result. @throws AGENT_FAILED if the method throws or
- * returns something else.
+ * Calls an agent's method and checks the result; warns of a text into which an object or a missing
+ * value was written. @throws AGENT_FAILED if the method throws or returns something else.
  */
 export function callAgent<Result>(
   method: string,
@@ -40,7 +41,11 @@ export function callAgent<Result>(
     throw agentError(method, error);
   }
   const { isValid, description } = METHOD_CONTRACTS[contract];
-  if (isValid(result) || (isOptional && result === undefined)) return result;
+  if (isValid(result) || (isOptional && result === undefined)) {
+    const problem = typeof result === "string" ? describeLostValue(result) : undefined;
+    if (problem !== undefined) printWarningOnce(`The agent's ${method} returned ${problem}.`);
+    return result;
+  }
   throw new LlamaGymError(
     "AGENT_FAILED",
     `The agent's ${method} must return ${description}${isOptional ? " or undefined" : ""}, got ${formatValue(result)}.`,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Turn } from "../rollout/trajectory.js";
-import { describeFirstRollout } from "./describe-first-rollout.js";
+import { describeFirstRollout, describeFirstSessions } from "./describe-first-rollout.js";
 
 const CHOICES = Int32Array.of(5, 6, 7);
 
@@ -107,5 +107,21 @@ describe("describeFirstRollout", () => {
     expect(describeFirstRollout({ trajectories: ungrouped })).toEqual([
       expect.stringMatching(/depends on an observation 1 turn earlier/),
     ]);
+  });
+});
+
+describe("describeFirstSessions", () => {
+  const trajectories = Array.from({ length: 100 }, (_, i) => ({
+    turns: [healthy(i)],
+    end: "terminated" as const,
+    bootstrapPrompt: undefined,
+  }));
+
+  it("names a message into which an agent wrote an object", () => {
+    const decode = (prompt: readonly number[]) => (prompt[1] === 3 ? "Order: [object Object]" : "Order: 3");
+    expect(describeFirstSessions({ trajectories }, decode)).toEqual([
+      expect.stringContaining('A message of the agent is a text with "[object Object]": write the fields'),
+    ]);
+    expect(describeFirstSessions({ trajectories }, () => "Order: 3")).toEqual([]);
   });
 });

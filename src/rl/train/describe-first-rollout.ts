@@ -1,4 +1,4 @@
-import { findHiddenStateLag, formatLag } from "../../envs/index.js";
+import { describeLostValue, findHiddenStateLag, formatLag } from "../../envs/index.js";
 import type { Rollout } from "../rollout/rollout-collector.js";
 import type { Turn } from "../rollout/trajectory.js";
 
@@ -38,12 +38,20 @@ export function describeFirstRollout({ trajectories }: Pick<Rollout, "trajectori
 }
 
 /**
- * Describes what will keep a run on an agent's sessions from learning, as its first ones show.
+ * Describes what will keep a run on an agent's sessions from learning, as its first ones show;
+ * `decode` returns the text of a prompt.
  */
-export function describeFirstSessions({ trajectories }: Pick<Rollout, "trajectories">): readonly string[] {
+export function describeFirstSessions(
+  { trajectories }: Pick<Rollout, "trajectories">,
+  decode: (prompt: readonly number[]) => string,
+): readonly string[] {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   if (turns.length < MIN_TURNS) return [];
-  return withAdvice([describeRewards(turns, SESSION_REMEDY), describeEntropy(turns)]);
+  return withAdvice([
+    describeRewards(turns, SESSION_REMEDY),
+    describeEntropy(turns),
+    describeMessages(turns.slice(0, MIN_TURNS), decode),
+  ]);
 }
 
 const withAdvice = (problems: readonly (string | undefined)[]): readonly string[] =>
@@ -80,6 +88,15 @@ function describeEntropy(turns: readonly Turn[]): string | undefined {
   if (decisions === 0 || surprise >= MIN_ENTROPY_FRACTION * maxEntropy) return undefined;
   const [entropy, max] = [surprise / decisions, maxEntropy / decisions].map((nats) => nats.toPrecision(2));
   return `The policy begins nearly deterministic: ${entropy} of at most ${max} nats, so it hardly tries other actions. Raise the entropy bonus (--entropy-coef), or choose names of actions that are equally long and begin differently.`;
+}
+
+/** Describes messages into which the agent wrote an object or a missing value. */
+function describeMessages(turns: readonly Turn[], decode: (prompt: readonly number[]) => string): string | undefined {
+  for (const { prompt } of turns) {
+    const problem = describeLostValue(decode(prompt));
+    if (problem !== undefined) return `A message of the agent is ${problem}.`;
+  }
+  return undefined;
 }
 
 /** Describes a model for which different observations are nearly the same prompt. */
