@@ -31,6 +31,11 @@ export interface AgentOptions<Observation = unknown, Action = unknown>
   readonly teacher?: TeacherOptions;
   /** Handling of completions without an action. By default an error. */
   readonly invalidAction?: Partial<InvalidActionPolicy<Observation, Action>>;
+  /**
+   * Receives what keeps an agent in a loop of `act` and `terminateEpisode` from learning. By
+   * default it is printed. A Trainer has its own.
+   */
+  readonly onWarning?: (message: string) => void;
 }
 
 /** Options of `terminateEpisode`. */

@@ -21,6 +21,7 @@ import { stream } from "../../core/random/streams.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import { computeExtractionShares } from "./extraction/extraction-counter.js";
 import { CallGuard } from "./call-guard.js";
+import { LoopMonitor } from "./loop-monitor.js";
 import type { AgentOptions, TerminateOptions } from "./agent-options.js";
 import { resolveRolloutSettings } from "./resolve-rollout-settings.js";
 import type { ReplayBuffer } from "./demonstrations/replay-buffer.js";
@@ -54,6 +55,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   private episode: CurrentEpisode<Observation, Action> | undefined;
   private trajectories: Trajectory[] = [];
   private readonly calls = new CallGuard();
+  private readonly monitor: LoopMonitor;
   private readonly learner = new LazyPromise(() => this.createLearner());
 
   /** @throws INVALID_ARGUMENT for invalid options. */
@@ -74,6 +76,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       eval: new CompletionSampler(this.model, { ...completion, sampling }),
     };
     const { seed = 0, microBatchTokens } = options;
+    this.monitor = new LoopMonitor(options.onWarning);
     this.random = stream(seed, "act");
     const context = { agent: this, renderer: this.renderer, sampler: this.samplers.train, settings: this.settings };
     this.demonstrationTrainer = new DemonstrationTrainer(context, options, { seed, microBatchTokens });
@@ -173,6 +176,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       const { action, turn } = await episode.agentEpisode.act();
       episode.turns.push(turn);
       this.episode = episode;
+      if (mode === "train") this.monitor.checkEpisode(episode.turns.length);
       return action;
     });
   }
@@ -349,7 +353,9 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       throw new LlamaGymError("INVALID_STATE", "There is nothing to train on: no episode ended since the last update.");
     const learner = await this.getLearner();
     const trajectories = this.trajectories.splice(0);
+    this.monitor.checkTrajectories(trajectories);
     const metrics = await learner.update(await learner.prepare(trajectories));
+    this.monitor.checkMetrics(metrics);
     return { ...metrics, ...computeExtractionShares(trajectories.flatMap(({ turns }) => turns)) };
   }
 }

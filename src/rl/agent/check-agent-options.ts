@@ -11,6 +11,7 @@ const otherOptions: OtherOptions<AgentOptions, typeof agentSettings & OnlineSftO
   generation: true,
   actionSchema: true,
   invalidAction: true,
+  onWarning: true,
   algorithm: true,
   sftWarmStart: true,
   replay: true,

@@ -43,7 +43,7 @@ export {
   recordedGroups,
   toTurnDetail,
 } from "./record-rollout.js";
-export { describeFirstSessions } from "./describe-first-rollout.js";
+export { describeFirstSessions } from "../rollout/describe-first-rollout.js";
 export { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
 export { findRunResult, getCheckpointDir, readRunConfig, requireRunConfig, writeRunConfig } from "./run-config.js";
 export { GamePlayers } from "./self-play.js";
@@ -55,5 +55,5 @@ export {
   recordingSettings,
   trainerSettings,
 } from "./trainer-settings.js";
-export { TrainingMonitor } from "./training-monitor.js";
+export { TrainingMonitor } from "../algorithms/training-monitor.js";
 export type { ExampleTrainOptions } from "./example-trainer.js";

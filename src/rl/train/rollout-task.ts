@@ -14,7 +14,7 @@ import type { CompletionRow } from "../tracking/index.js";
 import type { Settings } from "../../core/settings.js";
 import type { BestModel } from "./best-model.js";
 import { collectGroups } from "./collect-groups.js";
-import { describeFirstRollout } from "./describe-first-rollout.js";
+import { describeFirstRollout } from "../rollout/describe-first-rollout.js";
 import { evaluate } from "./evaluate.js";
 import { evaluateExact, requireExactGame, toExactMetrics, type ExactEvaluations } from "./evaluate-exact.js";
 import { LearnerTask } from "./learner-task.js";

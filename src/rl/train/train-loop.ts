@@ -7,7 +7,7 @@ import { loopSettings } from "./trainer-settings.js";
 import type { BestEvaluation } from "./best-model.js";
 import { saveCheckpoint } from "./checkpoints.js";
 import { addCounts, INITIAL_STATE, type ResumedRun, type TrainerState, type TrainTask } from "./train-task.js";
-import type { TrainingMonitor } from "./training-monitor.js";
+import type { TrainingMonitor } from "../algorithms/training-monitor.js";
 
 /** State of a run after a rollout round or an update. */
 export interface TrainProgress {

@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import { boolean, choice, defineSettings, integer, number, text, type Settings } from "../../core/settings.js";
 import { ROLLOUT_MODES } from "./record-rollout.js";
-import { ENTROPY_FLOOR } from "./training-monitor.js";
+import { ENTROPY_FLOOR } from "../algorithms/training-monitor.js";
 
 /**
  * More evaluation episodes would fill the memory with their turns; the standard error of a million

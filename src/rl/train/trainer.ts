@@ -16,7 +16,7 @@ import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
 import { INITIAL_STATE, type ResumedRun, type TrainerState } from "./train-task.js";
 import { checkEvaluationSettings, trainerSettings } from "./trainer-settings.js";
-import { TrainingMonitor } from "./training-monitor.js";
+import { TrainingMonitor } from "../algorithms/training-monitor.js";
 
 /** Options of a `Trainer`. */
 export interface TrainerOptions extends Partial<Settings<typeof trainerSettings>> {

@@ -10,7 +10,7 @@ import { checkNoCheckpoints, restoreLatestCheckpoint } from "../checkpoints.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "../train-loop.js";
 import type { ResumedRun } from "../train-task.js";
 import { loopSettings } from "../trainer-settings.js";
-import { ENTROPY_FLOOR, TrainingMonitor } from "../training-monitor.js";
+import { ENTROPY_FLOOR, TrainingMonitor } from "../../algorithms/training-monitor.js";
 import type { Tool, ToolChat } from "../../tools/index.js";
 import { PromptRollout } from "./prompt-rollout.js";
 import { PromptTask } from "./prompt-task.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Turn } from "../rollout/trajectory.js";
+import type { Turn } from "./trajectory.js";
 import { describeFirstRollout, describeFirstSessions } from "./describe-first-rollout.js";
 
 const CHOICES = Int32Array.of(5, 6, 7);

@@ -1,4 +1,4 @@
-import type { Metrics } from "../algorithms/learner.js";
+import type { Metrics } from "./learner.js";
 
 export interface TrainingMonitorOptions {
   /** Warns when the entropy falls below this many nats; 0 disables the warning. */

@@ -1,6 +1,6 @@
 import { describeLostValue, findHiddenStateLag, formatLag } from "../../envs/index.js";
-import type { Rollout } from "../rollout/rollout-collector.js";
-import type { Turn } from "../rollout/trajectory.js";
+import type { Rollout } from "./rollout-collector.js";
+import type { Turn } from "./trajectory.js";
 
 /** Fraction of completions without an action at which to warn. */
 const INVALID_RATIO = 0.5;
@@ -13,7 +13,7 @@ const MIN_ENTROPY_FRACTION = 0.05;
 const MIN_PROMPTS = 4;
 const MAX_LOG_PROB_SPREAD = 0.05;
 /** Turns that suffice for a judgment. */
-const MIN_TURNS = 64;
+export const FIRST_ROLLOUT_TURNS = 64;
 
 const ENV_REMEDY =
   "reward progress, shorten episodes (--max-episode-steps), collect more (--batch-size), or start from demonstrations (--sft-warm-start)";
@@ -23,14 +23,18 @@ const SESSION_REMEDY =
 const ADVICE = "docs/training.md#when-it-does-not-learn";
 
 /**
- * Describes what will keep a run from learning, as its first rollout shows, each with its remedy.
+ * Describes what will keep a run from learning, as its first rollout shows, each with its remedy;
+ * `remedy` is the one of equal rewards.
  */
-export function describeFirstRollout({ trajectories }: Pick<Rollout, "trajectories">): readonly string[] {
+export function describeFirstRollout(
+  { trajectories }: Pick<Rollout, "trajectories">,
+  remedy = ENV_REMEDY,
+): readonly string[] {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
-  if (turns.length < MIN_TURNS) return [];
+  if (turns.length < FIRST_ROLLOUT_TURNS) return [];
   return withAdvice([
     describeInvalid(turns),
-    describeRewards(turns, ENV_REMEDY),
+    describeRewards(turns, remedy),
     describeEntropy(turns),
     describeObservations(turns),
     describeHiddenState(trajectories),
@@ -46,11 +50,11 @@ export function describeFirstSessions(
   decode: (prompt: readonly number[]) => string,
 ): readonly string[] {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
-  if (turns.length < MIN_TURNS) return [];
+  if (turns.length < FIRST_ROLLOUT_TURNS) return [];
   return withAdvice([
     describeRewards(turns, SESSION_REMEDY),
     describeEntropy(turns),
-    describeMessages(turns.slice(0, MIN_TURNS), decode),
+    describeMessages(turns.slice(0, FIRST_ROLLOUT_TURNS), decode),
   ]);
 }
 

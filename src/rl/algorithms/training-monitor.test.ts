@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Metrics } from "../algorithms/learner.js";
+import type { Metrics } from "./learner.js";
 import { TrainingMonitor } from "./training-monitor.js";
 
 function warningsFor(updates: readonly Metrics[], entropyFloor = 0.05): string[] {
