@@ -162,6 +162,7 @@ export {
   computeGameValue,
   computeNashConv,
   ConnectFour,
+  createGameText,
   createMinimaxOpponent,
   createMinimaxPolicy,
   createNamedOpponent,

@@ -59,11 +59,6 @@ export type EnvOptions = Readonly<Record<string, unknown>>;
 /** Creates an environment, such as `(options) => new MyEnv(options)`. */
 export type EnvFactory = (options: EnvOptions) => Env;
 
-export type EnvClass = new (options: EnvOptions) => Env;
-
-/** What a module exports, or an id is registered with: a class or a function. */
-export type EnvExport = EnvFactory | EnvClass;
-
 /**
  * Mean returns to compare a learning curve with, for the options and step limit of a registered id.
  */
@@ -254,22 +249,6 @@ export async function closeEnv(env: Env): Promise<void> {
   } catch (error) {
     throw new LlamaGymError("ENV_FAILED", `${env.toString()} threw in close: ${errorMessage(error)}`, { cause: error });
   }
-}
-
-export const isEnvClass = (value: unknown): value is EnvClass =>
-  typeof value === "function" && value.prototype instanceof Env;
-
-/**
- * Returns what creates an environment by a class or a function, which `subject` names in messages.
- * @throws ENV_INVALID for a class that does not extend Env.
- */
-export function toEnvFactory(value: EnvExport, subject: string): EnvFactory {
-  if (isEnvClass(value)) return (options) => new value(options);
-  if (!/^class\b/.test(Function.prototype.toString.call(value))) return value;
-  throw invalidEnv(
-    `${subject} is a class that does not extend llamagym's Env. Write \`class ${value.name} extends Env\`. If it does, it ` +
-      "imports another copy of llamagym than this program.",
-  );
 }
 
 /** Returns the result of a factory. @throws ENV_INVALID when it is not an Env. */

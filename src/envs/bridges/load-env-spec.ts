@@ -4,7 +4,8 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { errorMessage, invalidEnv } from "../../core/errors.js";
-import { type EnvExport, type EnvSpec, isEnvClass, toEnvFactory } from "../env.js";
+import { type EnvExport, isEnvOrGameClass, toEnvFactory } from "../env-export.js";
+import type { EnvSpec } from "../env.js";
 import type { Registration } from "../registry/env-registry.js";
 import { register, registry } from "../registry/make.js";
 import { findSpec, isRemoteEnvId, recordLoadedSpec } from "../registry/open-env.js";
@@ -37,9 +38,9 @@ export async function loadEnvModule(module: string): Promise<readonly string[]> 
 
 /**
  * Loads the environment of a file (`./my-env.js`), one of its exports (`./my-env.js#MyEnv`) or a
- * registered id of a module (`module:Id`). An export is an Env class, a function that returns an
- * Env, or a `Registration`. Without an export's name, the id that the file registers, its default
- * export, or its only environment is loaded.
+ * registered id of a module (`module:Id`). An export is a class of environments or games, a
+ * function that returns an Env, or a `Registration`. Without an export's name, the id that the file
+ * registers, its default export, or its only environment is loaded.
  * @throws ENV_INVALID when the module cannot be imported or has no such environment.
  */
 export async function loadEnvSpec(reference: string): Promise<EnvSpec> {
@@ -65,12 +66,12 @@ async function loadSpec(reference: string): Promise<EnvSpec> {
 
 function findEnvExport(module: string, exports: LoadedModule["exports"], ids: readonly string[]): string {
   if (exports.default !== undefined) return "default";
-  const names = Object.keys(exports).filter((name) => isEnvClass(exports[name]) || isRegistration(exports[name]));
+  const names = Object.keys(exports).filter((name) => isEnvOrGameClass(exports[name]) || isRegistration(exports[name]));
   if (names.length === 1) return names[0];
   const candidates = [...ids.map((id) => `${module}:${id}`), ...names.map((name) => `${module}#${name}`)];
   throw invalidEnv(
     candidates.length === 0
-      ? `${module} exports no environment. Export a class that extends llamagym's Env, or call register() in it. If it does, it ` +
+      ? `${module} exports no environment. Export a class that extends llamagym's Env or Game, or call register() in it. If it does, it ` +
           "imports another copy of llamagym than this program."
       : `${module} has several environments. Choose one: ${candidates.join(", ")}.`,
   );

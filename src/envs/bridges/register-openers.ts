@@ -1,7 +1,7 @@
 // What opens an environment is loaded with the first one of its kind: most programs need none of
 // it.
 import type { Env, EnvOptions } from "../env.js";
-import type { GameOptions } from "../games/games.js";
+import type { GameOptions } from "../games/as-env.js";
 import { make, type MakeOptions } from "../registry/make.js";
 import { registerOpener } from "../registry/open-env.js";
 import { OrderEnforcing, TimeLimit } from "../wrappers/time.js";

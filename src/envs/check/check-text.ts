@@ -2,10 +2,9 @@ import { findHiddenState, formatLag } from "./hidden-state.js";
 import { invalidEnv } from "../../core/errors.js";
 import type { Env } from "../env.js";
 import type { Info } from "../info.js";
-import { getChoices, type TextInterface } from "../text-interface.js";
+import { describeLostValue, getChoices, type TextInterface } from "../text-interface.js";
 import { formatValue } from "../spaces/space.js";
 import { maxDifference } from "./check-space.js";
-import { describeLostValue } from "../unreadable-text.js";
 import type { EnvProbe } from "./env-probe.js";
 
 const NUM_SAMPLES = 20;

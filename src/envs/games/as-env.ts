@@ -4,6 +4,7 @@ import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import {
   Env,
   type EnvMetadata,
+  type EnvOptions,
   type RenderFrame,
   type RenderMode,
   type ResetOptions,
@@ -14,7 +15,7 @@ import type { Info } from "../info.js";
 import type { Space } from "../spaces/space.js";
 import type { TextInterface } from "../text-interface.js";
 import type { Game, GameResult } from "./game.js";
-import type { Opponent } from "./opponents.js";
+import { createNamedOpponent, type Opponent, type OpponentName } from "./opponents.js";
 
 /** The seat of the agent: a fixed one, or drawn at a seed and then the next one in each game. */
 export type AgentSeat = number | "alternate";
@@ -167,4 +168,33 @@ export class GameEnv<Observation = unknown, Action = unknown> extends Env<Observ
   private inform({ result }: Round<Observation>): Info {
     return { ...result.info, seat: this.seat };
   }
+}
+
+/** Options of a game as an environment, in addition to those of the game. */
+export interface GameOptions {
+  /** "random" (default), "minimax", or a function. */
+  readonly opponent?: OpponentName | Opponent<string, unknown>;
+  /** The agent's seat. Default "alternate". */
+  readonly seat?: AgentSeat;
+}
+
+/** Returns the factory of environments of a game against an opponent. */
+export function createGameEnv<Observation, Action>(
+  createGame: (options: EnvOptions) => Game<Observation, Action>,
+): (options: EnvOptions) => Env {
+  return ({ opponent = "random", seat = "alternate", ...options }: EnvOptions & GameOptions) => {
+    const game = createGame(options);
+    return asEnv(game, createOpponent(game, opponent), seat);
+  };
+}
+
+function createOpponent<Observation, Action>(
+  game: Game<Observation, Action>,
+  opponent: GameOptions["opponent"],
+): Opponent<Observation, Action> {
+  if (typeof opponent === "function") return opponent as Opponent<unknown, unknown> as Opponent<Observation, Action>;
+  if (opponent === "random" || opponent === "minimax") return createNamedOpponent(game, opponent);
+  throw invalidArgument(
+    `${game.constructor.name}: option opponent must be "random", "minimax" or a function, got ${JSON.stringify(opponent)}.`,
+  );
 }

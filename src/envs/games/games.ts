@@ -1,47 +1,16 @@
-import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
-import type { Env, EnvOptions } from "../env.js";
+import type { Env } from "../env.js";
 import type { Policy } from "../policy.js";
 import type { Registration } from "../registry/env-registry.js";
-import { asEnv, type AgentSeat, type GameEnv } from "./as-env.js";
 import { ConnectFour } from "./connect-four.js";
+import { createGameEnv, type GameEnv } from "./as-env.js";
 import { computeBestResponse, createMinimaxPolicy, uniformPolicy, type BehaviorPolicy } from "./exact.js";
 import { KuhnPoker } from "./kuhn-poker.js";
 import { Nim } from "./nim.js";
-import { createNamedOpponent, type Opponent, type OpponentName } from "./opponents.js";
 import { Pig } from "./pig.js";
 import type { RulesGame } from "./rules-game.js";
 import { SimpleNegotiation } from "./simple-negotiation.js";
 import { TicTacToe } from "./tic-tac-toe.js";
-
-/** Options of the registered games, in addition to those of the game. */
-export interface GameOptions {
-  /** "random" (default), "minimax", or a function. */
-  readonly opponent?: OpponentName | Opponent<string, unknown>;
-  /** The agent's seat. Default "alternate". */
-  readonly seat?: AgentSeat;
-}
-
-/** Registers a game against an opponent. */
-function createGameEnv<Position extends JsonValue, Action>(
-  createGame: (options: EnvOptions) => RulesGame<Position, Action>,
-): (options: EnvOptions) => Env {
-  return ({ opponent = "random", seat = "alternate", ...options }: EnvOptions & GameOptions) => {
-    const game = createGame(options);
-    return asEnv(game, createOpponent(game, opponent), seat);
-  };
-}
-
-function createOpponent<Position extends JsonValue, Action>(
-  game: RulesGame<Position, Action>,
-  opponent: GameOptions["opponent"],
-): Opponent<string, Action> {
-  if (typeof opponent === "function") return opponent as Opponent<string, Action>;
-  if (opponent === "random" || opponent === "minimax") return createNamedOpponent(game, opponent);
-  throw invalidArgument(
-    `${game.constructor.name}: option opponent must be "random", "minimax" or a function, got ${JSON.stringify(opponent)}.`,
-  );
-}
 
 /**
  * Plays a best response to the opponent, computed exactly; to one that is a function, as to random

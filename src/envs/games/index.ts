@@ -1,5 +1,5 @@
 export { Game, type GameResult, type GameText } from "./game.js";
-export { asEnv, GameEnv, type AgentSeat } from "./as-env.js";
+export { asEnv, GameEnv, type AgentSeat, type GameOptions } from "./as-env.js";
 export { ConnectFour } from "./connect-four.js";
 export { computeElo, type MatchScore } from "./elo.js";
 export {
@@ -29,8 +29,7 @@ export {
   type OpponentTurn,
 } from "./opponents.js";
 export { Pig, type PigOptions } from "./pig.js";
-export { RulesGame, type IllegalMoves, type RulesGameOptions } from "./rules-game.js";
+export { createGameText, RulesGame, type IllegalMoves, type RulesGameOptions } from "./rules-game.js";
 export { SimpleNegotiation, type SimpleNegotiationOptions } from "./simple-negotiation.js";
 export { SeatsEnv, type SeatsInfo } from "./seats-env.js";
 export { TicTacToe } from "./tic-tac-toe.js";
-export type { GameOptions } from "./games.js";

@@ -4,6 +4,7 @@ import { CartPoleEnv } from "../classic-control/cart-pole.js";
 import type { Env } from "../env.js";
 import { TimeLimit } from "../wrappers/time.js";
 import { formatEnvId, parseEnvId, EnvRegistry } from "./env-registry.js";
+import { GameEnv, Nim } from "../games/index.js";
 import { make, registry } from "./make.js";
 import { findNearestName } from "../../core/suggest.js";
 
@@ -114,6 +115,17 @@ describe("make", () => {
     const later = async () => Promise.resolve(new CartPoleEnv());
     own.register({ id: "Later-v0", entryPoint: later as unknown as typeof CartPoleEnv });
     expect(getErrorMessage(() => make(own.spec("Later-v0")))).toMatch(/The entry point of Later-v0 is asynchronous/);
+  });
+
+  it("takes a class of games, whose environment has an opponent and a seat", async () => {
+    const own = new EnvRegistry([{ id: "Heap-v0", entryPoint: Nim, options: { piles: [1, 2] } }]);
+    const env = make(own.spec("Heap-v0"), { opponent: "minimax", seat: 1 });
+    const { info } = await env.reset({ seed: 1 });
+    expect(env.unwrapped).toBeInstanceOf(GameEnv);
+    expect(info).toMatchObject({ seat: 1 });
+    expect(getErrorMessage(() => make(own.spec("Heap-v0"), { opponent: "best" }))).toMatch(
+      /option opponent must be "random", "minimax" or a function/,
+    );
   });
 
   it("rejects an entry point that returns no environment", () => {

@@ -1,6 +1,7 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { findNearestName } from "../../core/suggest.js";
-import { type EnvExport, type EnvSpec, toEnvFactory } from "../env.js";
+import { type EnvExport, toEnvFactory } from "../env-export.js";
+import type { EnvSpec } from "../env.js";
 
 /** Parts of an environment id. */
 export interface EnvId {

@@ -1,7 +1,8 @@
 import { assets } from "#platform";
 import { errorMessage, invalidEnv } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import { type Env, type EnvExport, type EnvOptions, requireEnv, toEnvFactory } from "../env.js";
+import { type EnvExport, toEnvFactory } from "../env-export.js";
+import { type Env, type EnvOptions, requireEnv } from "../env.js";
 import { make, type MakeOptions } from "../registry/make.js";
 import type { EnvSource } from "./worker-protocol.js";
 

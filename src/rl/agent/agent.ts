@@ -1,3 +1,4 @@
+import { describeValue } from "../../core/format.js";
 import { LazyPromise } from "../../core/promise-cache.js";
 import type { Distillation, Learner, Metrics } from "../algorithms/learner.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
@@ -186,7 +187,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
    * INVALID_ARGUMENT.
    */
   assignReward(reward: number): void {
-    if (!isReward(reward)) throw invalidArgument(`The reward ${String(reward)} must be ${REWARD_RULE}.`);
+    if (!isReward(reward)) throw invalidArgument(`The reward ${describeValue(reward)} must be ${REWARD_RULE}.`);
     this.calls.check("assignReward");
     const turn = this.requireEpisode("assignReward").turns.at(-1);
     if (turn === undefined) return;
@@ -361,4 +362,4 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 }
 
 const missingMethod = ({ constructor }: object, expected: string): LlamaGymError =>
-  new LlamaGymError("AGENT_FAILED", `${constructor.name} must implement ${expected}`);
+  new LlamaGymError("AGENT_FAILED", `${constructor.name || "The agent"} must implement ${expected}`);

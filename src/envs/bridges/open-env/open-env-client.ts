@@ -1,7 +1,7 @@
 import { type JsonObject, type JsonValue, asJsonObject } from "../../../core/json.js";
 import { invalidArgument, invalidEnv, LlamaGymError } from "../../../core/errors.js";
 import type { Env } from "../../env.js";
-import type { GameOptions } from "../../games/games.js";
+import type { GameOptions } from "../../games/as-env.js";
 import type { TextInterface } from "../../text-interface.js";
 import { bridgeError, type Channel, checkTimeoutMs, formatJson } from "../channel.js";
 import type { TextInterfaceOptions } from "../create-text-interface.js";

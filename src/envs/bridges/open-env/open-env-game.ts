@@ -3,7 +3,7 @@ import { LlamaGymError } from "../../../core/errors.js";
 import type { ResetOptions } from "../../env.js";
 import { asEnv, type GameEnv } from "../../games/as-env.js";
 import type { GameResult, GameText } from "../../games/game.js";
-import type { GameOptions } from "../../games/games.js";
+import type { GameOptions } from "../../games/as-env.js";
 import { createNamedOpponent, type Opponent } from "../../games/opponents.js";
 import { isReward } from "../../reward-limit.js";
 import type { Space } from "../../spaces/index.js";

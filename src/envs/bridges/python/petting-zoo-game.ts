@@ -4,7 +4,7 @@ import { describeIssue } from "../../../core/schema-issue.js";
 import { invalidArgument, LlamaGymError } from "../../../core/errors.js";
 import type { RenderFrame, RenderMode, ResetOptions } from "../../env.js";
 import { asEnv, type GameEnv } from "../../games/as-env.js";
-import type { GameOptions } from "../../games/games.js";
+import type { GameOptions } from "../../games/as-env.js";
 import { createNamedOpponent, type Opponent } from "../../games/opponents.js";
 import type { GameResult, GameText } from "../../games/game.js";
 import { isReward } from "../../reward-limit.js";
