@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { mean } from "../../core/numbers.js";
+import { checkPositions } from "./check-positions.js";
 import type { RulesGame } from "./rules-game.js";
 
 /** What a player knows when it is to move. */
@@ -38,12 +39,14 @@ interface Node<Position> {
 
 /**
  * The first positions of a game whose rules have no chance after the start. @throws
- * INVALID_ARGUMENT for other games
+ * INVALID_ARGUMENT for other games, ENV_INVALID as `checkPositions`
  */
 function listStarts<Position extends JsonValue>(game: RulesGame<Position>): readonly Node<Position>[] {
   const starts = game.listStarts();
-  if (starts !== undefined) return starts;
-  throw invalidArgument(`${game.constructor.name} cannot be enumerated. Evaluate it by playing games.`);
+  if (starts === undefined)
+    throw invalidArgument(`${game.constructor.name} cannot be enumerated. Evaluate it by playing games.`);
+  checkPositions(game, starts);
+  return starts;
 }
 
 const getKey = (position: JsonValue) => JSON.stringify(position);
@@ -191,6 +194,7 @@ export function createMinimax<Position extends JsonValue>(game: RulesGame<Positi
     throw invalidArgument(
       `${game.constructor.name} has no minimax player: it hides cards, draws lots or is too large.`,
     );
+  listStarts(game);
   const known = new Map<string, number>();
   const evaluate = (position: Position): number => {
     const key = getKey(position);

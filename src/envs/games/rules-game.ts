@@ -1,4 +1,4 @@
-import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, invalidEnv, LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import type { MersenneTwisterState } from "../../core/random/mersenne-twister.js";
 import { PythonRandom } from "../../core/random/python-random.js";
@@ -27,6 +27,15 @@ export interface RulesGameOptions {
 const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("");
 const MAX_OBSERVATION = 1000;
 
+/** Messages of JavaScript for the change of a frozen object. */
+const FROZEN = /read only property|not extensible|Cannot delete property/;
+
+function deepFreeze(value: JsonValue): void {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  Object.values(value).forEach(deepFreeze);
+}
+
 /** What a move leads to. */
 export interface MoveResult<Position> {
   readonly position: Position;
@@ -52,6 +61,7 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
   private position: Position | undefined;
   private isWarned = false;
   private forfeitedBy: number | undefined;
+  private isEnumerated = false;
 
   /**
    * `otherNames` names the options that the game reads itself. @throws INVALID_ARGUMENT for an
@@ -99,8 +109,15 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
     return undefined;
   }
 
-  /** Random stream of the game; seeded from entropy until a seed is passed. */
+  /**
+   * Random stream of the game; seeded from entropy until a seed is passed. @throws ENV_INVALID in
+   * `follow`
+   */
   protected get random(): PythonRandom {
+    if (this.isEnumerated)
+      throw invalidEnv(
+        `${this.constructor.name} has no exact values and no minimax player, since next() draws chance: leave out listStarts().`,
+      );
     return (this.stream ??= new PythonRandom(createSeededStream().seed));
   }
 
@@ -124,7 +141,9 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
     let position = start;
     for (let left = this.random.randInt(0, this.randomOpening); left > 0; left--) {
       const actions = this.listActions(position);
-      const next = this.next(position, actions[this.random.randInt(0, actions.length - 1)]);
+      const action = actions[this.random.randInt(0, actions.length - 1)];
+      const before = position;
+      const next = this.protect(before, () => this.next(before, action));
       if (this.getSeat(next) === undefined) break;
       position = next;
     }
@@ -137,12 +156,39 @@ export abstract class RulesGame<Position extends JsonValue, Action = number> ext
     return { position: this.next(position, action), illegalParts: 0 };
   }
 
+  /**
+   * Returns the position after a legal action, for enumeration. @throws ENV_INVALID where `next`
+   * draws chance or changes its argument
+   */
+  follow(position: Position, action: Action): Position {
+    this.isEnumerated = true;
+    try {
+      return this.protect(position, () => this.next(position, action));
+    } finally {
+      this.isEnumerated = false;
+    }
+  }
+
+  /** Applies rules to a position, which they must not change. @throws ENV_INVALID if they do */
+  private protect<Result>(position: Position, apply: () => Result): Result {
+    deepFreeze(position);
+    try {
+      return apply();
+    } catch (error) {
+      if (!(error instanceof TypeError) || !FROZEN.test(error.message)) throw error;
+      throw invalidEnv(
+        `${this.constructor.name} changes the position that it is given (${error.message}): return a new one, as in { ...position, seat: 1 - position.seat }.`,
+        error,
+      );
+    }
+  }
+
   override step(action: Action | undefined): GameResult<string> {
     const position = this.currentPosition;
     const seat = this.getSeat(position);
     if (seat === undefined || this.forfeitedBy !== undefined)
       throw new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: the game is over. Call reset().`);
-    const { position: next, illegalParts } = this.tryMove(position, action);
+    const { position: next, illegalParts } = this.protect(position, () => this.tryMove(position, action));
     this.position = next;
     if (illegalParts > 0 && (this.illegalMoves === "lose" || this.isWarned || illegalParts > 1))
       return this.forfeit(seat);
