@@ -14,7 +14,7 @@ import {
 import type { Info } from "../info.js";
 import type { Space } from "../spaces/space.js";
 import type { TextInterface } from "../text-interface.js";
-import type { Game, GameResult } from "./game.js";
+import { checkGameResult, type Game, type GameResult } from "./game.js";
 import { createNamedOpponent, type Opponent, type OpponentName } from "./opponents.js";
 
 /** The seat of the agent: a fixed one, or drawn at a seed and then the next one in each game. */
@@ -83,8 +83,8 @@ export class GameEnv<Observation = unknown, Action = unknown> extends Env<Observ
 
   /** Starts a game in which the agent has a turn; others are dropped. */
   private startRound(options: ResetOptions, attempts = MAX_STARTS): MaybePromise<Round<Observation>> {
-    return andThen(this.game.reset(options), (result) =>
-      andThen(this.playOthers({ result, reward: result.rewards[this.seat] }), (round) => {
+    return andThen(this.game.reset(options), (started) =>
+      andThen(this.playOthers(this.toRound(started)), (round) => {
         if (round.result.seat !== undefined) return round;
         if (attempts > 1) return this.startRound({ options: options.options }, attempts - 1);
         throw new LlamaGymError(
@@ -99,8 +99,8 @@ export class GameEnv<Observation = unknown, Action = unknown> extends Env<Observ
     this.checkAction(action);
     if (!this.isRunning)
       throw new LlamaGymError("ENV_NOT_RESET", `${this.toString()}: no game is running. Call reset().`);
-    return andThen(this.game.step(action), (result) =>
-      andThen(this.playOthers({ result, reward: result.rewards[this.seat] }), (round) => {
+    return andThen(this.game.step(action), (moved) =>
+      andThen(this.playOthers(this.toRound(moved)), (round) => {
         const { terminated, truncated } = round.result;
         this.isRunning = !terminated && !truncated;
         return {
@@ -148,15 +148,19 @@ export class GameEnv<Observation = unknown, Action = unknown> extends Env<Observ
     return isFirst ? this.random.integers(0, this.game.seats) : (this.seat + 1) % this.game.seats;
   }
 
+  /** Adds a result of the game to the reward so far. @throws ENV_INVALID for one that is none */
+  private toRound(moved: GameResult<Observation>, earlier = 0): Round<Observation> {
+    const result = checkGameResult(this.game, moved);
+    return { result, reward: earlier + result.rewards[this.seat] };
+  }
+
   /** Lets the opponent move until the agent is to move or the game is over. */
   private playOthers(round: Round<Observation>): MaybePromise<Round<Observation>> {
     const { seat, observation, info } = round.result;
     if (seat === undefined || seat === this.seat) return round;
     const turn = { seat, observation: observation as Observation, info, random: this.random };
     return andThen(this.opponent(turn), (action) =>
-      andThen(this.game.step(action), (result) =>
-        this.playOthers({ result, reward: round.reward + result.rewards[this.seat] }),
-      ),
+      andThen(this.game.step(action), (moved) => this.playOthers(this.toRound(moved, round.reward))),
     );
   }
 

@@ -1,8 +1,7 @@
 import { errorMessage, invalidEnv, LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import type { Game, GameResult } from "./game.js";
-import { isReward } from "../reward-limit.js";
+import { checkGameResult, type Game, type GameResult } from "./game.js";
 import { Discrete, formatValue } from "../spaces/index.js";
 import { getChoices } from "../text-interface.js";
 import { maxDifference } from "../check/check-space.js";
@@ -87,35 +86,16 @@ function chooseRandomly(game: Game, { info }: GameResult<unknown>, random: Rando
 }
 
 function checkResult(game: Game, result: GameResult<unknown>): void {
-  const { seat, observation, info, rewards, terminated, truncated } = result;
-  const name = nameOf(game);
-  if (!Array.isArray(rewards) || rewards.length !== game.seats || !rewards.every((reward) => isReward(reward)))
-    throw invalidEnv(
-      `${name}: rewards must be ${game.seats} finite numbers, one for each seat, got ${formatValue(rewards)}.`,
-    );
-  const isOver = terminated || truncated;
-  if ((seat === undefined) !== isOver)
-    throw invalidEnv(
-      `${name}: the seat must be undefined at the end and only there; got seat ${seat}, terminated ${terminated}.`,
-    );
+  const { seat, observation, info } = checkGameResult(game, result);
   if (seat === undefined) return;
-  if (!Number.isInteger(seat) || seat < 0 || seat >= game.seats)
-    throw invalidEnv(`${name}: a seat must be an integer from 0 to ${game.seats - 1}, got ${formatValue(seat)}.`);
+  const name = nameOf(game);
   if (!game.observationSpace.contains(observation))
     throw invalidEnv(
       `${name}: ${formatValue(observation)} is not in the observation space ${game.observationSpace.toString()}.`,
     );
-  const { legalActions } = info as { legalActions?: unknown };
-  if (legalActions !== undefined && !(Array.isArray(legalActions) && legalActions.length > 0))
-    throw invalidEnv(
-      `${name}: info.legalActions must be a list with at least one action, got ${formatValue(legalActions)}.`,
-    );
-  const listed = (legalActions ?? []) as unknown[];
+  const { legalActions: listed = [] } = info as { legalActions?: readonly unknown[] };
   if (new Set(listed.map((action) => JSON.stringify(action))).size < listed.length)
     throw invalidEnv(`${name}: info.legalActions lists an action twice: ${formatValue(listed)}.`);
-  for (const action of listed)
-    if (!game.actionSpace.contains(action))
-      throw invalidEnv(`${name}: the legal action ${formatValue(action)} is not in ${game.actionSpace.toString()}.`);
   checkTexts(game, result);
 }
 

@@ -1,9 +1,10 @@
-import { invalidArgument } from "../../core/errors.js";
+import { invalidArgument, invalidEnv } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { EnvMetadata, RenderFrame, RenderMode, ResetOptions } from "../env.js";
 import type { Info } from "../info.js";
-import type { Space } from "../spaces/space.js";
+import { isReward } from "../reward-limit.js";
+import { formatValue, type Space } from "../spaces/space.js";
 import type { TextInterface } from "../text-interface.js";
 
 /** Result of `Game.reset` and `Game.step`. */
@@ -59,4 +60,37 @@ export abstract class Game<Observation = unknown, Action = unknown> {
 
   /** Releases resources. May be called twice. */
   close(): MaybePromise<void> {}
+}
+
+/**
+ * Checks what `reset` or `step` of a game returned: a reward for each seat, a seat that moves next
+ * unless the game is over, legal actions of the action space. Returns it.
+ * @throws ENV_INVALID
+ */
+export function checkGameResult<Observation, Action>(
+  game: Game<Observation, Action>,
+  result: GameResult<Observation>,
+): GameResult<Observation> {
+  const fail = (problem: string) => invalidEnv(`${game.constructor.name}: ${problem}.`);
+  const isResult = typeof result === "object" && result !== null && !Array.isArray(result);
+  if (!isResult)
+    throw fail(
+      `a result must be { seat, observation, info, rewards, terminated, truncated }, got ${formatValue(result)}`,
+    );
+  const { seat, info, rewards, terminated, truncated } = result;
+  if (!Array.isArray(rewards) || rewards.length !== game.seats || !rewards.every((reward) => isReward(reward)))
+    throw fail(`rewards must be ${game.seats} finite numbers, one for each seat, got ${formatValue(rewards)}`);
+  if ((seat === undefined) !== (terminated || truncated))
+    throw fail(`the seat must be undefined at the end and only there; got seat ${seat}, terminated ${terminated}`);
+  if (seat === undefined) return result;
+  if (!Number.isInteger(seat) || seat < 0 || seat >= game.seats)
+    throw fail(`a seat must be an integer from 0 to ${game.seats - 1}, got ${formatValue(seat)}`);
+  const { legalActions } = (info ?? {}) as { legalActions?: unknown };
+  if (legalActions === undefined) return result;
+  if (!Array.isArray(legalActions) || legalActions.length === 0)
+    throw fail(`info.legalActions must be a list with at least one action, got ${formatValue(legalActions)}`);
+  for (const action of legalActions as unknown[])
+    if (!game.actionSpace.contains(action))
+      throw fail(`the legal action ${formatValue(action)} is not in ${game.actionSpace.toString()}`);
+  return result;
 }

@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { LlamaGymError } from "../../core/errors.js";
 import { Discrete } from "../spaces/index.js";
+import type { ResetOptions } from "../env.js";
+import { asEnv } from "./as-env.js";
 import { checkGame } from "./check-game.js";
 import { computeGameValue, computeNashConv, createMinimax, uniformPolicy } from "./exact.js";
+import { createRandomOpponent } from "./opponents.js";
 import { createGameText, RulesGame } from "./rules-game.js";
+import { SeatsEnv } from "./seats-env.js";
 
 interface Position {
   [name: string]: number;
@@ -144,6 +148,34 @@ describe("a game outside of the package", () => {
   ])("has none with %s", (_, game, message) => {
     expect(readError(() => computeNashConv(game, policies))).toMatch(message);
     expect(readError(() => createMinimax(game))).toMatch(message);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ["rewards of one seat", { rewards: [0] }, /rewards must be 2 finite numbers, one for each seat, got \[0\]/],
+    ["rewards that are no numbers", { rewards: [0, NaN] }, /rewards must be 2 finite numbers/],
+    ["a seat that it does not have", { seat: 2 }, /a seat must be an integer from 0 to 1, got 2/],
+    [
+      "no seat before the end",
+      { seat: undefined },
+      /the seat must be undefined at the end and only there; got seat undef/,
+    ],
+    ["a seat at the end", { terminated: true }, /only there; got seat [01], terminated true/],
+    ["no legal action", { info: { legalActions: [] } }, /info.legalActions must be a list with at least one action/],
+    [
+      "a legal action of another space",
+      { info: { legalActions: [0, 7] } },
+      /the legal action 7 is not in Discrete\(2\)/,
+    ],
+  ])("is refused in play with %s", (_, change, message) => {
+    class Odd extends Stones {
+      override reset(options: ResetOptions = {}) {
+        return { ...super.reset(options), ...change };
+      }
+    }
+    const game = new Odd();
+    const opponent = createRandomOpponent(new Stones());
+    expect(readError(() => asEnv(game, opponent, 0).reset({ seed: 1 }))).toMatch(message);
+    expect(readError(() => new SeatsEnv(game).reset({ seed: 1 }))).toMatch(message);
   });
 
   it("is refused in play if next changes the position, whose rewards would be 0", () => {

@@ -11,7 +11,7 @@ import {
 } from "../env.js";
 import type { Info } from "../info.js";
 import type { Space } from "../spaces/space.js";
-import type { Game, GameResult, GameText } from "./game.js";
+import { checkGameResult, type Game, type GameResult, type GameText } from "./game.js";
 
 /** What the info of a `SeatsEnv` has in addition to the game's. */
 export interface SeatsInfo extends Info {
@@ -45,7 +45,8 @@ export class SeatsEnv<Observation = unknown, Action = unknown> extends Env<Obser
   }
 
   override reset(options: ResetOptions = {}): MaybePromise<ResetResult<Observation>> {
-    return andThen(this.game.reset(options), (result) => {
+    return andThen(this.game.reset(options), (started) => {
+      const result = checkGameResult(this.game, started);
       if (result.seat === undefined)
         throw new LlamaGymError("ENV_FAILED", `${this.toString()}: the game was over before the first turn.`);
       return { observation: this.observe(result), info: inform(result) };
@@ -53,7 +54,8 @@ export class SeatsEnv<Observation = unknown, Action = unknown> extends Env<Obser
   }
 
   override step(action: Action | undefined): MaybePromise<StepResult<Observation>> {
-    return andThen(this.game.step(action), (result) => {
+    return andThen(this.game.step(action), (moved) => {
+      const result = checkGameResult(this.game, moved);
       const { terminated, truncated } = result;
       return { observation: this.observe(result), reward: 0, terminated, truncated, info: inform(result) };
     });
