@@ -1,5 +1,5 @@
 import "#env-bridges";
-export { findHiddenState, findHiddenStateLag, formatLag } from "./check/hidden-state.js";
+export { SEED_CAUSE, findHiddenState, findHiddenStateLag, formatLag, type HiddenState } from "./check/hidden-state.js";
 export { applyDefaults } from "./env-options.js";
 export {
   Env,

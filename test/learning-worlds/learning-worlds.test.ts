@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../src/core/random/random-stream.js";
-import { make, openEnv, register } from "../../src/envs.js";
+import { BlackjackEnv, make, openEnv, register } from "../../src/envs.js";
 import { readNewTextEnv } from "../../src/app/runs/make-text-agent.js";
 import { resolveWarmStart } from "../../src/app/runs/resolve-warm-start.js";
 import { RunEnv } from "../../src/app/runs/run-env.js";
@@ -31,7 +31,8 @@ describe("the learning worlds", () => {
 });
 
 describe("a new run", () => {
-  const read = async (env: string) => readNewTextEnv(await openEnv(env), env, { seed: 0, callTimeoutSeconds: 5 });
+  const read = async (env: string, onWarning: (message: string) => void = () => {}) =>
+    readNewTextEnv(await openEnv(env), env, { seed: 0, callTimeoutSeconds: 5 }, onWarning);
 
   it.each([
     ["Flags-v0", "choices", 0],
@@ -41,7 +42,27 @@ describe("a new run", () => {
     ["Animals-v0", "free", 0],
     ["Clinic-v0", "choices", 5],
   ])("in %s has the action mode %s and prompts with %i earlier turns", async (env, actionMode, historyTurns) => {
-    expect(await read(env)).toMatchObject({ actionMode, historyTurns });
+    const warnings: string[] = [];
+    expect(await read(env, (warning) => void warnings.push(warning))).toMatchObject({ actionMode, historyTurns });
+    expect(warnings).toEqual([]);
+  });
+
+  it.each([
+    ["Unseeded-v0", false, 1],
+    ["Open-v0", true, 0],
+  ])("in %s, which ignores its seed, with nondeterministic %s has %i warnings", async (id, nondeterministic, count) => {
+    class Unseeded extends BlackjackEnv {
+      override reset() {
+        return super.reset({ seed: Math.floor(2 ** 31 * Math.random()) });
+      }
+    }
+    register({ id, entryPoint: () => new Unseeded(), nondeterministic });
+    const warnings: string[] = [];
+    await read(id, (warning) => void warnings.push(warning));
+    expect(warnings).toHaveLength(count);
+    expect(warnings.join()).toMatch(
+      count === 0 ? "" : /two episodes with the same seed and actions differ.*Math\.random/,
+    );
   });
 
   it.each([

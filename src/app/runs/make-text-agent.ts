@@ -11,7 +11,9 @@ import {
   formatValue,
   getChoices,
   randomAction,
+  SEED_CAUSE,
   type Env,
+  type HiddenState,
   type TextInterface,
 } from "../../envs/index.js";
 import type { TeacherOptions } from "../../rl/algorithms/index.js";
@@ -86,19 +88,25 @@ function listsAllValues(schema: unknown): boolean {
 
 /**
  * Reads the text interface of a new run's environment. Where actions can be listed, it is played at
- * random, which shows whether that is fast and, unless the environment says it, how many earlier
- * turns belong into prompts.
+ * random, which shows whether that is fast, whether episodes follow from their seeds and, unless
+ * the environment says it, how many earlier turns belong into prompts.
  * @throws as `readTextEnv`, and ENV_FAILED
  */
 export async function readNewTextEnv(
   env: Env,
   name: string,
   { seed, callTimeoutSeconds }: Pick<TrainConfig, "seed" | "callTimeoutSeconds">,
+  onWarning: (message: string) => void,
 ): Promise<TextEnv> {
   const textEnv = await readTextEnv(env, name);
   const { text, actionMode, hasListedSchema, historyTurns } = textEnv;
   if (actionMode !== "choices" && !hasListedSchema) return textEnv;
   const played = await playAtRandom(new EpisodeRunner(env, { settings: { callTimeoutSeconds } }), textEnv, seed);
+  if (played?.followsSeed === false && env.spec?.nondeterministic !== true)
+    onWarning(
+      `${name}: two episodes with the same seed and actions differ: it ${SEED_CAUSE}. Until then, this run cannot be reproduced, and episodes of a group (grpo, rloo) start differently. ` +
+        "If it must be so, register it with `nondeterministic: true`.",
+    );
   const lag = actionMode === "choices" && text.historyTurns === undefined ? played?.lag : undefined;
   return { ...textEnv, historyTurns: lag ?? historyTurns, playsAtRandom: played !== undefined };
 }
@@ -107,11 +115,7 @@ export async function readNewTextEnv(
  * Looks for hidden state; an error of the text interface is left to training, which names the
  * method. @throws ENV_FAILED
  */
-async function playAtRandom(
-  runner: EpisodeRunner,
-  textEnv: TextEnv,
-  seed: number,
-): Promise<{ readonly lag: number | undefined } | undefined> {
+async function playAtRandom(runner: EpisodeRunner, textEnv: TextEnv, seed: number): Promise<HiddenState | undefined> {
   const reset = async (episodeSeed: number) => runner.reset(episodeSeed).then(() => runner);
   try {
     return await findHiddenState({ reset, step: async (action) => runner.step(action) }, textEnv, seed);

@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { randomAction, type Env } from "../../envs/index.js";
+import { randomAction, SEED_CAUSE, type Env } from "../../envs/index.js";
 import { EpisodeRunner } from "../../rl/rollout/index.js";
 import { computeMeanAndError } from "../../rl/train/index.js";
 import { readTextEnv } from "./make-text-agent.js";
@@ -98,11 +98,7 @@ async function checkSeeds(
     const isSame =
       again.observations[0] === episode.observations[0] &&
       again.events.slice(0, length).join() === episode.events.slice(0, length).join();
-    if (!isSame)
-      throw broken(
-        name,
-        "two episodes with the same seed and actions differ: it ignores the seed of `reset`, or uses Math.random. Draw from `this.random` after `this.reseed(seed)`",
-      );
+    if (!isSame) throw broken(name, `two episodes with the same seed and actions differ: it ${SEED_CAUSE}`);
   }
 }
 

@@ -188,11 +188,11 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
  * from it.
  */
 async function readEnv(
-  { config: resolved, options, saved, hooks }: TrainContext,
+  { config: resolved, options, saved, hooks, onWarning }: TrainContext,
   envs: EnvSupply,
 ): Promise<{ readonly config: TrainConfig; readonly textEnv: TextEnv }> {
   if (saved !== undefined) return { config: resolved, textEnv: await envs.read(readTextEnv) };
-  const textEnv = await envs.read(async (env, name) => readNewTextEnv(env, name, resolved));
+  const textEnv = await envs.read(async (env, name) => readNewTextEnv(env, name, resolved, onWarning));
   const config = resolveTrainConfig(await loadAlgorithmOf(options), { envTraits: textEnv });
   const isDeclared = (textEnv.text.historyTurns ?? options.historyTurns) !== undefined;
   if (!isDeclared && textEnv.historyTurns > 0)

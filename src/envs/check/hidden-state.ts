@@ -46,39 +46,88 @@ export interface EnvCalls {
   step(action: unknown): Promise<StepResult<unknown>>;
 }
 
+/** What random play shows of an environment's state. */
+export interface HiddenState {
+  /** As `findHiddenStateLag` returns it. */
+  readonly lag: number | undefined;
+  /** Whether episodes with the same seed and actions are equal. */
+  readonly followsSeed: boolean;
+}
+
+/** Why `followsSeed` is false for an environment, after its name. */
+export const SEED_CAUSE =
+  "ignores the seed of `reset`, or uses Math.random. Draw from `this.random` after `this.reseed(seed)`";
+
+/** Episodes that are played again, and the turns of each that are compared. */
+const REPLAYED_EPISODES = 4;
+const REPLAYED_TURNS = 16;
+
 /**
- * Plays random actions, then looks for hidden state as `findHiddenStateLag`. Returns undefined for
- * a slow environment.
+ * Plays random actions, then looks for hidden state as `findHiddenStateLag`, and whether the first
+ * episodes follow from their seeds. Returns undefined for a slow environment.
  */
 export async function findHiddenState(
   calls: EnvCalls,
   env: Pick<Env, "actionSpace"> & { readonly text: TextInterface<unknown, unknown> },
   seed: number,
-): Promise<{ readonly lag: number | undefined } | undefined> {
+): Promise<HiddenState | undefined> {
   const start = performance.now();
   const { text } = env;
   const draw = randomAction(env);
   const random = new RandomStream(seed);
   const episodes: ObservedTurn[][] = [];
+  const played: { readonly seed: number; readonly actions: unknown[] }[] = [];
   let turnCount = 0;
   while (episodes.length < MAX_EPISODES && turnCount < MAX_TURNS) {
-    let { observation, info } = await calls.reset(random.integers(0, 2 ** 31));
+    const episodeSeed = random.integers(0, 2 ** 31);
+    const actions: unknown[] = [];
+    played.push({ seed: episodeSeed, actions });
+    let { observation, info } = await calls.reset(episodeSeed);
     const turns: ObservedTurn[] = [];
     episodes.push(turns);
     let prompt = text.formatObservation(observation, info);
     for (let isOver = false; !isOver && turnCount < MAX_TURNS; turnCount++) {
       const action = draw(observation, random, info);
       const result = await calls.step(action);
+      actions.push(action);
       ({ observation, info } = result);
-      const next = result.terminated ? "" : text.formatObservation(observation, info);
-      const outcome = JSON.stringify([result.reward, result.terminated, next]);
+      const { next, outcome } = describeStep(text, result);
       turns.push({ prompt, action: text.formatAction(action), outcome });
       prompt = next;
       isOver = result.terminated || result.truncated;
       if (performance.now() - start > 1000 * MAX_SECONDS) return undefined;
     }
   }
-  return { lag: findHiddenStateLag(episodes) };
+  const followsSeed = await replay(calls, text, played.slice(0, REPLAYED_EPISODES), episodes);
+  return { lag: findHiddenStateLag(episodes), followsSeed };
+}
+
+function describeStep(
+  text: TextInterface<unknown, unknown>,
+  { observation, info, reward, terminated }: StepResult<unknown>,
+) {
+  const next = terminated ? "" : text.formatObservation(observation, info);
+  return { next, outcome: JSON.stringify([reward, terminated, next]) };
+}
+
+/** Plays episodes again, and returns whether the model sees the same. */
+async function replay(
+  calls: EnvCalls,
+  text: TextInterface<unknown, unknown>,
+  played: readonly { readonly seed: number; readonly actions: readonly unknown[] }[],
+  episodes: readonly (readonly ObservedTurn[])[],
+): Promise<boolean> {
+  for (const [i, { seed, actions }] of played.entries()) {
+    const turns = episodes[i];
+    const { observation, info } = await calls.reset(seed);
+    if (turns.length > 0 && text.formatObservation(observation, info) !== turns[0].prompt) return false;
+    for (let j = 0; j < Math.min(turns.length, REPLAYED_TURNS); j++) {
+      // An action that was taken before and is refused now is a difference too.
+      const result = await calls.step(actions[j]).catch(() => undefined);
+      if (result === undefined || describeStep(text, result).outcome !== turns[j].outcome) return false;
+    }
+  }
+  return true;
 }
 
 /** Numbers of the earlier prompts and of the outcomes of turns with equal prompts and actions. */

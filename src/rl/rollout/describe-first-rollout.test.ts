@@ -110,6 +110,28 @@ describe("describeFirstRollout", () => {
   });
 });
 
+describe("groups", () => {
+  const roll = (start: (i: number) => number, seat?: number) =>
+    describeFirstRollout({
+      trajectories: Array.from({ length: 64 }, (_, i) => ({
+        turns: [turn(start(i), CHOICES[i % 3], i % 2, { logProb: logProbOf(i % 5) })],
+        end: "terminated" as const,
+        bootstrapPrompt: undefined,
+        group: Math.floor(i / 8),
+        seat,
+      })),
+    });
+
+  it("are named if their episodes start differently", () => {
+    expect(roll((i) => i % 5)).toEqual([expect.stringMatching(/In 8 of 8 groups, .*Math\.random.*--algorithm ppo/)]);
+    expect(roll((i) => Math.floor(i / 8))).toEqual([]);
+  });
+
+  it("of a game may start differently: a later seat sees what the first one did", () => {
+    expect(roll((i) => i % 5, 1)).toEqual([]);
+  });
+});
+
 describe("describeFirstSessions", () => {
   const trajectories = Array.from({ length: 100 }, (_, i) => ({
     turns: [healthy(i)],

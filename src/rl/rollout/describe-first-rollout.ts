@@ -1,4 +1,4 @@
-import { describeLostValue, findHiddenStateLag, formatLag } from "../../envs/index.js";
+import { describeLostValue, findHiddenStateLag, formatLag, SEED_CAUSE } from "../../envs/index.js";
 import type { Rollout } from "./rollout-collector.js";
 import type { Turn } from "./trajectory.js";
 
@@ -38,6 +38,7 @@ export function describeFirstRollout(
     describeEntropy(turns),
     describeObservations(turns),
     describeHiddenState(trajectories),
+    describeGroups(trajectories),
   ]);
 }
 
@@ -121,6 +122,23 @@ function describeObservations(turns: readonly Turn[]): string | undefined {
   if (compared.length === 0 || compared.some(({ min, max }) => max - min > MAX_LOG_PROB_SPREAD)) return undefined;
   const count = Math.max(...compared.map(({ prompts }) => prompts.size));
   return `The model gives ${count} different observations nearly the same action probabilities, so it tells them apart slowly. State what matters in few and different words, or train all weights (--tuning full) or a larger model (--model).`;
+}
+
+/**
+ * Describes groups whose episodes start differently, so that their returns are not comparable. A
+ * later seat of a game sees what the first one did.
+ */
+function describeGroups(trajectories: Rollout["trajectories"]): string | undefined {
+  const starts = new Map<number, string>();
+  const differing = new Set<number>();
+  for (const { group, seat, turns } of trajectories) {
+    if (group === undefined || seat !== undefined || turns.length === 0) continue;
+    const start = turns[0].prompt.join();
+    if ((starts.get(group) ?? start) !== start) differing.add(group);
+    starts.set(group, start);
+  }
+  if (differing.size === 0) return undefined;
+  return `In ${differing.size} of ${starts.size} groups, the episodes start with different observations, so that a group does not show which actions are better. The environment ${SEED_CAUSE}, or train with --algorithm ppo.`;
 }
 
 /**
