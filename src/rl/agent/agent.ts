@@ -354,7 +354,9 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       throw new LlamaGymError("INVALID_STATE", "There is nothing to train on: no episode ended since the last update.");
     const learner = await this.getLearner();
     const trajectories = this.trajectories.splice(0);
-    this.monitor.checkTrajectories(trajectories);
+    const { rolloutSpec } = learner;
+    const groupSize = rolloutSpec.kind === "turns" ? undefined : rolloutSpec.groupSize;
+    this.monitor.checkTrajectories(trajectories, groupSize);
     const metrics = await learner.update(await learner.prepare(trajectories));
     this.monitor.checkMetrics(metrics);
     return { ...metrics, ...computeExtractionShares(trajectories.flatMap(({ turns }) => turns)) };

@@ -1,14 +1,18 @@
 import { printWarning } from "../../core/terminal-text.js";
 import type { Metrics } from "../algorithms/learner.js";
 import { ENTROPY_FLOOR, TrainingMonitor } from "../algorithms/training-monitor.js";
-import { describeFirstRollout, FIRST_ROLLOUT_TURNS } from "../rollout/describe-first-rollout.js";
+import { describeFirstRollout, FIRST_ROLLOUT_TURNS, type Remedies } from "../rollout/describe-first-rollout.js";
 import type { Trajectory } from "../rollout/trajectory.js";
 
 /** Turns of an episode after which it looks as if its end had been forgotten. */
 const LONG_EPISODE = 2000;
 
-const REMEDY =
-  "check that assignReward is called with the reward of each step, reward progress, shorten episodes, or start from demonstrations (sftWarmStart)";
+const REMEDIES: Remedies = {
+  rewards:
+    "check that assignReward is called with the reward of each step, reward progress, shorten episodes, or start from demonstrations (sftWarmStart)",
+  groups:
+    "Reset the environment with the same seed for all episodes of a group, which follow each other (docs/algorithms/grpo.md#in-a-gym-loop), or train by PPO",
+};
 
 /** Warns of what keeps an agent in the user's loop from learning, as a Trainer does in its own. */
 export class LoopMonitor {
@@ -30,12 +34,14 @@ export class LoopMonitor {
     );
   }
 
-  /** Checks the trajectories of an update, before it changes them. */
-  checkTrajectories(trajectories: readonly Trajectory[]): void {
+  /** Checks the trajectories of an update; those of a group follow each other. */
+  checkTrajectories(trajectories: readonly Trajectory[], groupSize: number | undefined): void {
     if (this.first === undefined) return;
-    this.first.push(...trajectories);
+    const offset = this.first.length;
+    const toGroup = (i: number) => (groupSize === undefined ? undefined : Math.floor((offset + i) / groupSize));
+    this.first.push(...trajectories.map((trajectory, i) => ({ ...trajectory, group: toGroup(i) })));
     if (this.first.reduce((sum, { turns }) => sum + turns.length, 0) < FIRST_ROLLOUT_TURNS) return;
-    describeFirstRollout({ trajectories: this.first }, REMEDY).forEach((problem) => this.onWarning(problem));
+    describeFirstRollout({ trajectories: this.first }, REMEDIES).forEach((problem) => this.onWarning(problem));
     this.first = undefined;
   }
 

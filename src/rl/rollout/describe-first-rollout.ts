@@ -22,23 +22,33 @@ const SESSION_REMEDY =
 
 const ADVICE = "docs/training.md#when-it-does-not-learn";
 
+/** What cures equal rewards, and groups of episodes that start differently. */
+export interface Remedies {
+  readonly rewards: string;
+  readonly groups: string;
+}
+
+const ENV_REMEDIES: Remedies = {
+  rewards: ENV_REMEDY,
+  groups: `The environment ${SEED_CAUSE}, or train with --algorithm ppo`,
+};
+
 /**
- * Describes what will keep a run from learning, as its first rollout shows, each with its remedy;
- * `remedy` is the one of equal rewards.
+ * Describes what will keep a run from learning, as its first rollout shows, each with its remedy.
  */
 export function describeFirstRollout(
   { trajectories }: Pick<Rollout, "trajectories">,
-  remedy = ENV_REMEDY,
+  remedies = ENV_REMEDIES,
 ): readonly string[] {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   if (turns.length < FIRST_ROLLOUT_TURNS) return [];
   return withAdvice([
     describeInvalid(turns),
-    describeRewards(turns, remedy),
+    describeRewards(turns, remedies.rewards),
     describeEntropy(turns),
     describeObservations(turns),
     describeHiddenState(trajectories),
-    describeGroups(trajectories),
+    describeGroups(trajectories, remedies.groups),
   ]);
 }
 
@@ -128,7 +138,7 @@ function describeObservations(turns: readonly Turn[]): string | undefined {
  * Describes groups whose episodes start differently, so that their returns are not comparable. A
  * later seat of a game sees what the first one did.
  */
-function describeGroups(trajectories: Rollout["trajectories"]): string | undefined {
+function describeGroups(trajectories: Rollout["trajectories"], remedy: string): string | undefined {
   const starts = new Map<number, string>();
   const differing = new Set<number>();
   for (const { group, seat, turns } of trajectories) {
@@ -138,7 +148,7 @@ function describeGroups(trajectories: Rollout["trajectories"]): string | undefin
     starts.set(group, start);
   }
   if (differing.size === 0) return undefined;
-  return `In ${differing.size} of ${starts.size} groups, the episodes start with different observations, so that a group does not show which actions are better. The environment ${SEED_CAUSE}, or train with --algorithm ppo.`;
+  return `In ${differing.size} of ${starts.size} groups, the episodes start with different observations, so that a group does not show which actions are better. ${remedy}.`;
 }
 
 /**
