@@ -80,7 +80,8 @@ export function checkGameResult<Observation, Action>(
   const { seat, info, rewards, terminated, truncated } = result;
   if (!Array.isArray(rewards) || rewards.length !== game.seats || !rewards.every((reward) => isReward(reward)))
     throw fail(`rewards must be ${game.seats} finite numbers, one for each seat, got ${formatValue(rewards)}`);
-  if ((seat === undefined) !== (terminated || truncated))
+  const isOver: unknown = terminated || truncated;
+  if ((seat === undefined) !== Boolean(isOver))
     throw fail(`the seat must be undefined at the end and only there; got seat ${seat}, terminated ${terminated}`);
   if (seat === undefined) return result;
   if (!Number.isInteger(seat) || seat < 0 || seat >= game.seats)

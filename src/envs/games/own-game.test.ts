@@ -178,6 +178,15 @@ describe("a game outside of the package", () => {
     expect(readError(() => new SeatsEnv(game).reset({ seed: 1 }))).toMatch(message);
   });
 
+  it("may leave out `truncated`, as JavaScript allows", () => {
+    class Short extends Stones {
+      override reset(options: ResetOptions = {}) {
+        return { ...super.reset(options), truncated: undefined as never };
+      }
+    }
+    expect(new SeatsEnv(new Short()).reset({ seed: 1 })).toMatchObject({ observation: "3 stones" });
+  });
+
   it("is refused in play if next changes the position, whose rewards would be 0", () => {
     class Careless extends Stones {
       override next(position: Position, action: number): Position {
