@@ -18,7 +18,10 @@ const HEADINGS = [
 ];
 
 const pages = readdirSync(folder)
-  .filter((file) => file.endsWith(".md") && !["README.md", "bridges.md", "writing-your-own.md"].includes(file))
+  .filter(
+    (file) =>
+      file.endsWith(".md") && !["README.md", "bridges.md", "writing-a-game.md", "writing-your-own.md"].includes(file),
+  )
   .map((file) => ({ file, text: readFileSync(new URL(file, folder), "utf8") }));
 
 describe("pages on environments", () => {
