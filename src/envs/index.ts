@@ -44,7 +44,7 @@ export { spaceToJson } from "./spaces/space-json.js";
 export { formatValue } from "./spaces/space.js";
 export { Text } from "./spaces/text.js";
 export { type ToolCallLayout, toolCallSchema, toolCallStart, unionSchema } from "./spaces/tool-call-schema.js";
-export { type TextInterface, describeLostValue, getChoices } from "./text-interface.js";
+export { type TextInterface, describeLostValue, getChoices, isChoices } from "./text-interface.js";
 export { findLastNamed } from "./text-parsing.js";
 export { Wrapper } from "./wrapper.js";
 export { FrameStackText } from "./wrappers/frame-stack-text.js";

@@ -49,6 +49,10 @@ export function getChoices<Observation>(
   return typeof text.choices === "function" ? text.choices(observation, info) : text.choices;
 }
 
+/** Whether a value is a list of possible completions: at least one text, and none empty. */
+export const isChoices = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.length > 0 && value.every((choice) => typeof choice === "string" && choice !== "");
+
 const LOST_VALUE = /\[object [A-Z]\w*\]|\b(?:undefined|NaN)\b/;
 
 /**

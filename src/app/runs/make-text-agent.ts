@@ -10,6 +10,7 @@ import {
   findHiddenState,
   formatValue,
   getChoices,
+  isChoices,
   randomAction,
   SEED_CAUSE,
   type Env,
@@ -68,9 +69,7 @@ async function chooseActionMode(env: Env, text: TextInterface<unknown, unknown>,
     choices = getChoices(text, runner.observation, runner.info) ?? [];
     if (Array.isArray(choices) && choices.length === 0) return otherwise;
   }
-  const isListed = Array.isArray(choices) && choices.length > 0;
-  if (isListed && (choices as unknown[]).every((choice) => typeof choice === "string" && choice !== ""))
-    return "choices";
+  if (isChoices(choices)) return "choices";
   throw invalidEnv(`${name}: text.choices must be a list of non-empty strings, got ${formatValue(choices)}.`);
 }
 

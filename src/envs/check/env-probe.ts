@@ -98,14 +98,15 @@ function describeObservationProblem(observation: unknown, space: Space): string 
   if (ArrayBuffer.isView(expected) && expectedType !== actualType)
     return `should be a ${expectedType}, actual type: ${actualType}`;
   if (space.contains(observation)) return undefined;
-  const hint = space instanceof Text ? describeMissingCharacter(observation, space) : "";
+  const isText = space instanceof Text && typeof observation === "string";
+  const hint = isText ? describeMissingCharacter(observation, space) : "";
   return `is not within the observation space: ${formatValue(observation)} is not in ${space.toString()}.${hint}`;
 }
 
 /** Names a character of a text that its space lacks; the default charset has no space. */
-function describeMissingCharacter(observation: unknown, { characters, maxLength }: Text): string {
-  const missing = Array.from(String(observation)).find((character) => !characters.includes(character));
-  if (missing === undefined || typeof observation !== "string") return "";
+function describeMissingCharacter(observation: string, { characters, maxLength }: Text): string {
+  const missing = Array.from(observation).find((character) => !characters.includes(character));
+  if (missing === undefined) return "";
   return ` Its charset has no ${JSON.stringify(missing)}; list all characters: new Text(${maxLength}, { charset: "..." }).`;
 }
 

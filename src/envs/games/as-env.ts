@@ -15,7 +15,7 @@ import type { Info } from "../info.js";
 import type { Space } from "../spaces/space.js";
 import type { TextInterface } from "../text-interface.js";
 import { checkGameResult, type Game, type GameResult } from "./game.js";
-import { createNamedOpponent, type Opponent, type OpponentName } from "./opponents.js";
+import { createOpponent, type Opponent, type OpponentName } from "./opponents.js";
 
 /** The seat of the agent: a fixed one, or drawn at a seed and then the next one in each game. */
 export type AgentSeat = number | "alternate";
@@ -190,15 +190,4 @@ export function createGameEnv<Observation, Action>(
     const game = createGame(options);
     return asEnv(game, createOpponent(game, opponent), seat);
   };
-}
-
-function createOpponent<Observation, Action>(
-  game: Game<Observation, Action>,
-  opponent: GameOptions["opponent"],
-): Opponent<Observation, Action> {
-  if (typeof opponent === "function") return opponent as Opponent<unknown, unknown> as Opponent<Observation, Action>;
-  if (opponent === "random" || opponent === "minimax") return createNamedOpponent(game, opponent);
-  throw invalidArgument(
-    `${game.constructor.name}: option opponent must be "random", "minimax" or a function, got ${JSON.stringify(opponent)}.`,
-  );
 }

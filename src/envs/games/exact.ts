@@ -190,11 +190,12 @@ export function computeNashConv<Position extends JsonValue>(
 
 /** Returns a function for the value of a position to the first seat under best play of both. */
 export function createMinimax<Position extends JsonValue>(game: RulesGame<Position>): (position: Position) => number {
-  if (!game.isPerfectInformation || game.listStarts() === undefined)
+  const starts = game.isPerfectInformation ? game.listStarts() : undefined;
+  if (starts === undefined)
     throw invalidArgument(
       `${game.constructor.name} has no minimax player: it hides cards, draws lots or is too large.`,
     );
-  listStarts(game);
+  checkPositions(game, starts);
   const known = new Map<string, number>();
   const evaluate = (position: Position): number => {
     const key = getKey(position);

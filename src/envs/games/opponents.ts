@@ -81,3 +81,18 @@ export function createNamedOpponent<Observation, Action>(
     return createMinimaxOpponent(game) as Opponent<unknown, unknown> as Opponent<Observation, Action>;
   throw invalidArgument(`${game.constructor.name} has no minimax player: its positions are not known.`);
 }
+
+/**
+ * Creates the opponent of an environment's option: a name, or a function. @throws INVALID_ARGUMENT
+ * for another value, and as `createNamedOpponent`
+ */
+export function createOpponent<Observation, Action>(
+  game: Game<Observation, Action>,
+  opponent: OpponentName | Opponent<string, unknown>,
+): Opponent<Observation, Action> {
+  if (typeof opponent === "function") return opponent as Opponent<unknown, unknown> as Opponent<Observation, Action>;
+  if (opponent === "random" || opponent === "minimax") return createNamedOpponent(game, opponent);
+  throw invalidArgument(
+    `${game.constructor.name}: option opponent must be "random", "minimax" or a function, got ${JSON.stringify(opponent)}.`,
+  );
+}

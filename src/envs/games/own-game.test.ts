@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LlamaGymError } from "../../core/errors.js";
+import { getErrorMessage } from "../../../test/support/error-message.js";
 import { Discrete } from "../spaces/index.js";
 import type { ResetOptions } from "../env.js";
 import { asEnv } from "./as-env.js";
@@ -52,15 +52,6 @@ class Stones extends RulesGame<Position> {
 }
 
 const policies = [uniformPolicy, uniformPolicy];
-
-function readError(call: () => unknown): string {
-  try {
-    call();
-    return "no error";
-  } catch (error) {
-    return error instanceof LlamaGymError ? `${error.code}: ${error.message}` : String(error);
-  }
-}
 
 describe("a game outside of the package", () => {
   it("has exact values where it keeps the rules", async () => {
@@ -146,8 +137,8 @@ describe("a game outside of the package", () => {
       /changes the position that it is given \(Cannot assign to read only property 'stones'.*: return a new one/,
     ],
   ])("has none with %s", (_, game, message) => {
-    expect(readError(() => computeNashConv(game, policies))).toMatch(message);
-    expect(readError(() => createMinimax(game))).toMatch(message);
+    expect(getErrorMessage(() => computeNashConv(game, policies))).toMatch(message);
+    expect(getErrorMessage(() => createMinimax(game))).toMatch(message);
   });
 
   it.each<[string, object, RegExp]>([
@@ -174,8 +165,8 @@ describe("a game outside of the package", () => {
     }
     const game = new Odd();
     const opponent = createRandomOpponent(new Stones());
-    expect(readError(() => asEnv(game, opponent, 0).reset({ seed: 1 }))).toMatch(message);
-    expect(readError(() => new SeatsEnv(game).reset({ seed: 1 }))).toMatch(message);
+    expect(getErrorMessage(() => asEnv(game, opponent, 0).reset({ seed: 1 }))).toMatch(message);
+    expect(getErrorMessage(() => new SeatsEnv(game).reset({ seed: 1 }))).toMatch(message);
   });
 
   it("may leave out `truncated`, as JavaScript allows", () => {
@@ -196,7 +187,7 @@ describe("a game outside of the package", () => {
     }
     const game = new Careless();
     game.reset({ seed: 1 });
-    expect(readError(() => game.step(0))).toMatch(/ENV_INVALID: Careless changes the position that it is given/);
+    expect(getErrorMessage(() => game.step(0))).toMatch(/ENV_INVALID: Careless changes the position that it is given/);
   });
 
   it("plays chance in next where it lists no starts", () => {
@@ -211,6 +202,6 @@ describe("a game outside of the package", () => {
     const game = new Windy();
     game.reset({ seed: 1 });
     expect(game.step(1).terminated).toBe(false);
-    expect(readError(() => createMinimax(game))).toMatch(/has no minimax player/);
+    expect(getErrorMessage(() => createMinimax(game))).toMatch(/has no minimax player/);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LlamaGymError } from "../../core/errors.js";
+import { getErrorMessage } from "../../../test/support/error-message.js";
 import { CartPoleEnv } from "../classic-control/cart-pole.js";
 import type { Env } from "../env.js";
 import { TimeLimit } from "../wrappers/time.js";
@@ -9,15 +9,6 @@ import { make, registry } from "./make.js";
 import { findNearestName } from "../../core/suggest.js";
 
 const entryPoint = () => new CartPoleEnv();
-
-function getErrorMessage(call: () => unknown): string {
-  try {
-    call();
-    return "no error";
-  } catch (error) {
-    return error instanceof LlamaGymError ? `${error.code}: ${error.message}` : String(error);
-  }
-}
 
 describe("ids", () => {
   it.each([

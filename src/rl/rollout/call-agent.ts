@@ -1,4 +1,4 @@
-import { describeLostValue, formatValue, type Info } from "../../envs/index.js";
+import { describeLostValue, formatValue, isChoices, type Info } from "../../envs/index.js";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { printWarningOnce } from "../../core/terminal-text.js";
@@ -9,11 +9,7 @@ import { limitCall, type CallLimit } from "./with-timeout.js";
 /** The return values that agent methods must have. */
 const METHOD_CONTRACTS = {
   text: { isValid: (value: unknown) => typeof value === "string", description: "a string" },
-  choices: {
-    isValid: (value: unknown) =>
-      Array.isArray(value) && value.length > 0 && value.every((choice) => typeof choice === "string" && choice !== ""),
-    description: "a non-empty list of non-empty strings",
-  },
+  choices: { isValid: isChoices, description: "a non-empty list of non-empty strings" },
   pattern: {
     isValid: (value: unknown) => typeof value === "string" || value instanceof RegExp,
     description: "a regular expression as a string or RegExp",

@@ -1,10 +1,9 @@
 import { asJsonObject, type JsonObject, type JsonValue } from "../../../core/json.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import type { ResetOptions } from "../../env.js";
-import { asEnv, type GameEnv } from "../../games/as-env.js";
+import { asEnv, type GameEnv, type GameOptions } from "../../games/as-env.js";
 import type { GameResult, GameText } from "../../games/game.js";
-import type { GameOptions } from "../../games/as-env.js";
-import { createNamedOpponent, type Opponent } from "../../games/opponents.js";
+import { createNamedOpponent, createOpponent } from "../../games/opponents.js";
 import { isReward } from "../../reward-limit.js";
 import type { Space } from "../../spaces/index.js";
 import { bridgeError, type Channel, formatJson } from "../channel.js";
@@ -127,11 +126,6 @@ function formatMessages(observation: unknown): string | undefined {
  * not exist; without an opponent, where it would move
  */
 export function openGame(game: OpenEnvGame, { opponent, seat = "alternate" }: GameOptions = {}): GameEnv {
-  const player =
-    typeof opponent === "function"
-      ? (opponent as Opponent)
-      : opponent === undefined
-        ? () => createNamedOpponent(game, "random")
-        : createNamedOpponent(game, opponent);
+  const player = opponent === undefined ? () => createNamedOpponent(game, "random") : createOpponent(game, opponent);
   return asEnv(game, player, seat);
 }

@@ -3,9 +3,8 @@ import { type JsonValue, asJsonObject } from "../../../core/json.js";
 import { describeIssue } from "../../../core/schema-issue.js";
 import { invalidArgument, LlamaGymError } from "../../../core/errors.js";
 import type { RenderFrame, RenderMode, ResetOptions } from "../../env.js";
-import { asEnv, type GameEnv } from "../../games/as-env.js";
-import type { GameOptions } from "../../games/as-env.js";
-import { createNamedOpponent, type Opponent } from "../../games/opponents.js";
+import { asEnv, type GameEnv, type GameOptions } from "../../games/as-env.js";
+import { createOpponent } from "../../games/opponents.js";
 import type { GameResult, GameText } from "../../games/game.js";
 import { isReward } from "../../reward-limit.js";
 import type { Space } from "../../spaces/index.js";
@@ -138,8 +137,7 @@ export async function openPettingZoo(
 ): Promise<GameEnv> {
   const game = await PettingZooGame.open(module, options);
   try {
-    const player = typeof opponent === "function" ? (opponent as Opponent) : createNamedOpponent(game, opponent);
-    return asEnv(game, player, seat);
+    return asEnv(game, createOpponent(game, opponent), seat);
   } catch (error) {
     await game.close();
     throw error;
