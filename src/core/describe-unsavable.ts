@@ -5,14 +5,16 @@ export const MAX_JSON_DEPTH = 100;
 
 /**
  * Describes what JSON files cannot hold of a value, such as "learner.klCoef is Infinity, and JSON
- * has only finite numbers", for which JSON.stringify would write null; undefined if there is
- * nothing.
+ * has only finite numbers", for which JSON.stringify would write null, or a map, of which it would
+ * write {}; undefined if there is nothing.
  */
 export function describeUnsavable(value: unknown, maxDepth = MAX_JSON_DEPTH, path = ""): string | undefined {
   if (typeof value === "number") {
     if (Number.isFinite(value)) return undefined;
     return `${path || "it"} is ${value}, and JSON has only finite numbers`;
   }
+  const lost = describeLost(value);
+  if (lost !== undefined) return `${path || "it"} is ${lost}, which JSON does not have`;
   if (typeof value !== "object" || value === null || "toJSON" in value) return undefined;
   if (maxDepth === 0)
     return `${excerpt(path)} is nested too deep, more than ${MAX_JSON_DEPTH} levels with what contains it`;
@@ -23,8 +25,19 @@ export function describeUnsavable(value: unknown, maxDepth = MAX_JSON_DEPTH, pat
     // Most lists hold thousands of token ids.
     if (typeof member === "string" || (typeof member === "number" && Number.isFinite(member))) continue;
     const memberPath = isList ? `${path}[${key}]` : path === "" ? String(key) : `${path}.${key}`;
-    const problem = describeUnsavable(member, maxDepth - 1, memberPath);
+    const problem =
+      isList && member === undefined
+        ? `${memberPath} is undefined, which JSON writes as null`
+        : describeUnsavable(member, maxDepth - 1, memberPath);
     if (problem !== undefined) return problem;
   }
   return undefined;
+}
+
+/** Names a value that JSON.stringify leaves out, or of which it writes something else. */
+function describeLost(value: unknown): string | undefined {
+  if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") return `a ${typeof value}`;
+  const isLost =
+    value instanceof Map || value instanceof Set || value instanceof ArrayBuffer || ArrayBuffer.isView(value);
+  return isLost ? `a ${value.constructor.name}` : undefined;
 }

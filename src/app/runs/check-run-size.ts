@@ -1,8 +1,8 @@
 import { getHeapStatistics } from "node:v8";
 import { formatCount } from "../../core/format.js";
 import { invalidArgument } from "../../core/errors.js";
+import { configureAlgorithm } from "./algorithm-settings.js";
 import { availableMemory } from "./estimate-run-memory.js";
-import { findAlgorithm } from "./load-algorithm.js";
 import type { TrainConfig, TrainOptions } from "./run-settings.js";
 
 /**
@@ -23,8 +23,8 @@ type RunSize = Pick<TrainConfig, "algorithm" | "numEnvs" | "microBatchTokens" | 
 /**
  * Checks the sizes of a run before it starts, by lower bounds of their memory and by what the run
  * can collect.
- * @throws INVALID_ARGUMENT for sizes that need more memory than there is, and for a given batch
- * larger than the run.
+ * @throws INVALID_ARGUMENT for sizes that need more memory than there is, for a given batch larger
+ * than the run, and for an algorithm that asks for what cannot be collected.
  */
 export function checkRunSize(
   config: RunSize,
@@ -47,7 +47,7 @@ export function checkRunSize(
           `${formatGigabytes(memory)} are free. Set it to ${formatCount(limit)} or less.`,
       );
   }
-  const countsTurns = findAlgorithm(config.algorithm).hasCritic;
+  const countsTurns = configureAlgorithm(config).algorithm.rollout()?.kind === "turns";
   const [unit, length] = countsTurns ? (["turns", config.turns] as const) : (["episodes", config.episodes] as const);
   const name = given.batchSize !== undefined ? "batchSize" : "numGenerations";
   if (given[name] !== undefined && length !== undefined && length > 0 && given[name] > length)

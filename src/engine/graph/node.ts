@@ -1,4 +1,5 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { describeValue } from "../../core/format.js";
 import type { DType } from "../tensor/dtype.js";
 import { formatShape, type Shape } from "./dim.js";
 import type { Emitter } from "./emitter.js";
@@ -71,8 +72,16 @@ export function defineOperation<A>(operation: Operation<A>): Operation<A> {
   return operation;
 }
 
-/** Applies an operation. @throws SHAPE_MISMATCH when the inputs do not fit. */
+/**
+ * Applies an operation. @throws SHAPE_MISMATCH when the inputs do not fit, INVALID_ARGUMENT for one
+ * that is no node.
+ */
 export function apply<A>(operation: Operation<A>, inputs: readonly Node[], attributes: A): Node<A> {
+  const other = inputs.findIndex((node: Partial<Node> | null | undefined) => node?.outputs === undefined);
+  if (other >= 0)
+    throw invalidArgument(
+      `${operation.name} takes nodes of the graph, but its operand ${other + 1} is ${describeValue(inputs[other])}.`,
+    );
   const result = operation.infer(inputs, attributes);
   const outputs = Array.isArray(result) ? (result as readonly TensorType[]) : [result as TensorType];
   return { operation, inputs, attributes, outputs, dtype: outputs[0].dtype, shape: outputs[0].shape };

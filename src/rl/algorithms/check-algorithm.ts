@@ -30,9 +30,9 @@ const FINITE_DIFFERENCE_TOLERANCE = 0.05;
 const REFERENCE_KL = 0.1;
 
 /**
- * Checks an algorithm on the embedded model: settings are documented, the loss's gradient agrees
- * with finite differences and with any split into micro-batches, reference log-probabilities give a
- * finite loss, zero advantages have zero gradient, and a restored state continues exactly.
+ * Checks an algorithm on the embedded model: the loss's gradient agrees with finite differences and
+ * with any split into micro-batches, reference log-probabilities give a finite loss, zero
+ * advantages have zero gradient, and a restored state continues exactly.
  *
  * @throws INVALID_STATE at the first violation.
  */
@@ -40,7 +40,7 @@ export async function checkAlgorithm<Options extends object>(
   algorithm: Algorithm<Options>,
   { options, finiteDifferences = true }: CheckAlgorithmOptions<Options> = {},
 ): Promise<void> {
-  checkSettings(algorithm);
+  algorithm.resolve();
   const subject = new Subject(algorithm, { ...options });
   try {
     await subject.open();
@@ -51,12 +51,6 @@ export async function checkAlgorithm<Options extends object>(
   } finally {
     await subject.close();
   }
-}
-
-function checkSettings({ title, settings, resolve }: Algorithm<never>): void {
-  for (const [name, { description }] of Object.entries(settings))
-    if (description.trim() === "") throw violation(title, `its setting ${name} needs a description`);
-  resolve();
 }
 
 /** The parts of a `PolicyLearner` that the checks of the loss use. */
@@ -96,15 +90,15 @@ class Subject {
     try {
       await check();
     } catch (error) {
-      if (error instanceof LlamaGymError) throw error;
+      if (!(error instanceof LlamaGymError && error.code === "ALGORITHM_FAILED")) throw error;
       const { trajectories, algorithm } = this;
       const rewards = trajectories.flatMap(({ turns }) => turns.map(({ reward }) => reward));
       const groups = new Set(trajectories.map(({ group }) => group)).size;
       throw violation(
         algorithm.title,
-        `in the check of ${checked}, one of its functions threw "${errorMessage(error)}". They were called with ` +
+        `in the check of ${checked}: ${errorMessage(error)} (with ` +
           `${trajectories.length} trajectories in ${groups} groups, each of two turns with 3 and 2 tokens and a reward ` +
-          `from ${Math.min(...rewards)} to ${Math.max(...rewards)}`,
+          `from ${Math.min(...rewards)} to ${Math.max(...rewards)})`,
         error,
       );
     }

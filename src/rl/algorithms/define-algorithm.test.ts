@@ -47,8 +47,8 @@ describe("defineAlgorithm", () => {
     };
     expect(defineAlgorithm(parts).klSetting).toBeUndefined();
     // @ts-expect-error The setting does not exist.
-    expect(defineAlgorithm({ ...parts, klSetting: "betta" }).algorithmName).toBe("typo");
+    expect(() => defineAlgorithm({ ...parts, klSetting: "betta" })).toThrow('got "betta"');
     // @ts-expect-error The learner reads the setting, but this algorithm does not declare it.
-    expect(defineAlgorithm({ ...parts, klSetting: "entropyCoef" }).algorithmName).toBe("typo");
+    expect(() => defineAlgorithm({ ...parts, klSetting: "entropyCoef" })).toThrow('got "entropyCoef"');
   });
 });

@@ -2,7 +2,8 @@ import { invalidArgument, type LlamaGymError } from "../../core/errors.js";
 import { resolveSettings, type SettingTable, type Settings } from "../../core/settings.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { CausalLM } from "../../models/index.js";
-import type { AlgorithmDefinition, UpdateConfig } from "./algorithm-definition.js";
+import type { AlgorithmDefinition, RolloutRequest, UpdateConfig } from "./algorithm-definition.js";
+import { checkDefinition, withChecks } from "./check-definition.js";
 import type { Learner, LearnerContext } from "./learner.js";
 import { createMicroBatchLoss, PolicyLearner } from "./policy-learner.js";
 import type { MicroBatchLoss } from "./update/micro-batch-graphs.js";
@@ -17,6 +18,11 @@ export interface ConfiguredAlgorithm {
    * The loss, with which workers compute gradients; undefined for an algorithm with its own update.
    */
   readonly microBatchLoss: MicroBatchLoss | undefined;
+  /**
+   * The rollout of an update; undefined for an algorithm with its own update.
+   * @throws INVALID_ARGUMENT if the algorithm asks for what cannot be collected.
+   */
+  readonly rollout: () => RolloutRequest | undefined;
 }
 
 /** An algorithm: a function of its options, with the table of its settings. */
@@ -53,6 +59,9 @@ export interface CustomAlgorithm<Table extends SettingTable, Options extends obj
  * Defines an algorithm for `new Agent(model, tokenizer, { algorithm: myAlgorithm({ ... })
  * })` and `llamagym train --algorithm ./my-algorithm.js`. docs/algorithms/writing-your-own.md walks
  * through an example.
+ *
+ * @throws INVALID_ARGUMENT for a definition with an unknown or missing field, or a setting without a
+ * description. What its functions return is checked when they are called.
  */
 export function defineAlgorithm<
   const Table extends SettingTable,
@@ -66,8 +75,10 @@ export function defineAlgorithm<
   Config = Settings<Table>,
 >(definition: CustomAlgorithm<Table, Options, Config>): Algorithm<Options, Config, Table>;
 export function defineAlgorithm<Table extends SettingTable, Options extends object, Config extends UpdateConfig, State>(
-  definition: AlgorithmDefinition<Table, Options, Config, State> | CustomAlgorithm<Table, Options, Config>,
+  given: AlgorithmDefinition<Table, Options, Config, State> | CustomAlgorithm<Table, Options, Config>,
 ): Algorithm<Options, Config, Table> {
+  checkDefinition(given);
+  const definition = "create" in given ? given : withChecks(given);
   const { name, title = name, settings, critic: hasCritic = false } = definition;
   const klSetting = "klSetting" in definition ? definition.klSetting : undefined;
   const resolveDefaults = (options: Options) => resolveSettings(title, settings, options) as unknown as Config;
@@ -88,6 +99,7 @@ export function defineAlgorithm<Table extends SettingTable, Options extends obje
     return {
       name,
       microBatchLoss: "create" in definition ? undefined : createMicroBatchLoss(definition, config),
+      rollout: () => ("create" in definition ? undefined : definition.rollout(config)),
       hasCritic,
       create: async (model, context) => {
         const { maxCompletionLength } = context;

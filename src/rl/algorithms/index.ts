@@ -7,7 +7,7 @@ export type { GrpoConfig, GrpoOptions } from "./grpo/settings.js";
 export { type PpoConfig, type PpoOptions, ppoSettings } from "./ppo/settings.js";
 export type { ReinforceConfig, ReinforceOptions } from "./reinforce/settings.js";
 export type { RlooConfig, RlooOptions } from "./rloo/settings.js";
-export type { AlgorithmDefinition } from "./algorithm-definition.js";
+export type { AlgorithmDefinition, RolloutRequest } from "./algorithm-definition.js";
 export {
   type AlgorithmOptions,
   ALGORITHM_NAMES,

@@ -12,6 +12,7 @@ import type {
   TurnSample,
   UpdateConfig,
 } from "./algorithm-definition.js";
+import { checkState } from "./check-definition.js";
 import { checkModel, checkSavedState, copiesReference, usesReference } from "./check-model.js";
 import type {
   Learner,
@@ -126,6 +127,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     private readonly reference: ReferenceCopy | undefined,
   ) {
     this.state = algorithm.state?.initial(config) as State;
+    checkState(algorithm.title ?? algorithm.name, this.state ?? null);
   }
 
   /** @throws INVALID_STATE for a model that the algorithm cannot train. */
@@ -229,6 +231,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   }
 
   async getState(): Promise<LearnerState> {
+    checkState(this.algorithm.title ?? this.algorithm.name, this.state ?? null);
     const state: PolicyLearnerState<State> = { algorithm: this.state ?? null, random: this.context.random.getState() };
     return {
       optimizer: await this.updater.state(),

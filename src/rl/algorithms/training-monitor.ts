@@ -52,6 +52,7 @@ export class TrainingMonitor {
   /** Recent values by KL_METRICS' description. */
   private readonly recentKls = new Map<string, readonly number[]>();
   private uninformativeUpdates = 0;
+  private updatesWithoutGradient = 0;
   private oneSidedUpdates = 0;
 
   constructor(private readonly options: TrainingMonitorOptions) {}
@@ -61,6 +62,7 @@ export class TrainingMonitor {
     this.checkEntropy(metrics.entropy);
     this.checkKls(metrics);
     this.checkSignal(metrics);
+    this.checkGradient(metrics);
     this.checkSelfPlay(metrics);
     const skippedSteps = metrics.num_skipped_steps;
     if (skippedSteps > 0)
@@ -99,6 +101,15 @@ export class TrainingMonitor {
         );
       this.recentKls.set(description, [...recentKls, kl].slice(-KL_WINDOW));
     }
+  }
+
+  private checkGradient({ grad_norm: gradNorm, num_optimizer_steps: steps }: Metrics): void {
+    this.updatesWithoutGradient = gradNorm === 0 && steps > 0 ? this.updatesWithoutGradient + 1 : 0;
+    if (this.updatesWithoutGradient < MAX_UNINFORMATIVE_UPDATES) return;
+    this.warnOnce(
+      "gradient",
+      `In the last ${MAX_UNINFORMATIVE_UPDATES} updates the gradient was 0, so nothing was learned: all advantages were 0, or the loss does not depend on what is trained.`,
+    );
   }
 
   private checkSignal({ frac_reward_zero_std: zeroStd, "rollout/ep_rew_mean": meanReturn }: Metrics): void {

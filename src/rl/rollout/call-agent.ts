@@ -4,7 +4,7 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import { printWarningOnce } from "../../core/terminal-text.js";
 import type { OutputConstraint } from "../../generation/index.js";
 import type { AgentInterface } from "./agent-interface.js";
-import { limitCall, type CallLimit } from "./with-timeout.js";
+import { limitCall, type CallLimit } from "./call-limit.js";
 
 /** The return values that agent methods must have. */
 const METHOD_CONTRACTS = {

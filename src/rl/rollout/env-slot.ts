@@ -8,7 +8,7 @@ import type { EndedEpisode, EnvSlotState, EpisodeSpec, RolloutSlot } from "./rol
 import type { RolloutSettings } from "./rollout-settings.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
 import type { Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
-import type { CallLimit } from "./with-timeout.js";
+import type { CallLimit } from "./call-limit.js";
 
 export interface EnvSlotOptions<Observation = unknown, Action = unknown> {
   /** Creates an episode that uses `random`. */

@@ -2,7 +2,7 @@ import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, StepResult, Info } from "../../envs/index.js";
 import { checkObservation, checkResetResult, checkStepResult, readSuccess } from "./validate-env-output.js";
-import { DEFAULT_CALL_LIMIT, limitCall, type CallLimit } from "./with-timeout.js";
+import { DEFAULT_CALL_LIMIT, limitCall, type CallLimit } from "./call-limit.js";
 
 export interface EpisodeRunnerOptions {
   /** Settings with the time limit of the environment's calls. Default: 300 seconds. */

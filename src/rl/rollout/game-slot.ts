@@ -15,7 +15,7 @@ import type { EndedEpisode, EnvSlotState, EpisodeSpec, Matchup, RolloutSlot } fr
 import type { RolloutSettings } from "./rollout-settings.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
 import type { GameSummary, Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
-import { limitCall, type CallLimit } from "./with-timeout.js";
+import { limitCall, type CallLimit } from "./call-limit.js";
 
 export interface GameSlotOptions {
   /** Creates an episode of the trained policy, or of an earlier version of it, for a seat. */

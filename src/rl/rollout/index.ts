@@ -22,4 +22,4 @@ export {
 } from "./rollout-settings.js";
 export type { EpisodeSpec } from "./rollout-slot.js";
 export { type EpisodeSummary, GAME_OPPONENTS, type Trajectory, type Turn } from "./trajectory.js";
-export { DEFAULT_CALL_LIMIT, withTimeout } from "./with-timeout.js";
+export { DEFAULT_CALL_LIMIT } from "./call-limit.js";

@@ -1,7 +1,8 @@
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/index.js";
-import { describeTimeout, limitCall, withTimeout, type CallLimit } from "./with-timeout.js";
+import { withTimeout } from "../../core/with-timeout.js";
+import { describeTimeout, limitCall, type CallLimit } from "./call-limit.js";
 
 /**
  * Limit of `close`: an environment that does not answer any more must not delay the end of a run

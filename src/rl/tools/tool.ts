@@ -3,7 +3,7 @@ import { describeValue } from "../../core/format.js";
 import { errorMessage, invalidArgument } from "../../core/errors.js";
 import type { JsonObject } from "../../core/json.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import { withTimeout } from "../rollout/with-timeout.js";
+import { withTimeout } from "../../core/with-timeout.js";
 import type { FunctionTool } from "./tool-calls.js";
 
 /** A tool that the model may call while its completion is sampled. */
@@ -76,7 +76,11 @@ export function checkTools(tools: readonly Tool[], timeoutSeconds: number): Tool
 }
 
 function checkTool(tool: unknown, subject: string): CheckedTool {
-  const { name, description, parameters, execute } = (tool ?? {}) as Partial<Tool>;
+  const { name, description, parameters, execute, ...others } = (tool ?? {}) as Partial<Tool>;
+  if (name === undefined && "function" in others)
+    throw invalidArgument(
+      `${subject} has the form of OpenAI's API. Write its name, description and parameters next to \`execute\`: { name, description, parameters, execute }.`,
+    );
   if (typeof name !== "string" || !/^[\w.-]{1,128}$/.test(name))
     throw invalidArgument(
       `${subject} must have a name of 1 to 128 letters, digits, _, - or ., got ${describeValue(name)}.`,

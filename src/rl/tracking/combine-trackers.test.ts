@@ -50,7 +50,7 @@ describe("combineTrackers", () => {
       }
       await all.close();
       expect(warnings).toHaveLength(1);
-      expect(warnings[0]).toMatch(new RegExp(`^no ${call} .*Training continues`));
+      expect(warnings[0]).toMatch(new RegExp(`^A tracker failed: no ${call} .*Training continues`));
       expect(whole.calls).toHaveLength(10);
       expect(broken.calls.filter((name) => name.startsWith(call))).toHaveLength(call === "close" ? 2 : 1);
     },
@@ -64,8 +64,26 @@ describe("combineTrackers", () => {
     };
     const all = combineTrackers([refused, whole.tracker], { onWarning: (text) => warnings.push(text) });
     await all.log(1, { reward: 0 });
-    expect(warnings).toEqual(["Permission denied. Training continues without this tracker."]);
+    expect(warnings).toEqual(["A tracker failed: Permission denied. Training continues without this tracker."]);
     expect(whole.calls).toEqual(["log 1 0"]);
+  });
+
+  it.each<[string, () => Partial<Tracker> | Promise<never>, RegExp]>([
+    ["is none", () => 3 as never, /^A tracker must have a method log\(step, record\), got 3\./],
+    ["never opens", () => new Promise<never>(() => {}), /^A tracker failed: it did not answer within 0\.02 s\./],
+    ["never logs", () => ({ log: () => new Promise(() => {}) }), /^A tracker failed: it did not answer within/],
+    ["never closes", () => ({ log: () => {}, close: () => new Promise(() => {}) }), /did not answer within/],
+  ])("reports a tracker that %s, and closes", async (_, open, message) => {
+    const whole = recordingTracker();
+    const warnings: string[] = [];
+    const all = combineTrackers([open as () => Tracker, whole.tracker], {
+      onWarning: (text) => warnings.push(text),
+      timeoutSeconds: 0.02,
+    });
+    await all.log(1, { reward: 0 });
+    await all.close();
+    expect(warnings).toEqual([expect.stringMatching(message)]);
+    expect(whole.calls).toEqual(["log 1 0", "close finished"]);
   });
 
   it("accepts a tracker with log only", async () => {

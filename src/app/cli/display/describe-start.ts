@@ -1,5 +1,6 @@
 import { formatCount } from "../../../core/format.js";
-import { findAlgorithm } from "../../runs/load-algorithm.js";
+import type { RolloutRequest } from "../../../rl/algorithms/index.js";
+import { configureAlgorithm } from "../../runs/algorithm-settings.js";
 import type { Run } from "../../runs/run.js";
 
 /** Describes a run before it trains; `where` is such as "in blackjack". */
@@ -13,22 +14,24 @@ export function describeStart(
   }: Pick<Run, "config" | "folder" | "isResumed" | "resumedAt"> & Partial<Pick<Run, "hasCheckpoint">>,
   where: string,
 ): string {
-  const { model, batchSize, minTurns = 0 } = config;
-  const { algorithmName, hasCritic: countsTurns } = findAlgorithm(config.algorithm);
-  const limits = (["episodes", "turns"] as const).flatMap((name) =>
-    config[name] === undefined ? [] : [`${formatCount(config[name])} ${name}`],
+  const { name, rollout } = configureAlgorithm(config).algorithm;
+  const limits = (["episodes", "turns"] as const).flatMap((unit) =>
+    config[unit] === undefined ? [] : [`${formatCount(config[unit])} ${unit}`],
   );
-  const episodes = `${formatCount(batchSize!)} episodes`;
-  const [update, ending] = countsTurns
-    ? [`${formatCount(batchSize!)} turns`, "completed"]
-    : [
-        minTurns > 0 ? `at least ${episodes} and ${formatCount(minTurns)} turns` : episodes,
-        "shortened to whole groups",
-      ];
   return [
     describeFolder({ folder, isResumed, resumedAt, hasCheckpoint }),
-    `Training ${model} ${where} with ${algorithmName}: ${limits.join(" or ")}, updates of ${update} (the last one is ${ending}).`,
+    `Training ${config.model} ${where} with ${name}: ${limits.join(" or ")}${describeUpdates(rollout())}.`,
   ].join("\n");
+}
+
+/** Describes the rollout of an update; empty for an algorithm with its own update. */
+function describeUpdates(rollout: RolloutRequest | undefined): string {
+  if (rollout === undefined) return "";
+  if (rollout.kind === "turns") return `, updates of ${formatCount(rollout.turns)} turns (the last one is completed)`;
+  const { groups, groupSize, minTurns = 0 } = rollout;
+  const episodes = `${formatCount(groups * groupSize)} episodes`;
+  const size = minTurns > 0 ? `at least ${episodes} and ${formatCount(minTurns)} turns` : episodes;
+  return `, updates of ${size} (the last one is shortened to whole groups)`;
 }
 
 /** Describes where a run starts. */

@@ -8,7 +8,7 @@ import { describeViolation } from "../../../generation/index.js";
 import type { AgentInterface } from "../../rollout/agent-interface.js";
 import { awaitAgent, constraintFor } from "../../rollout/call-agent.js";
 import type { RolloutSettings } from "../../rollout/rollout-settings.js";
-import type { CallLimit } from "../../rollout/with-timeout.js";
+import type { CallLimit } from "../../rollout/call-limit.js";
 import type { ReplayEpisode, ReplayTurn } from "./replay-buffer.js";
 import type { Demonstration, DemonstrationTurn } from "../../data/read-demonstrations.js";
 

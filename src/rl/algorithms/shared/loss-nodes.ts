@@ -6,7 +6,7 @@ import { floatVector } from "./sequence-nodes.js";
 import type { NumberArray } from "./statistics.js";
 
 /** Per-token inputs that the learner supplies to every loss. */
-const TOKEN_INPUTS = ["oldLogProbs", "oldValues", "refLogProbs", "advantages", "returns", "policyMask"] as const;
+export const TOKEN_INPUTS = ["oldLogProbs", "oldValues", "refLogProbs", "advantages", "returns", "policyMask"] as const;
 /** Per-token input of a loss. */
 export type TokenInput = (typeof TOKEN_INPUTS)[number] | "weights";
 

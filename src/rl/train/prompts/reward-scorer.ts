@@ -6,7 +6,7 @@ import { isReward, MAX_REWARD, REWARD_RULE } from "../../../envs/index.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
 import type { ChatMessage } from "../../../models/text/index.js";
 import type { DatasetPrompt, PromptRow } from "../../data/prompt-dataset.js";
-import { withTimeout } from "../../rollout/with-timeout.js";
+import { withTimeout } from "../../../core/with-timeout.js";
 
 /**
  * A completion as reward functions receive it: a text, or with tools the messages of the assistant

@@ -197,6 +197,7 @@ describe("GrpoTrainer with tools", () => {
   });
 
   it.each([
+    [{ tools: [{ type: "function", function: add, execute: add.execute }] }, "has the form of OpenAI's API"],
     [{ tools: [{ ...add, name: "a b" }] }, "tools[0] must have a name of 1 to 128 letters"],
     [{ tools: [{ ...add, execute: undefined }] }, 'The tool "add" must have a function `execute`, got undefined.'],
     [{ tools: [{ ...add, parameters: { type: "string" } }] }, 'The parameters of the tool "add" must be a JSON schema'],

@@ -35,7 +35,7 @@ describe("withTimeout", () => {
   });
 
   it("keeps the process alive until a call without a limit settles, and reports one with a limit", () => {
-    const path = fileURLToPath(new URL("../../../dist/rl/rollout/with-timeout.js", import.meta.url));
+    const path = fileURLToPath(new URL("../../dist/core/with-timeout.js", import.meta.url));
     const run = (promise: string, seconds: number) =>
       spawnSync(process.execPath, [
         "--input-type=module",
