@@ -307,6 +307,30 @@ export function checkOptionNames(owner: string, given: object, ...known: readonl
 /** The names of options that are not settings, to be listed completely. */
 export type OtherOptions<Options, Table> = Readonly<Record<Exclude<keyof Options, keyof Table>, true>>;
 
+/** The names of all options of a function. */
+export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
+
+/**
+ * Checks that options are an object with known names, also where JavaScript calls; `owner` is such
+ * as "getPeftModel". Names with undefined are not given.
+ * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one; `hint` ends the message.
+ */
+export function checkOptions<Options>(
+  owner: string,
+  given: Options | undefined,
+  names: OptionNames<Options>,
+  hint?: string,
+): void {
+  if (given === undefined) return;
+  if (typeof given !== "object" || given === null)
+    throw invalidArgument(`${owner} takes an object of options, got ${describeValue(given)}.`);
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined || Object.hasOwn(names, name)) continue;
+    const end = hint === undefined ? "" : ` ${hint}`;
+    throw invalidArgument(`${owner} has no option "${name}". ${suggestNames(name, Object.keys(names))}${end}`);
+  }
+}
+
 /** Returns the values that are settings of a table, without those that are undefined. */
 export function selectSettings<const Table extends object, Values extends object>(
   table: Table,

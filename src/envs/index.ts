@@ -36,7 +36,7 @@ export { SeatsEnv, type SeatsInfo } from "./games/seats-env.js";
 export type { Info } from "./info.js";
 export { randomAction } from "./random-action.js";
 export { make, register, registry } from "./registry/make.js";
-export { findSpec, openEnv } from "./registry/open-env.js";
+export { findSpec, openEnv, toMakeEnv, type EnvSource } from "./registry/open-env.js";
 export { MAX_RETURN, MAX_REWARD, REWARD_RULE, isReward } from "./reward-limit.js";
 export { computeBlackjackReturn } from "./solvers/blackjack-solver.js";
 export { SchemaSpace, type ValueSchema } from "./spaces/index.js";

@@ -1,6 +1,15 @@
+import { checkOptions, type OptionNames } from "../core/settings.js";
 import { ignoreMissingFile } from "../core/files/file-errors.js";
 import { getPeftModel as adapt, makeTrainable, replaceValueHead, type PeftOptions } from "../models/adapters/index.js";
-import { openAdapter, openPretrained, type CausalLM, type OpenOptions, type ResolveOptions } from "../models/index.js";
+import {
+  openAdapter,
+  openOptionNames,
+  openPretrained,
+  resolveOptionNames,
+  type CausalLM,
+  type OpenOptions,
+  type ResolveOptions,
+} from "../models/index.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
 import { AutoTokenizer, type Tokenizer, type TokenizerOptions } from "../models/text/index.js";
 import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
@@ -14,6 +23,14 @@ export interface PretrainedOptions
   readonly adapter?: string;
 }
 
+const pretrainedOptionNames: OptionNames<PretrainedOptions> = {
+  ...openOptionNames,
+  splitSpecialTokens: true,
+  maxNumSequences: true,
+  tokenizer: true,
+  adapter: true,
+};
+
 /** Opens causal language models. */
 export const AutoModelForCausalLM = {
   /**
@@ -22,6 +39,7 @@ export const AutoModelForCausalLM = {
    * @throws LlamaGymError for problems with the files, the hub or the device.
    */
   async fromPretrained(idOrPath: string, options: PretrainedOptions = {}): Promise<LanguageModel> {
+    checkOptions("AutoModelForCausalLM.fromPretrained", options, pretrainedOptionNames);
     const { tokenizer, splitSpecialTokens, adapter, maxNumSequences, ...openOptions } = options;
     const loadTokenizer = (folder: string | undefined) => loadTokenizerIfPresent(folder, { splitSpecialTokens });
     const { model, name, path, adapterPath } = await openPretrained(idOrPath, openOptions);
@@ -66,6 +84,13 @@ export const AutoModelForCausalLMWithValueHead = {
    * AutoModelForCausalLM.fromPretrained and getPeftModel do.
    */
   async fromPretrained(idOrPath: string, options: TrainablePretrainedOptions = {}): Promise<LanguageModel> {
+    checkOptions(
+      "AutoModelForCausalLMWithValueHead.fromPretrained",
+      options,
+      { ...pretrainedOptionNames, peftConfig: true, valueHead: true },
+      "Settings of the adapter go into `peftConfig`.",
+    );
+    checkOptions("A value head", options.valueHead, { kind: true, dropout: true });
     return openTrainable(idOrPath, { ...options, valueHead: options.valueHead ?? {} });
   },
 };
@@ -116,6 +141,7 @@ export const PeftModel = {
    * does not load, INVALID_STATE for a model that has an adapter.
    */
   async fromPretrained(model: LanguageModel, idOrPath: string, options: ResolveOptions = {}): Promise<LanguageModel> {
+    checkOptions("PeftModel.fromPretrained", options, resolveOptionNames);
     const { causalLM, path } = await openAdapter(model.causalLM, idOrPath, options);
     const adapted = model.withCausalLM(causalLM);
     const tokenizer = isResized(causalLM, model.causalLM) ? await loadTokenizerIfPresent(path, {}) : undefined;

@@ -1,5 +1,6 @@
+import { checkOptions } from "../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
-import type { CausalLM, SaveOptions } from "../models/index.js";
+import { saveOptionNames, type CausalLM, type SaveOptions } from "../models/index.js";
 import type { ExportOptions } from "../models/export/index.js";
 import { mergeAdapter } from "../models/adapters/index.js";
 import { addChecksums } from "../core/files/checksums.js";
@@ -20,13 +21,14 @@ import {
   type EncodedPrompt,
   type PromptInput,
 } from "./prompt/encode-prompt.js";
-import type {
-  BatchOptions,
-  ChoiceResult,
-  ChooseOptions,
-  ContinuationScore,
-  Completion,
-  ScoreOptions,
+import {
+  type BatchOptions,
+  type ChoiceResult,
+  type ChooseOptions,
+  type ContinuationScore,
+  type Completion,
+  type ScoreOptions,
+  scoreOptionNames,
 } from "./completion.js";
 import type { PolicyBackend, TokenSampler } from "./policy-backend.js";
 import { TextStream } from "./text-stream.js";
@@ -180,6 +182,7 @@ export class LanguageModel {
     continuations: readonly (string | readonly number[])[],
     options: ScoreOptions = {},
   ): Promise<readonly ContinuationScore[]> {
+    checkOptions("LanguageModel.score", options, scoreOptionNames);
     const prompt = await this.encodePrompt(input, options);
     const continuationTokens = await runStepsWithPauses(
       encodeContinuations(continuations, prompt, () => this.tokenizer),
@@ -198,6 +201,7 @@ export class LanguageModel {
    * `stream` does.
    */
   async choose(input: PromptInput, choices: readonly string[], options: ChooseOptions = {}): Promise<ChoiceResult> {
+    checkOptions("LanguageModel.choose", options, { ...scoreOptionNames, temperature: true, seed: true });
     const { temperature = 1, seed, ...scoreOptions } = options;
     resolveOptions({ temperature, seed });
     const prompt = await this.encodePrompt(input, scoreOptions);
@@ -243,6 +247,7 @@ export class LanguageModel {
    * @throws FILE_WRITE_FAILED
    */
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
+    checkOptions("savePretrained", options, saveOptionNames);
     await this.policy.save(folder, { baseModelName: this.options.name, ...options });
     await addChecksums(folder, (await this.textTokenizer?.save(folder)) ?? []);
   }

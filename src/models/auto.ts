@@ -1,14 +1,32 @@
+import type { OptionNames } from "../core/settings.js";
 import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
-import { isAdapterFolder, type AdapterConfig, readAdapter, resolveModel, type ResolveOptions } from "./files/index.js";
+import {
+  isAdapterFolder,
+  type AdapterConfig,
+  readAdapter,
+  resolveModel,
+  resolveOptionNames,
+  type ResolveOptions,
+} from "./files/index.js";
 import { verifyChecksum, verifyChecksums } from "../core/files/checksums.js";
 import { CausalLM, type ModelOptions } from "./causal-lm.js";
 import { EMBEDDED_MODEL, getEmbeddedModelPath } from "./embedded-model.js";
 import { loadAdapter } from "./save-model.js";
 
-export type { ResolveOptions };
+export { type ResolveOptions, resolveOptionNames };
 
 export interface OpenOptions extends ModelOptions, ResolveOptions {}
+
+/** The names of `OpenOptions`. */
+export const openOptionNames: OptionNames<OpenOptions> = {
+  ...resolveOptionNames,
+  device: true,
+  threads: true,
+  quantize: true,
+  backwardPrecision: true,
+  gradientCheckpointing: true,
+};
 
 /** An opened model and its location. */
 export interface LoadedModel {

@@ -1,5 +1,13 @@
 export { formatAdapterReadme } from "./adapter-readme.js";
-export { type OpenOptions, type ResolveOptions, checkAdapterBase, openAdapter, openPretrained } from "./auto.js";
+export {
+  type OpenOptions,
+  type ResolveOptions,
+  checkAdapterBase,
+  openAdapter,
+  openOptionNames,
+  openPretrained,
+  resolveOptionNames,
+} from "./auto.js";
 export { CausalLM, chooseModelDevice } from "./causal-lm.js";
 export { EMBEDDED_MODEL } from "./embedded-model.js";
 export {
@@ -12,4 +20,4 @@ export {
   parseQuantizeBits,
   tuningSettings,
 } from "./model-settings.js";
-export { type SaveOptions, loadTrainedValues, saveModel } from "./save-model.js";
+export { type SaveOptions, loadTrainedValues, saveModel, saveOptionNames } from "./save-model.js";

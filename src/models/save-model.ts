@@ -1,3 +1,4 @@
+import type { OptionNames } from "../core/settings.js";
 import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
 import { isAllFinite } from "../core/numbers.js";
@@ -42,6 +43,14 @@ export interface SaveOptions {
   /** Receives the share of a whole model's weights that were written, from 0 to 1. */
   readonly onProgress?: OnWeightsProgress;
 }
+
+/** The names of `SaveOptions`. */
+export const saveOptionNames: OptionNames<SaveOptions> = {
+  dtype: true,
+  baseModelName: true,
+  maxShardBytes: true,
+  onProgress: true,
+};
 
 /** Files of the value head's tensors and configuration. */
 const VALUE_HEAD_WEIGHTS = "value_head.safetensors";

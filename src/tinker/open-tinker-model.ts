@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../core/settings.js";
 import { system } from "#platform";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import { LanguageModel } from "../generation/index.js";
@@ -43,6 +44,25 @@ export interface TinkerModelOptions extends Pick<ConnectionOptions, "maxWaitSeco
   readonly onProgress?: ResolveOptions["onProgress"];
 }
 
+const tinkerOptionNames: OptionNames<TinkerModelOptions> = {
+  maxWaitSeconds: true,
+  onWarning: true,
+  baseUrl: true,
+  apiKey: true,
+  rank: true,
+  seed: true,
+  trainAttn: true,
+  trainMlp: true,
+  trainUnembed: true,
+  tokenizer: true,
+  splitSpecialTokens: true,
+  maxPositions: true,
+  maxServiceTokens: true,
+  critic: true,
+  saved: true,
+  onProgress: true,
+};
+
 const DEFAULT_MAX_POSITIONS = 32_768;
 /** Sent where no key is set, for services that need none. */
 const NO_KEY = "tml-none";
@@ -58,6 +78,7 @@ export function readApiKey(): string {
  * does not have, and what loading the tokenizer throws.
  */
 export async function openTinkerModel(baseModel: string, options: TinkerModelOptions): Promise<LanguageModel> {
+  checkOptions("openTinkerModel", options, tinkerOptionNames);
   const { baseUrl, apiKey = readApiKey(), maxWaitSeconds, onWarning, saved } = options;
   checkBaseUrl(baseUrl);
   const tokenizer = await loadTokenizer(baseModel, options);

@@ -1,6 +1,7 @@
 import { printWarning } from "../../core/terminal-text.js";
 import {
   checkOptionNames,
+  checkOptions,
   resolveSettings,
   selectSettings,
   type OtherOptions,
@@ -251,13 +252,9 @@ export class GatewayTrainer<Task = unknown> {
    * @throws AGENT_FAILED if the agent throws, or no session requests a completion; the reason of
    * `signal`.
    */
-  async evaluate({
-    episodes,
-    agent = this.options.agent,
-    seed = 0,
-    signal,
-    onProgress,
-  }: GatewayEvaluateOptions<Task>): Promise<GatewayEvaluation> {
+  async evaluate(options: GatewayEvaluateOptions<Task>): Promise<GatewayEvaluation> {
+    checkOptions("evaluate", options, { episodes: true, agent: true, seed: true, signal: true, onProgress: true });
+    const { episodes, agent = this.options.agent, seed = 0, signal, onProgress } = options;
     if (!Number.isInteger(episodes) || episodes < 1)
       throw invalidArgument(`\`episodes\` must be an integer >= 1, got ${episodes}.`);
     const { store, server } = this;

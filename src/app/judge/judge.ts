@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../../core/settings.js";
 import { LazyPromise, getOrCreatePromise } from "../../core/promise-cache.js";
 import { createHash } from "node:crypto";
 import { appendFile, readFile } from "node:fs/promises";
@@ -35,6 +36,21 @@ export interface JudgeOptions {
   /** Receives the first failure. */
   readonly onWarning?: (message: string) => void;
 }
+
+const judgeOptionNames: OptionNames<JudgeOptions> = {
+  model: true,
+  rubric: true,
+  baseURL: true,
+  apiKey: true,
+  min: true,
+  max: true,
+  failureReward: true,
+  maxParallel: true,
+  timeoutSeconds: true,
+  retries: true,
+  cacheFile: true,
+  onWarning: true,
+};
 
 /** A conversation to judge. */
 export interface JudgedConversation {
@@ -77,6 +93,7 @@ const cacheLine = z.object({ key: z.string(), score: z.number() });
  * @throws INVALID_ARGUMENT for options out of range.
  */
 export function judge(options: JudgeOptions): Judge {
+  checkOptions("judge", options, judgeOptionNames);
   const { min = 0, max = 10, failureReward = min, maxParallel = 8, retries = 2, onWarning = () => {} } = options;
   checkJudgeOptions(options, { min, max, failureReward, maxParallel, retries });
   const scores = Array.from({ length: max - min + 1 }, (_, i) => min + i);

@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,8 +48,10 @@ let count = 0;
  */
 export async function expectToLearn(
   env: string | (() => Env),
-  { reward, minutes = 1, seed = 0, train = {} }: ExpectToLearnOptions = {},
+  options: ExpectToLearnOptions = {},
 ): Promise<ExpectToLearnResult> {
+  checkOptions("expectToLearn", options, { reward: true, minutes: true, seed: true, train: true });
+  const { reward, minutes = 1, seed = 0, train = {} } = options;
   if (!(minutes > 0)) throw invalidArgument(`\`minutes\` must be a number > 0, got ${String(minutes)}.`);
   const id = typeof env === "string" ? env : `ExpectToLearn-v${count++}`;
   if (typeof env !== "string") register({ id, entryPoint: env });

@@ -2,7 +2,7 @@ import type { Demonstration, DemonstrationTurn } from "../../rl/data/index.js";
 import { type Env, registry, type Info, getChoices, type TextInterface } from "../../envs/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { LlamaGymError } from "../../core/errors.js";
-import { checkSettings } from "../../core/settings.js";
+import { checkOptions, checkSettings, type OptionNames } from "../../core/settings.js";
 import { trainerSettings } from "../../rl/train/index.js";
 import type { TextAgent } from "../../rl/agent/index.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
@@ -46,6 +46,17 @@ export interface RecordDemonstrationsOptions extends Pick<EpisodeRunnerOptions, 
   readonly signal?: AbortSignal;
 }
 
+const recordOptionNames: OptionNames<RecordDemonstrationsOptions> = {
+  settings: true,
+  episodes: true,
+  turns: true,
+  seed: true,
+  numEnvs: true,
+  onEpisode: true,
+  onWarning: true,
+  signal: true,
+};
+
 /** A demonstration with its return. */
 export type RecordedEpisode = Demonstration & { readonly return: number };
 
@@ -57,17 +68,11 @@ export type RecordedEpisode = Demonstration & { readonly return: number };
 export async function recordDemonstrations(
   makeEnv: () => MaybePromise<Env>,
   policyFactory: PolicyFactory,
-  {
-    episodes,
-    turns = Infinity,
-    seed = 0,
-    numEnvs = 1,
-    settings = DEFAULT_CALL_LIMIT,
-    onEpisode = () => {},
-    onWarning = printWarning,
-    signal,
-  }: RecordDemonstrationsOptions,
+  options: RecordDemonstrationsOptions,
 ): Promise<RecordedEpisode[]> {
+  checkOptions("recordDemonstrations", options, recordOptionNames);
+  const { episodes, turns = Infinity, seed = 0, numEnvs = 1, settings = DEFAULT_CALL_LIMIT } = options;
+  const { onEpisode = () => {}, onWarning = printWarning, signal } = options;
   checkSettings(trainerSettings, { episodes, numEnvs, seed });
   const recorded: RecordedEpisode[] = [];
   let nextEpisode = 0;

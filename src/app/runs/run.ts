@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
-import { selectSettings } from "../../core/settings.js";
+import { checkOptions, type OptionNames, selectSettings } from "../../core/settings.js";
 import type { Env } from "../../envs/index.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { TextAgent } from "../../rl/agent/index.js";
@@ -33,6 +33,14 @@ export interface RunOptions extends RunHooks {
   /** Opens the transport to workers, which collect rollouts in place of this process. */
   readonly openTransport?: OpenTransport;
 }
+
+const runOptionNames: OptionNames<RunOptions> = {
+  trackers: true,
+  onDownload: true,
+  onWarning: true,
+  onInfo: true,
+  openTransport: true,
+};
 
 /** Opens the transport of a run in a folder. */
 export type OpenTransport = (
@@ -85,6 +93,7 @@ const trainProgram: RunProgram<TrainOptions, TrainConfig, RunOptions, OpenedTrai
  * FOLDER_IN_USE, FILE_WRITE_FAILED, and what opening the model and the environment throws.
  */
 export async function startRun(options: TrainOptions, folder: string, runOptions: RunOptions = {}): Promise<Run> {
+  checkOptions("startRun", runOptions, runOptionNames);
   return new Run(await startProgram(trainProgram, options, folder, runOptions));
 }
 
@@ -99,6 +108,7 @@ export async function resumeRun(
   changes: Partial<TrainOptions> = {},
   runOptions: RunOptions = {},
 ): Promise<Run> {
+  checkOptions("resumeRun", runOptions, runOptionNames);
   return new Run(await resumeProgram(trainProgram, folder, changes, runOptions));
 }
 

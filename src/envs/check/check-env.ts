@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../../core/settings.js";
 import { invalidEnv, type LlamaGymError } from "../../core/errors.js";
 import { Env } from "../env.js";
 import { Box, formatValue } from "../spaces/index.js";
@@ -20,6 +21,14 @@ export interface CheckEnvOptions {
   readonly timeout?: number;
 }
 
+const checkEnvOptionNames: OptionNames<CheckEnvOptions> = {
+  skipRenderCheck: true,
+  skipCloseCheck: true,
+  skipReturnsCheck: true,
+  warn: true,
+  timeout: true,
+};
+
 /**
  * Checks that an environment follows the rules that agents, wrappers and trainers rely on: its
  * spaces, the results of `reset` and `step`, determinism for a seed, no mutation of returned
@@ -30,6 +39,7 @@ export interface CheckEnvOptions {
  * @throws ENV_INVALID at the first violation, with its likely cause
  */
 export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Promise<{ warnings: readonly string[] }> {
+  checkOptions("checkEnv", options, checkEnvOptionNames);
   const warnings = new Set<string>();
   const warn: Warn = (message) => {
     if (!warnings.has(message)) options.warn?.(message);

@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { errorMessage, invalidEnv, LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { RandomStream } from "../../core/random/random-stream.js";
@@ -23,7 +24,9 @@ export interface CheckGameOptions {
  * illegal moves are refused, and that a game that is over takes no further moves.
  * @throws ENV_INVALID at the first violation, and what the game throws if it is a LlamaGymError
  */
-export async function checkGame(game: Game, { games = NUM_GAMES }: CheckGameOptions = {}): Promise<void> {
+export async function checkGame(game: Game, options: CheckGameOptions = {}): Promise<void> {
+  checkOptions("checkGame", options, { games: true });
+  const { games = NUM_GAMES } = options;
   if (!Number.isInteger(game.seats) || game.seats < 2)
     throw invalidEnv(`${nameOf(game)}.seats must be an integer of at least 2, got ${formatValue(game.seats)}.`);
   try {

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { findNearestName } from "../../core/suggest.js";
 import { type EnvExport, toEnvFactory } from "../env-export.js";
@@ -32,6 +33,21 @@ export function formatEnvId({ namespace, name, version }: EnvId): string {
 export type Registration = Partial<Omit<EnvSpec, "entryPoint">> &
   Pick<EnvSpec, "id"> & { readonly entryPoint: EnvExport };
 
+const registrationNames: OptionNames<Registration> = {
+  id: true,
+  entryPoint: true,
+  options: true,
+  maxEpisodeSteps: true,
+  rewardThreshold: true,
+  nondeterministic: true,
+  orderEnforce: true,
+  disableEnvChecker: true,
+  summary: true,
+  knownReturns: true,
+  expert: true,
+  module: true,
+};
+
 /** Packages that register an id when they are imported. */
 const REGISTERING_MODULES: Readonly<Record<string, string>> = { TextWorld: "llamagym/text-world" };
 
@@ -51,6 +67,7 @@ export class EnvRegistry {
       throw invalidArgument(
         `register("${id}"): entryPoint must be an Env class or a function that returns an environment.`,
       );
+    checkOptions(`register("${id}")`, registration, registrationNames);
     const spec: EnvSpec = {
       ...registration,
       entryPoint: toEnvFactory(registration.entryPoint, `The entry point of ${id}`),

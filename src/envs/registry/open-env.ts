@@ -1,4 +1,8 @@
-import type { Env, EnvOptions, EnvSpec } from "../env.js";
+import { invalidArgument } from "../../core/errors.js";
+import { describeValue } from "../../core/format.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
+import { Env, type EnvOptions, type EnvSpec } from "../env.js";
+import { type EnvExport, toEnvFactory } from "../env-export.js";
 import { make, registry, type MakeOptions } from "./make.js";
 
 /** Opens the environments whose id matches a pattern. */
@@ -41,6 +45,25 @@ export async function openEnv<Observation = unknown, Action = unknown>(
   const opener = findOpener(id);
   if (opener === undefined) return make<Observation, Action>(id, options);
   return (await opener.open(id, options)) as Env<Observation, Action>;
+}
+
+/** Where a trainer gets its environments from: an id, a class, or a function that makes one. */
+export type EnvSource = string | EnvExport | (() => MaybePromise<Env>);
+
+/**
+ * Returns what makes an environment of a source, which `subject` names in messages.
+ * @throws INVALID_ARGUMENT for any other value, such as an environment, of which several are needed.
+ */
+export function toMakeEnv(source: EnvSource, subject: string): () => MaybePromise<Env> {
+  if (typeof source === "string") return async () => openEnv(source);
+  if (typeof source === "function") {
+    const create: (options: EnvOptions) => MaybePromise<Env> = toEnvFactory(source as EnvExport, subject);
+    return () => create({});
+  }
+  const given = (source as unknown) instanceof Env ? "one environment: pass () => new MyEnv()" : describeValue(source);
+  throw invalidArgument(
+    `${subject} must be an id, a class that extends Env, or a function that makes an environment, got ${given}.`,
+  );
 }
 
 /** Records the spec of an environment loaded from a module, for `findSpec`. */

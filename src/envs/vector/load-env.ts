@@ -4,12 +4,12 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import { type EnvExport, toEnvFactory } from "../env-export.js";
 import { type Env, type EnvOptions, requireEnv } from "../env.js";
 import { make, type MakeOptions } from "../registry/make.js";
-import type { EnvSource } from "./worker-protocol.js";
+import type { EnvReference } from "./worker-protocol.js";
 
 /**
  * Creates an environment from an id or a module. @throws ENV_INVALID when the module exports none.
  */
-export async function loadEnv(source: EnvSource): Promise<Env> {
+export async function loadEnv(source: EnvReference): Promise<Env> {
   const module = source.module === undefined ? undefined : await importModule(source.module);
   if (source.id !== undefined) return make(source.id, source.options as MakeOptions & EnvOptions);
   const name = source.export ?? "default";

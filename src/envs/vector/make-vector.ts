@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../../core/settings.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { EnvOptions } from "../env.js";
 import type { MakeOptions } from "../registry/make.js";
@@ -14,6 +15,16 @@ export interface MakeVectorOptions extends WorkerVectorOptions {
   readonly envOptions?: MakeOptions & EnvOptions;
 }
 
+const makeVectorOptionNames: OptionNames<MakeVectorOptions> = {
+  mode: true,
+  envOptions: true,
+  numEnvs: true,
+  numWorkers: true,
+  timeout: true,
+  autoresetMode: true,
+  onFailure: true,
+};
+
 /**
  * Creates several environments of an id that `openEnv` accepts. Remote ones (python:CartPole-v1)
  * have separate processes or sessions and step concurrently in mode "sync".
@@ -21,8 +32,10 @@ export interface MakeVectorOptions extends WorkerVectorOptions {
  */
 export async function makeVector<Observation = unknown, Action = unknown>(
   id: string,
-  { mode = "sync", envOptions = {}, ...options }: MakeVectorOptions,
+  makeOptions: MakeVectorOptions,
 ): Promise<VectorEnv<Observation, Action>> {
+  checkOptions("makeVector", makeOptions, makeVectorOptionNames);
+  const { mode = "sync", envOptions = {}, ...options } = makeOptions;
   if (mode === "worker") {
     if (!isRemoteEnvId(id))
       return await WorkerVectorEnv.create({ id, module: findSpec(id)?.module, options: envOptions }, options);

@@ -4,7 +4,7 @@ import type { SubEnvOptions } from "./sub-env.js";
 import type { SubEnvState } from "./vector-env.js";
 
 /** Source of a worker's environments. */
-export type EnvSource =
+export type EnvReference =
   /** A registered id; `module` is imported first, to register it. */
   | { readonly id: string; readonly module?: string; readonly options?: EnvOptions }
   /**
@@ -14,7 +14,7 @@ export type EnvSource =
 
 /** Arguments of a worker, whose environments are numbered from `firstIndex`. */
 export interface EnvWorkerSetup {
-  readonly source: EnvSource;
+  readonly source: EnvReference;
   readonly firstIndex: number;
   readonly count: number;
   readonly options: SubEnvOptions;

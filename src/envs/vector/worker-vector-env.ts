@@ -20,7 +20,7 @@ import {
   type VectorState,
   type VectorStepResult,
 } from "./vector-env.js";
-import type { EnvDescription, EnvSource, EnvWorkerCall, EnvWorkerSetup } from "./worker-protocol.js";
+import type { EnvDescription, EnvReference, EnvWorkerCall, EnvWorkerSetup } from "./worker-protocol.js";
 
 /** Options of `WorkerVectorEnv`. */
 export interface WorkerVectorOptions extends VectorOptions {
@@ -43,7 +43,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
   private lastResults: ResetResult<Observation>[] = [];
 
   private constructor(
-    source: EnvSource,
+    source: EnvReference,
     { observationSpace, actionSpace }: EnvDescription,
     private readonly workers: EnvWorker[],
     private readonly onFailure: FailurePolicy,
@@ -58,7 +58,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
 
   /** @param source a registered id or a module, since functions cannot be sent to a thread */
   static async create<Observation = unknown, Action = unknown>(
-    source: EnvSource,
+    source: EnvReference,
     options: WorkerVectorOptions,
   ): Promise<WorkerVectorEnv<Observation, Action>> {
     const { numEnvs, numWorkers = numEnvs, timeout = DEFAULT_TIMEOUT_MS } = options;
@@ -185,7 +185,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
 }
 
 /** Returns the text interface of a registered environment; that of a module stays in the worker. */
-function getTextInterface<Observation, Action>(source: EnvSource): TextInterface<Observation, Action> | undefined {
+function getTextInterface<Observation, Action>(source: EnvReference): TextInterface<Observation, Action> | undefined {
   if (source.id === undefined || !registry.has(source.id)) return undefined;
   const env = make<Observation, Action>(source.id, { ...source.options, disableEnvChecker: true });
   void env.close();

@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
@@ -27,6 +28,7 @@ export class TransformAction<Observation, Action, InnerAction = Action> extends 
   override readonly action: (action: Action) => InnerAction;
 
   constructor(env: Env<Observation, InnerAction>, options: TransformActionOptions<Observation, Action, InnerAction>) {
+    checkOptions("TransformAction", options, { action: true, actionSpace: true, text: true });
     super(env, options.actionSpace);
     this.action = options.action;
     this.text = options.text;
@@ -114,6 +116,7 @@ export class StickyAction<Observation, Action> extends ActionWrapper<Observation
 
   constructor(env: Env<Observation, Action>, options: StickyActionOptions) {
     super(env);
+    checkOptions("StickyAction", options, { repeatActionProbability: true, repeatActionDuration: true });
     const { repeatActionProbability, repeatActionDuration: duration = 1 } = options;
     checkProbability("StickyAction", "repeatActionProbability", repeatActionProbability);
     const [min, max] = typeof duration === "number" ? [duration, duration] : duration;

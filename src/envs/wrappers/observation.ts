@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
@@ -29,6 +30,7 @@ export class TransformObservation<Observation, Action, InnerObservation = Observ
     env: Env<InnerObservation, Action>,
     options: TransformObservationOptions<Observation, Action, InnerObservation>,
   ) {
+    checkOptions("TransformObservation", options, { observation: true, observationSpace: true, text: true });
     super(env, options.observationSpace);
     this.observation = options.observation;
     this.text = options.text;
@@ -116,7 +118,9 @@ export class FrameStackObservation<Action> extends FrameWrapper<unknown, Action,
   private readonly stackSize: number;
   private readonly padding: "reset" | "zero";
 
-  constructor(env: Env<unknown, Action>, { stackSize, padding = "reset" }: FrameStackOptions) {
+  constructor(env: Env<unknown, Action>, options: FrameStackOptions) {
+    checkOptions("FrameStackObservation", options, { stackSize: true, padding: true });
+    const { stackSize, padding = "reset" } = options;
     if (!(Number.isInteger(stackSize) && stackSize > 0))
       throw invalidArgument(`stackSize must be an integer above 0, got ${stackSize}.`);
     super(env, batchSpace(env.observationSpace, stackSize));

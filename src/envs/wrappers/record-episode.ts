@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
@@ -30,6 +31,7 @@ export class RecordEpisodeStatistics<Observation, Action> extends Wrapper<Observ
 
   constructor(env: Env<Observation, Action>, options: RecordEpisodeStatisticsOptions = {}) {
     super(env);
+    checkOptions("RecordEpisodeStatistics", options, { bufferLength: true, statsKey: true });
     this.bufferLength = options.bufferLength ?? 100;
     this.statsKey = options.statsKey ?? "episode";
   }
@@ -108,6 +110,7 @@ export class RecordEpisode<Observation, Action> extends Wrapper<Observation, Act
 
   constructor(env: Env<Observation, Action>, options: RecordEpisodeOptions) {
     super(env);
+    checkOptions("RecordEpisode", options, { onEpisode: true, renderMode: true });
     this.options = options;
   }
 

@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
@@ -26,8 +27,10 @@ export class ClipReward<Observation, Action> extends RewardWrapper<Observation, 
   private readonly minReward: number;
   private readonly maxReward: number;
 
-  constructor(env: Env<Observation, Action>, { minReward, maxReward }: ClipRewardOptions) {
+  constructor(env: Env<Observation, Action>, options: ClipRewardOptions) {
     super(env);
+    checkOptions("ClipReward", options, { minReward: true, maxReward: true });
+    const { minReward, maxReward } = options;
     if (minReward === undefined && maxReward === undefined)
       throw invalidArgument("ClipReward needs minReward, maxReward or both.");
     this.minReward = minReward ?? -Infinity;
@@ -59,8 +62,10 @@ export class NormalizeReward<Observation, Action> extends Wrapper<Observation, A
   private readonly returns = new RunningMeanStd(1);
   private discountedReturn = 0;
 
-  constructor(env: Env<Observation, Action>, { gamma = 0.99, epsilon = 1e-8 }: NormalizeRewardOptions = {}) {
+  constructor(env: Env<Observation, Action>, options: NormalizeRewardOptions = {}) {
     super(env);
+    checkOptions("NormalizeReward", options, { gamma: true, epsilon: true });
+    const { gamma = 0.99, epsilon = 1e-8 } = options;
     if (!(gamma >= 0 && gamma <= 1)) throw invalidArgument(`gamma must be between 0 and 1, got ${gamma}.`);
     checkEpsilon(epsilon);
     this.gamma = gamma;

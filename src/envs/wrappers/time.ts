@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
@@ -42,6 +43,7 @@ export class OrderEnforcing<Observation, Action> extends Wrapper<Observation, Ac
   protected override wrapperState = { hasReset: false, hasEnded: false };
 
   override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
+    checkOptions("reset", options, { seed: true, options: true });
     this.wrapperState = { hasReset: true, hasEnded: false };
     return this.env.reset(options);
   }
@@ -106,6 +108,7 @@ export class TimeAwareObservation<Action> extends ObservationWrapper<unknown, Ac
   protected override wrapperState = 0;
 
   constructor(env: Env<unknown, Action>, options: TimeAwareOptions = {}) {
+    checkOptions("TimeAwareObservation", options, { flatten: true, normalizeTime: true, timeKey: true });
     const { flatten = true, normalizeTime = false, timeKey = "time" } = options;
     const limit = findStepLimit(env);
     const timeSpace: Space = normalizeTime ? new Box(0, 1) : new Box(0, limit, { dtype: "int32" });

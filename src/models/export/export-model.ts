@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../../core/settings.js";
 import { fs } from "#platform";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { CausalLM } from "../causal-lm.js";
@@ -48,6 +49,15 @@ export interface ExportOptions {
   readonly onWarning?: (message: string) => void;
 }
 
+const exportOptionNames: OptionNames<ExportOptions> = {
+  format: true,
+  dtype: true,
+  overwrite: true,
+  readme: true,
+  onProgress: true,
+  onWarning: true,
+};
+
 /** A model to export. */
 interface ExportSource {
   readonly causalLM: CausalLM;
@@ -64,6 +74,7 @@ interface ExportSource {
  * TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
  */
 export async function exportModel(source: ExportSource, folder: string, options: ExportOptions): Promise<void> {
+  checkOptions("export", options, exportOptionNames);
   const { overwrite = false } = options;
   const dtype = resolveExportDtype(options);
   await checkExportFolder(folder, overwrite);

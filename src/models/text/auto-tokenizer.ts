@@ -1,6 +1,7 @@
+import { checkOptions } from "../../core/settings.js";
 import { EMBEDDED_MODEL, getEmbeddedModelPath } from "../embedded-model.js";
 import { readGgufTokenizer } from "../files/gguf/index.js";
-import { type ResolveOptions, resolveModel } from "../files/hub/index.js";
+import { type ResolveOptions, resolveModel, resolveOptionNames } from "../files/hub/index.js";
 import { readTokenizerFolder } from "./tokenizer-folder.js";
 import { Tokenizer, type TokenizerOptions } from "./tokenizer.js";
 
@@ -11,10 +12,9 @@ export const AutoTokenizer = {
    * "embedded".
    * @throws FILE_NOT_FOUND, FILE_CORRUPT, TOKENIZER_UNSUPPORTED, and what `resolveModel` throws.
    */
-  async fromPretrained(
-    idOrPath: string,
-    { splitSpecialTokens, ...options }: ResolveOptions & TokenizerOptions = {},
-  ): Promise<Tokenizer> {
+  async fromPretrained(idOrPath: string, given: ResolveOptions & TokenizerOptions = {}): Promise<Tokenizer> {
+    checkOptions("AutoTokenizer.fromPretrained", given, { ...resolveOptionNames, splitSpecialTokens: true });
+    const { splitSpecialTokens, ...options } = given;
     const tokenizerOptions = { splitSpecialTokens };
     const { kind, path } = await resolveModel(idOrPath === EMBEDDED_MODEL ? getEmbeddedModelPath() : idOrPath, options);
     if (kind === "folder") return new Tokenizer(await readTokenizerFolder(path), idOrPath, tokenizerOptions);

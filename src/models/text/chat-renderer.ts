@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../../core/settings.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { jsonEntries } from "../../core/lossless-json.js";
 import { type Steps, runSteps } from "../../core/steps.js";
@@ -32,6 +33,21 @@ export interface RenderOptions extends ChatOptions {
   readonly addGenerationPrompt?: boolean;
   /** Whether the text ends with the content of the last message, to be continued. Default false. */
   readonly continueFinalMessage?: boolean;
+}
+
+/** The names of `ChatOptions`. */
+export const chatOptionNames: OptionNames<ChatOptions> = {
+  tools: true,
+  chatTemplate: true,
+  variables: true,
+  now: true,
+  splitSpecialTokens: true,
+};
+
+/** @throws INVALID_ARGUMENT for an option that rendering does not have. */
+export function checkRenderOptions(owner: string, options: RenderOptions): void {
+  const names = { ...chatOptionNames, addGenerationPrompt: true, continueFinalMessage: true } as const;
+  checkOptions(owner, options, names, "Variables of the template go into `variables`.");
 }
 
 /** Names of Transformers' `chat_template_kwargs` that are options of rendering, not variables. */

@@ -1,5 +1,6 @@
+import { checkOptions } from "../../core/settings.js";
 import { LlamaGymError } from "../../core/errors.js";
-import type { ChatOptions } from "./chat-renderer.js";
+import { chatOptionNames, type ChatOptions } from "./chat-renderer.js";
 import type { ChatMessage } from "./chat-messages.js";
 import { type RenderedText, sliceRendered } from "./rendered-text.js";
 import type { Tokenizer } from "./tokenizer.js";
@@ -53,8 +54,10 @@ export class Conversation {
 
   constructor(
     readonly tokenizer: Tokenizer,
-    { messages = [], completionPrefix = "", ...options }: ConversationOptions = {},
+    given: ConversationOptions = {},
   ) {
+    checkOptions("A Conversation", given, { ...chatOptionNames, messages: true, completionPrefix: true });
+    const { messages = [], completionPrefix = "", ...options } = given;
     this.entries = messages.map((message) => ({ message, sampled: null }));
     this.completionPrefix = completionPrefix;
     // Templates must print the same time in every turn.

@@ -1,8 +1,9 @@
+import { checkOptions, type OptionNames } from "../../core/settings.js";
 import { concatBytes, decodeUtf8, encodeUtf8 } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { type Steps, runSteps } from "../../core/steps.js";
 import { type AssistantSpan, findAssistantRanges, toTokenSpans } from "./assistant-spans.js";
-import { ChatRenderer, type ChatOptions, type RenderOptions } from "./chat-renderer.js";
+import { ChatRenderer, checkRenderOptions, type ChatOptions, type RenderOptions } from "./chat-renderer.js";
 import { readChatTemplates } from "./chat-templates.js";
 import type { ChatMessage } from "./chat-messages.js";
 import { type SpecialTokenRole, readEosTokenIds, readSpecialTokens } from "./special-tokens.js";
@@ -59,6 +60,9 @@ export interface DecodeOptions {
   /** Whether to omit special tokens such as <|im_end|>. Default false. */
   readonly skipSpecialTokens?: boolean;
 }
+
+const encodeOptionNames: OptionNames<EncodeOptions> = { addSpecialTokens: true, splitSpecialTokens: true };
+const decodeOptionNames: OptionNames<DecodeOptions> = { skipSpecialTokens: true };
 
 /** A conversation as text and token ids. */
 export interface EncodedChat {
@@ -203,6 +207,7 @@ export class Tokenizer {
    * `splitSpecialTokens` is set.
    */
   encode(text: string, options?: EncodeOptions): number[] {
+    checkOptions("Tokenizer.encode", options, encodeOptionNames);
     return runSteps(this.encodeSteps(text, options));
   }
 
@@ -278,6 +283,7 @@ export class Tokenizer {
 
   /** Decodes token ids. Invalid UTF-8 becomes U+FFFD; ids outside the vocabulary are omitted. */
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
+    checkOptions("Tokenizer.decode", options, decodeOptionNames);
     if (this.decodesByJoiningBytes) {
       const decodedIds = Array.from(ids).filter((id) => this.shouldDecode(id, options));
       const pieces = decodedIds.map((id) =>
@@ -345,6 +351,7 @@ export class Tokenizer {
    * `applyChatTemplate`.
    */
   renderChat(messages: readonly ChatMessage[], options: RenderOptions = {}): RenderedText {
+    checkRenderOptions("A chat template", options);
     return this.chatRenderer.render(messages, options);
   }
 
@@ -385,6 +392,7 @@ export class Tokenizer {
    * `applyChatTemplate`.
    */
   encodeChat(messages: readonly ChatMessage[], options: RenderOptions = {}): EncodedChat {
+    checkRenderOptions("A chat template", options);
     const found = findAssistantRanges(this.chatRenderer, messages, options, this.specialContents);
     const { ids, offsets } = this.encodeWithOffsets(found.rendered);
     const spans = toTokenSpans(found.ranges, offsets);

@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { describeValue } from "../../core/format.js";
 import { LazyPromise } from "../../core/promise-cache.js";
 import type { Distillation, Learner, Metrics } from "../algorithms/learner.js";
@@ -65,6 +66,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     tokenizer?: Tokenizer,
     readonly options: AgentOptions<Observation, Action> = {},
   ) {
+    checkModelArguments(model, tokenizer);
     this.model = tokenizer === undefined ? model : model.withTokenizer(tokenizer);
     this.settings = resolveRolloutSettings(this.model, options);
     const { actionSchema } = options;
@@ -201,10 +203,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
    * turns for PPO, episodes for groups).
    * @throws INVALID_STATE before `act`, and what `trainBatch` throws.
    */
-  async terminateEpisode({ train = true, finalObservation, info = {} }: TerminateOptions<Observation> = {}): Promise<
-    Metrics | undefined
-  > {
+  async terminateEpisode(options: TerminateOptions<Observation> = {}): Promise<Metrics | undefined> {
     return this.calls.run("terminateEpisode", async () => {
+      checkOptions("terminateEpisode", options, { train: true, finalObservation: true, info: true });
+      const { train = true, finalObservation, info = {} } = options;
       const { mode, agentEpisode, turns } = this.requireEpisode("terminateEpisode");
       if (!train || mode === "eval") {
         this.episode = undefined;
@@ -365,3 +367,18 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
 const missingMethod = ({ constructor }: object, expected: string): LlamaGymError =>
   new LlamaGymError("AGENT_FAILED", `${constructor.name || "The agent"} must implement ${expected}`);
+
+/** @throws INVALID_ARGUMENT for what JavaScript may pass instead of a model and a tokenizer. */
+function checkModelArguments(model: unknown, tokenizer: unknown): void {
+  const opened = 'such as await AutoModelForCausalLMWithValueHead.fromPretrained("embedded")';
+  if (typeof (model as Partial<LanguageModel> | null | undefined)?.withTokenizer !== "function")
+    throw invalidArgument(
+      `The first argument of an Agent is a model, ${opened}, got ${model instanceof Promise ? "a promise: await it" : describeValue(model)}.`,
+    );
+  if (tokenizer !== undefined && !isTokenizer(tokenizer))
+    throw invalidArgument(
+      `The second argument of an Agent is a tokenizer, or undefined for the model's, got ${describeValue(tokenizer)}. Options are the third.`,
+    );
+}
+
+const isTokenizer = (value: unknown): boolean => typeof (value as Partial<Tokenizer> | null)?.encode === "function";

@@ -1,6 +1,6 @@
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { isValidValue } from "../../core/settings.js";
+import { checkOptions, isValidValue } from "../../core/settings.js";
 import { AutoModelForCausalLM, getPeftModel, type LanguageModel } from "../../generation/index.js";
 import { EMBEDDED_MODEL } from "../../models/index.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
@@ -38,8 +38,10 @@ const REFERENCE_KL = 0.1;
  */
 export async function checkAlgorithm<Options extends object>(
   algorithm: Algorithm<Options>,
-  { options, finiteDifferences = true }: CheckAlgorithmOptions<Options> = {},
+  checkAlgorithmOptions: CheckAlgorithmOptions<Options> = {},
 ): Promise<void> {
+  checkOptions("checkAlgorithm", checkAlgorithmOptions, { options: true, finiteDifferences: true });
+  const { options, finiteDifferences = true } = checkAlgorithmOptions;
   algorithm.resolve();
   const subject = new Subject(algorithm, { ...options });
   try {

@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { isJsonObject, type JsonObject } from "../../core/json.js";
 import { RESERVED_VARIABLES, type ChatMessage } from "../../models/text/index.js";
 import { readJsonField } from "./read-json-field.js";
@@ -55,10 +56,9 @@ interface ReadExample {
  * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED, and FILE_CORRUPT with the line
  * number.
  */
-export async function readExamples(
-  path: string,
-  { onInvalidLine = "error", prompts = "text" }: ReadExamplesOptions = {},
-): Promise<ReadExamples> {
+export async function readExamples(path: string, options: ReadExamplesOptions = {}): Promise<ReadExamples> {
+  checkOptions("readExamples", options, { onInvalidLine: true, prompts: true });
+  const { onInvalidLine = "error", prompts = "text" } = options;
   const unused = new Set<string>();
   const read = await readRows(path, { onInvalidLine }, (fields, source): SftExample => {
     const { example, usedColumns } = readExample(fields, prompts);

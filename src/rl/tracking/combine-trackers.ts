@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { describeValue } from "../../core/format.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -20,10 +21,9 @@ export interface CombineTrackersOptions {
  * not answer in time, is reported once and dropped. Calls run in order, whether or not they are
  * awaited.
  */
-export function combineTrackers(
-  sources: readonly TrackerSource[],
-  { onWarning, timeoutSeconds = 300 }: CombineTrackersOptions,
-): Required<Tracker> {
+export function combineTrackers(sources: readonly TrackerSource[], options: CombineTrackersOptions): Required<Tracker> {
+  checkOptions("combineTrackers", options, { onWarning: true, timeoutSeconds: true });
+  const { onWarning, timeoutSeconds = 300 } = options;
   let active: readonly Tracker[] = [];
   const reportFailure = (error: unknown): undefined => {
     onWarning(`${describeFailure(error)} Training continues without this tracker.`);

@@ -1,3 +1,4 @@
+import { checkOptions } from "../../core/settings.js";
 import { fs } from "#platform";
 import { combineTrackers, type TrackerSource } from "./combine-trackers.js";
 import { openJsonlTracker } from "./jsonl/jsonl-tracker.js";
@@ -22,6 +23,13 @@ export interface RunTrackersOptions extends ResumePoint {
  * and dropped.
  */
 export function openRunTrackers(folder: string, options: RunTrackersOptions): Required<Tracker> {
+  checkOptions("openRunTrackers", options, {
+    tensorboard: true,
+    maxRolloutBytes: true,
+    trackers: true,
+    onWarning: true,
+    resumeFromStep: true,
+  });
   const { tensorboard = true, trackers = [], maxRolloutBytes, onWarning, resumeFromStep } = options;
   const sources: TrackerSource[] = [async () => openJsonlTracker(folder, { resumeFromStep })];
   if (tensorboard)

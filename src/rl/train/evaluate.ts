@@ -3,9 +3,9 @@ import { printWarning } from "../../core/terminal-text.js";
 import type { Agent } from "../agent/agent.js";
 import { computeSuccessRate } from "./rollout-metrics.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
-import type { Env } from "../../envs/index.js";
-import type { MaybePromise } from "../../core/maybe-promise.js";
-import { checkSettings } from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
+import { toMakeEnv, type EnvSource } from "../../envs/index.js";
+import { checkOptions, checkSettings, type OptionNames } from "../../core/settings.js";
 import { MAX_EVAL_EPISODES, trainerSettings } from "./trainer-settings.js";
 import { RolloutCollector, type CollectOptions, type Rollout } from "../rollout/rollout-collector.js";
 import { EnvSlot } from "../rollout/env-slot.js";
@@ -25,6 +25,16 @@ export interface EvaluateOptions extends CollectOptions {
   readonly onWarning?: (message: string) => void;
 }
 
+const evaluateOptionNames: OptionNames<EvaluateOptions> = {
+  episodes: true,
+  numEnvs: true,
+  seed: true,
+  mode: true,
+  onWarning: true,
+  signal: true,
+  onProgress: true,
+};
+
 /** Returns and metrics of evaluated episodes. */
 export interface EvalResult {
   readonly episodes: number;
@@ -41,15 +51,23 @@ export interface EvalResult {
 }
 
 /**
- * Evaluates an agent over complete episodes. An aborted evaluation returns the episodes completed
+ * Evaluates an agent over complete episodes, in environments of an id, a class, or a function that
+ * makes one. An aborted evaluation returns the episodes completed
  * so far.
  * @throws INVALID_ARGUMENT for numbers out of range, and what the agent and the environment throw.
  */
-export async function evaluate(
-  agent: Agent,
-  makeEnv: () => MaybePromise<Env>,
-  { episodes, numEnvs = 64, seed = 0, mode = "eval", onWarning = printWarning, ...options }: EvaluateOptions,
-): Promise<EvalResult> {
+export async function evaluate(agent: Agent, env: EnvSource, evaluateOptions: EvaluateOptions): Promise<EvalResult> {
+  checkOptions("evaluate", evaluateOptions, evaluateOptionNames);
+  const {
+    episodes,
+    numEnvs = 64,
+    seed = 0,
+    mode = "eval",
+    onWarning = printWarning,
+    ...options
+  } = evaluateOptions ?? {};
+  if (episodes === undefined) throw invalidArgument("evaluate needs the number of `episodes`.");
+  const makeEnv = toMakeEnv(env, "The environment of evaluate");
   const episodeSetting = { ...trainerSettings.episodes, max: MAX_EVAL_EPISODES };
   checkSettings({ ...trainerSettings, episodes: episodeSetting }, { episodes, numEnvs, seed });
   const episodeStarts = stream(seed, "evaluationStarts");

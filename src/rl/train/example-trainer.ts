@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../../core/settings.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { printWarning } from "../../core/terminal-text.js";
 import type { LanguageModel } from "../../generation/index.js";
@@ -17,6 +18,18 @@ export interface ExampleTrainOptions<StepMetricsType, Evaluation> extends Pick<
   readonly onStep?: (metrics: StepMetricsType) => void | Promise<void>;
   readonly onEvaluation?: (evaluation: Evaluation, step: number) => void;
 }
+
+const trainOptionNames: OptionNames<ExampleTrainOptions<unknown, unknown>> = {
+  checkpointDir: true,
+  lock: true,
+  saveSteps: true,
+  evalSteps: true,
+  tracker: true,
+  onUpdate: true,
+  signal: true,
+  onStep: true,
+  onEvaluation: true,
+};
 
 /** The examples of one update. */
 export interface ExampleBatch<Example> {
@@ -83,6 +96,7 @@ export abstract class ExampleTrainer<Example, Loss extends AnyLoss, Evaluation e
    * TRAINING_DIVERGED.
    */
   async train(options: ExampleTrainOptions<StepMetrics & Loss, Evaluation> = {}): Promise<TrainResult> {
+    checkOptions("train", options, trainOptionNames);
     const { lock, checkpointDir } = options;
     if (lock !== undefined) return this.trainLocked(options);
     return withFolderLock(checkpointDir, async (taken) => this.trainLocked({ ...options, lock: taken }));

@@ -1,8 +1,16 @@
-import { resolveSettings, selectSettings, type Settings } from "../../core/settings.js";
+import {
+  checkOptions,
+  type OptionNames,
+  type OtherOptions,
+  resolveSettings,
+  selectSettings,
+  type Settings,
+} from "../../core/settings.js";
+import { describeValue } from "../../core/format.js";
+import { algorithms } from "../algorithms/algorithms.js";
 import { printWarning } from "../../core/terminal-text.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import type { MaybePromise } from "../../core/maybe-promise.js";
-import { type Env, openEnv } from "../../envs/index.js";
+import { type EnvSource, toMakeEnv } from "../../envs/index.js";
 import { withFolderLock, type FolderLock } from "../../core/files/folder-lock.js";
 import type { Agent } from "../agent/agent.js";
 import { toSftMetrics } from "../agent/demonstrations/warm-start.js";
@@ -21,8 +29,8 @@ import { TrainingMonitor } from "../algorithms/training-monitor.js";
 /** Options of a `Trainer`. */
 export interface TrainerOptions extends Partial<Settings<typeof trainerSettings>> {
   readonly agent: Agent;
-  /** An environment id, or a function that makes an environment. */
-  readonly env: string | (() => MaybePromise<Env>);
+  /** An environment's id, a class that extends Env, or a function that makes an environment. */
+  readonly env: EnvSource;
   /** Folder for checkpoints; without it, nothing is saved. */
   readonly checkpointDir?: string;
   /** Lock that the program holds on the run folder; without it, `train` locks `checkpointDir`. */
@@ -37,11 +45,30 @@ export interface TrainerOptions extends Partial<Settings<typeof trainerSettings>
   readonly gradientTransport?: GradientTransport;
 }
 
+const otherOptions: OtherOptions<TrainerOptions, typeof trainerSettings> = {
+  agent: true,
+  env: true,
+  checkpointDir: true,
+  lock: true,
+  rollouts: true,
+  onWarning: true,
+  transport: true,
+  gradientTransport: true,
+};
+
 /** Callbacks and tracker of a training run. */
 export interface TrainCallbacks extends Pick<TrainLoopOptions, "tracker" | "onProgress" | "onUpdate" | "signal"> {
   /** Called after each update of the warm start. */
   readonly onWarmStart?: (metrics: SftMetrics) => void;
 }
+
+const callbackNames: OptionNames<TrainCallbacks> = {
+  tracker: true,
+  onProgress: true,
+  onUpdate: true,
+  signal: true,
+  onWarmStart: true,
+};
 
 /** Where training ends. */
 export type TrainLength = Pick<TrainerOptions, "episodes" | "turns">;
@@ -70,6 +97,7 @@ export class Trainer {
 
   /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
   constructor(private readonly options: TrainerOptions) {
+    checkTrainerOptions(options);
     this.settings = resolveSettings("A Trainer", trainerSettings, selectSettings(trainerSettings, options));
     if (options.episodes === undefined && options.turns === undefined)
       throw new LlamaGymError(
@@ -111,6 +139,7 @@ export class Trainer {
    * writes to it.
    */
   async train(callbacks: TrainCallbacks = {}): Promise<TrainResult> {
+    checkOptions("Trainer.train", callbacks, callbackNames);
     const { lock, checkpointDir } = this.options;
     if (lock !== undefined) return this.trainLocked(callbacks, lock);
     return withFolderLock(checkpointDir, async (taken) => this.trainLocked(callbacks, taken));
@@ -202,7 +231,7 @@ export class Trainer {
     return (this.task ??= await RolloutTask.open({
       ...this.settings,
       agent,
-      createEnv: typeof env === "string" ? async () => openEnv(env) : env,
+      createEnv: toMakeEnv(env, "A Trainer's `env`"),
       episodes: () => this.settings.episodes,
       rollouts,
       progress: (state) => progressFraction(this.settings, state),
@@ -212,4 +241,18 @@ export class Trainer {
       bestModel: this.bestModel,
     }));
   }
+}
+
+/** @throws INVALID_ARGUMENT for an unknown option, and for an agent that is none. */
+function checkTrainerOptions(options: TrainerOptions): void {
+  const isOfAlgorithm = (name: string) =>
+    Object.values(algorithms).some(({ settings }) => Object.hasOwn(settings, name));
+  const hint = Object.keys(options ?? {}).some(isOfAlgorithm)
+    ? "Settings of the algorithm belong to the agent: new MyAgent(model, tokenizer, { algorithm: ppo({ ... }) })."
+    : undefined;
+  const names = Object.keys({ ...trainerSettings, ...otherOptions }).map((name) => [name, true]);
+  checkOptions("A Trainer", options ?? {}, Object.fromEntries(names) as OptionNames<TrainerOptions>, hint);
+  const { agent } = options ?? {};
+  if (typeof (agent as Partial<Agent> | undefined)?.newEpisode !== "function")
+    throw invalidArgument(`A Trainer needs an \`agent\`, such as new MyAgent(model), got ${describeValue(agent)}.`);
 }

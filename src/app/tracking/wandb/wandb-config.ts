@@ -1,3 +1,4 @@
+import { checkOptions } from "../../../core/settings.js";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { LlamaGymError } from "../../../core/errors.js";
@@ -61,6 +62,14 @@ export function resolveWandbConfig(
   options: WandbOptions = {},
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): WandbConfig | undefined {
+  checkOptions("resolveWandbConfig", options, {
+    project: true,
+    mode: true,
+    entity: true,
+    name: true,
+    group: true,
+    tags: true,
+  });
   const mode = parseMode(options.mode ?? env.WANDB_MODE ?? "online");
   const project = options.project ?? env.WANDB_PROJECT ?? "";
   if (project === "" && options.mode !== undefined && mode !== "disabled")

@@ -1,4 +1,6 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import type { OptionNames } from "../../../core/settings.js";
+import { invalidArgument, LlamaGymError } from "../../../core/errors.js";
+import { describeValue } from "../../../core/format.js";
 import { readWeightMap } from "../safetensors/index.js";
 import { ModelCache } from "./model-cache.js";
 import { fetchIntoCache, type DownloadContext, type DownloadProgress } from "./fetch-into-cache.js";
@@ -19,6 +21,15 @@ export interface ResolveOptions extends HubOptions {
   readonly onProgress?: (progress: DownloadProgress) => void;
 }
 
+/** The names of `ResolveOptions`. */
+export const resolveOptionNames: OptionNames<ResolveOptions> = {
+  revision: true,
+  file: true,
+  onProgress: true,
+  cacheDir: true,
+  token: true,
+};
+
 const MAX_PARALLEL_DOWNLOADS = 4;
 
 /**
@@ -29,6 +40,10 @@ const MAX_PARALLEL_DOWNLOADS = 4;
  * FILE_WRITE_FAILED, FILE_CORRUPT.
  */
 export async function resolveModel(idOrPath: string, options: ResolveOptions = {}): Promise<ModelLocation> {
+  if (typeof idOrPath !== "string" || idOrPath === "")
+    throw invalidArgument(
+      `A model is a folder, a GGUF file, a hub id such as HuggingFaceTB/SmolLM2-135M-Instruct, or "embedded", got ${describeValue(idOrPath)}.`,
+    );
   const local = await findLocalModel(idOrPath, options.file);
   return local ?? resolveFromHub(idOrPath, options, await resolveHubConfig(options));
 }

@@ -1,3 +1,4 @@
+import { checkOptions } from "../../../core/settings.js";
 import type { Metrics } from "../../algorithms/learner.js";
 import { invalidArgument } from "../../../core/errors.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
@@ -41,7 +42,9 @@ export class ReplayBuffer {
   private readonly episodes = new Map<string, ReplayEpisode>();
 
   /** @throws INVALID_ARGUMENT for a capacity below 1 or a fraction outside (0, 1]. */
-  constructor({ capacity = 1000, replayTopFraction = 0.2 }: ReplayBufferOptions = {}) {
+  constructor(options: ReplayBufferOptions = {}) {
+    checkOptions("A ReplayBuffer", options, { capacity: true, replayTopFraction: true });
+    const { capacity = 1000, replayTopFraction = 0.2 } = options;
     if (!Number.isInteger(capacity) || capacity < 1)
       throw invalidArgument(`\`capacity\` must be an integer >= 1, got ${capacity}.`);
     if (!(replayTopFraction > 0 && replayTopFraction <= 1))

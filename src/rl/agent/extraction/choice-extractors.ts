@@ -1,9 +1,13 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { checkOptions } from "../../../core/settings.js";
+import { describeValue } from "../../../core/format.js";
+import { invalidArgument, LlamaGymError } from "../../../core/errors.js";
 import type { Extractor } from "./extractor.js";
 import { stripPunctuation } from "./strip-punctuation.js";
 
 /** @throws INVALID_ARGUMENT for an empty list and for choices without a letter or digit. */
 export function checkChoices(choices: readonly string[]): void {
+  if (!Array.isArray(choices))
+    throw invalidArgument(`\`choices\` must be a list of texts, got ${describeValue(choices)}.`);
   if (choices.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", "`choices` is empty; pass at least one.");
   const empty = choices.find((choice) => normalizeChoice(choice) === "");
   if (empty !== undefined)
@@ -42,10 +46,9 @@ export interface NumberedChoiceOptions {
 /**
  * Finds a choice by its number: "2", "(2)", "#2", or the last "option 2", "action 2" and similar.
  */
-export function numberedChoice(
-  choices: readonly string[],
-  { first = 0 }: NumberedChoiceOptions = {},
-): Extractor<string> {
+export function numberedChoice(choices: readonly string[], options: NumberedChoiceOptions = {}): Extractor<string> {
+  checkOptions("numberedChoice", options, { first: true });
+  const { first = 0 } = options;
   checkChoices(choices);
   return (completion) => {
     const bareNumber = /^\d+$/.exec(stripPunctuation(completion))?.[0];
@@ -69,10 +72,9 @@ export interface NearestChoiceOptions {
  * unique. With the default threshold a choice of 3 letters allows no error and one of 4 letters a
  * single one.
  */
-export function nearestChoice(
-  choices: readonly string[],
-  { threshold = 0.3 }: NearestChoiceOptions = {},
-): Extractor<string> {
+export function nearestChoice(choices: readonly string[], options: NearestChoiceOptions = {}): Extractor<string> {
+  checkOptions("nearestChoice", options, { threshold: true });
+  const { threshold = 0.3 } = options;
   checkChoices(choices);
   return (completion) => {
     const stripped = stripPunctuation(completion);

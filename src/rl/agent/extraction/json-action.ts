@@ -1,3 +1,4 @@
+import { checkOptions } from "../../../core/settings.js";
 import type { JsonValue } from "../../../core/json.js";
 import type { Extractor } from "./extractor.js";
 import { parseLenientJson } from "./parse-lenient-json.js";
@@ -16,7 +17,9 @@ export interface JsonActionOptions {
  * under one of the keys at any depth; the last one counts. A completion that is a JSON value, such
  * as "hit" or [1, 2], is the action itself.
  */
-export function jsonAction({ keys = DEFAULT_KEYS }: JsonActionOptions = {}): Extractor<JsonValue> {
+export function jsonAction(options: JsonActionOptions = {}): Extractor<JsonValue> {
+  checkOptions("jsonAction", options, { keys: true });
+  const { keys = DEFAULT_KEYS } = options;
   const names = keys.map((key) => key.toLowerCase());
   return (completion) => {
     const values = findJsonValues(completion).flatMap((value) => collectValues(value, names));

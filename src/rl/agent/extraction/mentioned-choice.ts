@@ -1,3 +1,4 @@
+import { checkOptions } from "../../../core/settings.js";
 import { findLastNamed } from "../../../envs/index.js";
 import { checkChoices } from "./choice-extractors.js";
 import type { Extractor } from "./extractor.js";
@@ -16,10 +17,9 @@ export interface MentionedChoiceOptions {
  * Finds the choice that English prose decides on: whole words, ignoring case, the last one if
  * several qualify. Negations, lists and idioms do not count (`removeNonDecisions`).
  */
-export function mentionedChoice(
-  choices: readonly string[],
-  { where = "decision" }: MentionedChoiceOptions = {},
-): Extractor<string> {
+export function mentionedChoice(choices: readonly string[], options: MentionedChoiceOptions = {}): Extractor<string> {
+  checkOptions("mentionedChoice", options, { where: true });
+  const { where = "decision" } = options;
   checkChoices(choices);
   const lastMention = (text: string) => {
     const index = findLastNamed(text, choices);

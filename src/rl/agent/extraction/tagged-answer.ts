@@ -1,3 +1,4 @@
+import { checkOptions } from "../../../core/settings.js";
 import type { Extractor } from "./extractor.js";
 import { escapeRegExp, stripPunctuation } from "./strip-punctuation.js";
 
@@ -15,7 +16,9 @@ export interface TaggedAnswerOptions {
  * "Action: ...", "**Final answer:** ...", "The answer is: ..." (the next line if the label's line
  * is empty). Tags precede labels; the last of each kind counts.
  */
-export function taggedAnswer({ names = DEFAULT_NAMES }: TaggedAnswerOptions = {}): Extractor<string> {
+export function taggedAnswer(options: TaggedAnswerOptions = {}): Extractor<string> {
+  checkOptions("taggedAnswer", options, { names: true });
+  const { names = DEFAULT_NAMES } = options;
   const name = names.map(escapeRegExp).join("|");
   const closed = new RegExp(`<(${name})>([\\s\\S]*?)</\\1>`, "gi");
   const open = new RegExp(`<(${name})>\\s*([^\\n<]*)`, "gi");

@@ -1,3 +1,4 @@
+import { checkOptions } from "../../../core/settings.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import type { PromptRow } from "../../data/prompt-dataset.js";
 import { RewardScorer, type RewardFunction } from "./reward-scorer.js";
@@ -22,8 +23,10 @@ const UNUSUAL_COMPLETIONS = ["", " \n\u0000", "\u{1f0a1}\u2028</think>", "9".rep
  */
 export async function checkRewardFunction(
   rewardFunction: RewardFunction,
-  { rows, completions = [], timeoutSeconds = 60 }: CheckRewardFunctionOptions,
+  options: CheckRewardFunctionOptions,
 ): Promise<void> {
+  checkOptions("checkRewardFunction", options, { rows: true, completions: true, timeoutSeconds: true });
+  const { rows, completions = [], timeoutSeconds = 60 } = options;
   const onWarning = (message: string) => {
     throw new LlamaGymError("REWARD_FAILED", message);
   };

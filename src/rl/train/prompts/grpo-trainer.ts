@@ -1,3 +1,4 @@
+import { checkOptions } from "../../../core/settings.js";
 import { printWarning } from "../../../core/terminal-text.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { openTrainable, type LanguageModel } from "../../../generation/index.js";
@@ -83,6 +84,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
    * INVALID_ARGUMENT or CONTEXT_OVERFLOW for invalid rows; REWARD_FAILED; TRAINING_DIVERGED.
    */
   async train(options: PromptTrainOptions = {}): Promise<PromptTrainResult> {
+    checkOptions("train", options, { resumeFromCheckpoint: true, onStep: true, signal: true });
     const { outputDir } = this.config;
     if (this.isRunning) throw new LlamaGymError("INVALID_STATE", "This trainer is already training; await it.");
     if (options.resumeFromCheckpoint === true && outputDir === undefined)

@@ -1,0 +1,168 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as envs from "../src/envs.js";
+import * as llamagym from "../src/index.js";
+import * as runs from "../src/runs.js";
+import * as testing from "../src/testing.js";
+
+/** An option that nothing has, as JavaScript may pass it. */
+const other = { bogus: 1 } as object;
+const { make } = llamagym;
+
+class CoinEnv extends envs.Env<number, number> {
+  readonly observationSpace = new envs.Discrete(2);
+  readonly actionSpace = new envs.Discrete(2);
+  reset() {
+    return { observation: 0, info: {} };
+  }
+  step() {
+    return { observation: 1, reward: 1, terminated: true, truncated: false, info: {} };
+  }
+}
+
+/** A class that extends nothing. */
+class LlamaClass {
+  readonly legs = 4;
+}
+
+class Tosser extends llamagym.Agent<number, number> {
+  override formatObservation() {
+    return "Heads or tails?";
+  }
+
+  override getChoices() {
+    return ["heads", "tails"];
+  }
+
+  override extractAction(response: string) {
+    return response === "heads" ? 0 : 1;
+  }
+}
+
+describe("an option that a function does not have", () => {
+  let model: llamagym.LanguageModel;
+  let adapted: llamagym.LanguageModel;
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "llamagym-options-"));
+    model = await llamagym.AutoModelForCausalLM.fromPretrained("embedded", { threads: 1 });
+    adapted = await llamagym.AutoModelForCausalLMWithValueHead.fromPretrained("embedded", { threads: 1 });
+  });
+  afterAll(async () => {
+    await model.close();
+    await adapted.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const agent = () =>
+    new llamagym.TextAgent(adapted, make("Blackjack-v1").text!, { actionMode: "choices" }) as llamagym.Agent;
+  const run = { agent: undefined as never, env: "Blackjack-v1", turns: 8 };
+  const messages = [{ role: "user", content: "Hello" }] as const;
+
+  it.each<[string, () => unknown]>([
+    ["AutoModelForCausalLM.fromPretrained", () => llamagym.AutoModelForCausalLM.fromPretrained("embedded", other)],
+    [
+      "AutoModelForCausalLMWithValueHead.fromPretrained",
+      () => llamagym.AutoModelForCausalLMWithValueHead.fromPretrained("embedded", other),
+    ],
+    ["a value head", () => llamagym.AutoModelForCausalLMWithValueHead.fromPretrained("embedded", { valueHead: other })],
+    ["peftConfig", () => llamagym.AutoModelForCausalLMWithValueHead.fromPretrained("embedded", { peftConfig: other })],
+    ["PeftModel.fromPretrained", () => llamagym.PeftModel.fromPretrained(model, folder, other)],
+    ["getPeftModel", () => llamagym.getPeftModel(model, other)],
+    ["AutoTokenizer.fromPretrained", () => llamagym.AutoTokenizer.fromPretrained("embedded", other)],
+    ["encode", () => model.tokenizer.encode("Hello", other)],
+    ["decode", () => model.tokenizer.decode([1], other)],
+    ["applyChatTemplate", () => model.tokenizer.applyChatTemplate(messages, other)],
+    ["encodeChat", () => model.tokenizer.encodeChat(messages, other)],
+    ["Conversation", () => new llamagym.Conversation(model.tokenizer, other)],
+    ["generate", () => model.generate("Hello", other)],
+    ["generateBatch", () => model.generateBatch(["Hello"], other)],
+    ["score", () => model.score("Hello", ["a"], other)],
+    ["choose", () => model.choose("Hello", ["a", "b"], other)],
+    ["savePretrained", () => model.savePretrained(join(folder, "saved"), other)],
+    ["export", () => model.export(join(folder, "exported"), { format: "merged", ...other })],
+    ["Agent", () => new Tosser(adapted, undefined, other)],
+    ["terminateEpisode", () => agent().terminateEpisode(other)],
+    ["ReplayBuffer", () => new llamagym.ReplayBuffer(other)],
+    ["ppo", () => llamagym.ppo(other)],
+    ["Trainer", () => new llamagym.Trainer({ ...run, agent: agent(), ...other })],
+    ["Trainer.train", () => new llamagym.Trainer({ ...run, agent: agent() }).train(other)],
+    ["evaluate", () => llamagym.evaluate(agent(), "Blackjack-v1", { episodes: 1, ...other })],
+    ["readExamples", () => llamagym.readExamples("none.jsonl", other)],
+    ["jsonAction", () => llamagym.jsonAction(other)],
+    ["mentionedChoice", () => llamagym.mentionedChoice(["a"], other)],
+    ["nearestChoice", () => llamagym.nearestChoice(["a"], other)],
+    ["numberedChoice", () => llamagym.numberedChoice(["a"], other)],
+    ["taggedAnswer", () => llamagym.taggedAnswer(other)],
+    ["combineTrackers", () => llamagym.combineTrackers([], { onWarning: () => {}, ...other })],
+    ["register", () => llamagym.register({ id: "Options-v0", entryPoint: CoinEnv, ...other })],
+    ["make", () => make("Blackjack-v1", { ...other })],
+    ["reset", () => make("Blackjack-v1").reset(other)],
+    ["makeVector", () => envs.makeVector("Blackjack-v1", { numEnvs: 1, ...other })],
+    ["StickyAction", () => new envs.StickyAction(new CoinEnv(), { repeatActionProbability: 0.1, ...other })],
+    ["FrameStackObservation", () => new envs.FrameStackObservation(new CoinEnv(), { stackSize: 2, ...other })],
+    ["NormalizeReward", () => new envs.NormalizeReward(new CoinEnv(), other)],
+    ["ClipReward", () => new envs.ClipReward(new CoinEnv(), { minReward: 0, ...other })],
+    ["RecordEpisodeStatistics", () => new envs.RecordEpisodeStatistics(new CoinEnv(), other)],
+    ["TimeAwareObservation", () => new envs.TimeAwareObservation(new CoinEnv(), other)],
+    ["startRun", () => runs.startRun({ env: "Blackjack-v1", turns: 8, ...other }, join(folder, "run"))],
+    ["startRun's hooks", () => runs.startRun({ env: "Blackjack-v1", turns: 8 }, join(folder, "run"), other)],
+    ["resumeRun", () => runs.resumeRun(join(folder, "run"), {}, other)],
+    ["judge", () => runs.judge({ model, rubric: "Is it polite?", ...other })],
+    ["openRunTrackers", () => runs.openRunTrackers(folder, { onWarning: () => {}, ...other })],
+    ["resolveWandbConfig", () => runs.resolveWandbConfig(other)],
+    [
+      "recordDemonstrations",
+      () => runs.recordDemonstrations(() => new CoinEnv(), runs.randomPolicy, { episodes: 1, ...other }),
+    ],
+    ["checkEnv", () => testing.checkEnv(new CoinEnv(), other)],
+    ["checkAlgorithm", () => testing.checkAlgorithm(llamagym.ppo, other)],
+    ["checkGame", () => testing.checkGame(new envs.Nim(), other)],
+    ["checkRewardFunction", () => testing.checkRewardFunction(() => [1], { rows: [], ...other })],
+    ["expectToLearn", () => testing.expectToLearn("Blackjack-v1", other)],
+  ])("is refused by name: %s", async (_, call) => {
+    await expect(async () => call()).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+      message: expect.stringContaining('"bogus"') as string,
+    });
+  });
+
+  it("is not given if it is undefined", () => {
+    expect(() => new llamagym.ReplayBuffer({ bogus: undefined } as object)).not.toThrow();
+  });
+
+  it("says what else is wrong with the arguments of a JavaScript program", async () => {
+    const message = async (call: () => unknown) => {
+      const error: unknown = await (async () => call())().catch((thrown: unknown) => thrown);
+      return (error as Error).message;
+    };
+    expect(await message(() => new Tosser("embedded" as never))).toContain("is a model, such as await Auto");
+    expect(await message(() => new Tosser(Promise.resolve(adapted) as never))).toContain("a promise: await it");
+    expect(await message(() => new Tosser(adapted, {} as never))).toContain("Options are the third.");
+    expect(await message(() => new llamagym.Trainer(undefined as never))).toContain("A Trainer needs an `agent`");
+    expect(await message(() => new llamagym.Trainer({ ...run, agent: agent(), learningRate: 1 } as never))).toMatch(
+      /no option "learningRate".*Settings of the algorithm belong to the agent/,
+    );
+    const trainIn = (env: unknown) => new llamagym.Trainer({ ...run, agent: agent(), env: env as never }).train();
+    expect(await message(() => trainIn(new CoinEnv()))).toContain("got one environment: pass () => new MyEnv()");
+    expect(await message(() => trainIn(LlamaClass))).toContain("does not extend llamagym's Env");
+    expect(await message(() => trainIn(undefined))).toContain("must be an id, a class that extends Env");
+    expect(await message(() => make("Blackjack-v1").reset(1 as never))).toBe(
+      "reset takes an object of options, got 1.",
+    );
+    expect(await message(() => llamagym.AutoTokenizer.fromPretrained(undefined as never))).toContain("got undefined");
+    expect(await message(() => llamagym.AutoModelForCausalLM.fromPretrained(""))).toContain("A model is a folder");
+    expect(await message(() => llamagym.numberedChoice({} as never))).toContain("must be a list of texts, got {}");
+  });
+});
+
+it("a class is an environment of a Trainer and of evaluate", async () => {
+  const model = await llamagym.AutoModelForCausalLMWithValueHead.fromPretrained("embedded", { threads: 1 });
+  const agent = new Tosser(model);
+  expect(await llamagym.evaluate(agent, CoinEnv, { episodes: 3 })).toMatchObject({ meanReturn: 1 });
+  const { state } = await new llamagym.Trainer({ agent, env: CoinEnv, turns: 8, numEnvs: 4 }).train();
+  expect(state.turns).toBeGreaterThanOrEqual(8);
+  await model.close();
+});
