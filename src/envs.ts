@@ -89,7 +89,7 @@ export {
 export { makeVector, type MakeVectorOptions } from "./envs/vector/make-vector.js";
 export { SyncVectorEnv } from "./envs/vector/sync-vector-env.js";
 export { WorkerVectorEnv, type WorkerVectorOptions } from "./envs/vector/worker-vector-env.js";
-export type { EnvSource } from "./envs/vector/worker-protocol.js";
+export type { EnvReference } from "./envs/vector/worker-protocol.js";
 export { ActionWrapper, ObservationWrapper, RewardWrapper } from "./envs/wrapper.js";
 export {
   ClipAction,
