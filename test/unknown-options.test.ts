@@ -91,6 +91,7 @@ describe("an option that a function does not have", () => {
     ["Trainer.train", () => new llamagym.Trainer({ ...run, agent: agent() }).train(other)],
     ["evaluate", () => llamagym.evaluate(agent(), "Blackjack-v1", { episodes: 1, ...other })],
     ["readExamples", () => llamagym.readExamples("none.jsonl", other)],
+    ["actionExtractors", () => llamagym.actionExtractors(other)],
     ["jsonAction", () => llamagym.jsonAction(other)],
     ["mentionedChoice", () => llamagym.mentionedChoice(["a"], other)],
     ["nearestChoice", () => llamagym.nearestChoice(["a"], other)],

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from "../../../core/settings.js";
 import { findLastNamed } from "../../../envs/index.js";
 import { mentionedChoice, type MentionedChoiceOptions } from "./mentioned-choice.js";
 import {
@@ -30,6 +31,17 @@ export interface ActionExtractorOptions
   readonly numbers?: boolean;
 }
 
+const optionNames: OptionNames<ActionExtractorOptions> = {
+  choices: true,
+  pattern: true,
+  numbers: true,
+  keys: true,
+  names: true,
+  first: true,
+  threshold: true,
+  where: true,
+};
+
 /**
  * Creates the standard extractors in order: JSON, tagged answer, pattern; then, with choices, exact
  * choice, mention, number, nearest choice. The content of JSON, a tag or the pattern must be an
@@ -46,11 +58,12 @@ export function actionExtractors<Action>(
   options: ActionExtractorOptions = {},
   parse?: (text: string) => Action | undefined,
 ): Extractor<Action | string>[] {
-  const { choices, pattern, numbers = true } = options;
+  checkOptions("actionExtractors", options, optionNames);
+  const { choices, pattern, numbers = true, keys, names, first, threshold, where } = options;
   const parseText = fromFunction((text) => (parse === undefined ? text : parse(text)));
   const markedExtractors = [
-    jsonAction(options),
-    taggedAnswer(options),
+    jsonAction({ keys }),
+    taggedAnswer({ names }),
     ...(pattern === undefined ? [] : [regexMatch(pattern)]),
   ];
   if (choices === undefined) {
@@ -59,9 +72,9 @@ export function actionExtractors<Action>(
   }
   const choiceExtractors = [
     exactChoice(choices),
-    mentionedChoice(choices, options),
-    ...(numbers ? [numberedChoice(choices, options)] : []),
-    nearestChoice(choices, options),
+    mentionedChoice(choices, { where }),
+    ...(numbers ? [numberedChoice(choices, { first })] : []),
+    nearestChoice(choices, { threshold }),
   ].map((extractor) => refine(extractor, parseText));
   // Synonyms of a choice, in a short text.
   if (parse !== undefined)
