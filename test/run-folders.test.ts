@@ -17,7 +17,7 @@ beforeAll(async () => {
   await writeFile(join(folder, "data.jsonl"), lines.map((line) => JSON.stringify(line)).join("\n"));
   await writeFile(join(folder, "stuck.js"), STUCK_ENV);
   await writeFile(join(folder, "package.json"), '{ "type": "module" }');
-  await writeFile(join(folder, "stuck-tracker.js"), "export default { log: () => new Promise(() => {}) };");
+  await writeFile(join(folder, "stuck-algorithm.js"), STUCK_ALGORITHM);
 });
 afterAll(async () => rm(folder, { recursive: true }));
 
@@ -36,6 +36,19 @@ export class Stuck extends Env {
   reset() { return { observation: 0, info: {} }; }
   step() { return new Promise(() => {}); }
 }
+`;
+
+const STUCK_ALGORITHM = `
+import { defineAlgorithm, settings } from ${JSON.stringify(new URL("../dist/index.js", import.meta.url).href)};
+const count = (value) => settings.integer({ default: value, min: 1, description: "Turns." });
+const rate = settings.number({ default: 1e-3, above: 0, description: "Learning rate." });
+export default defineAlgorithm({
+  name: "stuck",
+  settings: { batchSize: count(16), learningRate: rate },
+  rollout: ({ batchSize }) => ({ kind: "turns", turns: batchSize }),
+  advantages: () => new Promise(() => {}),
+  loss: ({ logProbs }) => ({ loss: logProbs }),
+});
 `;
 
 const settings = (turns: number) =>
@@ -132,10 +145,10 @@ describe("processes that are killed", { timeout: 300_000 }, () => {
 describe("a command that waits for a promise that never settles", { timeout: 60_000 }, () => {
   it("says what it waited for and how to resume", async () => {
     const output = join(folder, "waiting");
-    const args = ["train", "blackjack", "--tracker", "stuck-tracker.js", ...settings(48), "--output", output];
+    const args = ["train", "blackjack", "--algorithm", "./stuck-algorithm.js", ...settings(48), "--output", output];
     const { status, err } = await runCommand(args, { cwd: folder });
     expect(err).toMatch(
-      /waiting for the logging of update 1, which never completed.*There is no checkpoint\.\nllamagym/,
+      /waiting for the update of update 1, which never completed.*There is no checkpoint\.\nllamagym/,
     );
     expect(err).toMatch(/llamagym train ended before it was complete.*Resume with: .*train --resume .*waiting\n$/);
     expect(status).toBe(13);
