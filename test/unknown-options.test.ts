@@ -142,7 +142,9 @@ describe("an option that a function does not have", () => {
     expect(await message(() => new Tosser("embedded" as never))).toContain("is a model, such as await Auto");
     expect(await message(() => new Tosser(Promise.resolve(adapted) as never))).toContain("a promise: await it");
     expect(await message(() => new Tosser(adapted, {} as never))).toContain("Options are the third.");
-    expect(await message(() => new llamagym.Trainer(undefined as never))).toContain("A Trainer needs an `agent`");
+    expect(await message(() => new llamagym.Trainer({ ...run, agent: Tosser as never }))).toContain(
+      "A Trainer needs an `agent`",
+    );
     expect(await message(() => new llamagym.Trainer({ ...run, agent: agent(), learningRate: 1 } as never))).toMatch(
       /no option "learningRate".*Settings of the algorithm belong to the agent/,
     );

@@ -95,7 +95,10 @@ export class Trainer {
   private readonly monitor: TrainingMonitor;
   private readonly bestModel: BestModel | undefined;
 
-  /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
+  /**
+   * @throws INVALID_ARGUMENT for values out of range, unknown options, and without an agent,
+   * `episodes` or `turns`.
+   */
   constructor(private readonly options: TrainerOptions) {
     checkTrainerOptions(options);
     this.settings = resolveSettings("A Trainer", trainerSettings, selectSettings(trainerSettings, options));
@@ -104,6 +107,7 @@ export class Trainer {
         "INVALID_ARGUMENT",
         "The Trainer needs the length of the run: set `episodes` or `turns`.",
       );
+    checkAgent(options.agent);
     const { agent, checkpointDir, onWarning = printWarning } = options;
     this.onWarning = onWarning;
     checkEvaluationSettings(this.settings);
@@ -243,7 +247,7 @@ export class Trainer {
   }
 }
 
-/** @throws INVALID_ARGUMENT for an unknown option, and for an agent that is none. */
+/** @throws INVALID_ARGUMENT for an unknown option. */
 function checkTrainerOptions(options: TrainerOptions): void {
   const isOfAlgorithm = (name: string) =>
     Object.values(algorithms).some(({ settings }) => Object.hasOwn(settings, name));
@@ -252,7 +256,10 @@ function checkTrainerOptions(options: TrainerOptions): void {
     : undefined;
   const names = Object.keys({ ...trainerSettings, ...otherOptions }).map((name) => [name, true]);
   checkOptions("A Trainer", options ?? {}, Object.fromEntries(names) as OptionNames<TrainerOptions>, hint);
-  const { agent } = options ?? {};
-  if (typeof (agent as Partial<Agent> | undefined)?.newEpisode !== "function")
-    throw invalidArgument(`A Trainer needs an \`agent\`, such as new MyAgent(model), got ${describeValue(agent)}.`);
+}
+
+/** @throws INVALID_ARGUMENT for what JavaScript may pass instead of an agent. */
+function checkAgent(agent: Partial<Agent> | undefined): void {
+  if (typeof agent?.newEpisode === "function") return;
+  throw invalidArgument(`A Trainer needs an \`agent\`, such as new MyAgent(model), got ${describeValue(agent)}.`);
 }
