@@ -1,4 +1,3 @@
-import type { OptionNames } from "../core/settings.js";
 import type { GenerationOptions } from "./generation-options.js";
 import type { SampleOutput } from "./sampling/sample-request.js";
 
@@ -46,13 +45,3 @@ export interface ChoiceResult {
   /** Probability of each choice, in their order; they sum to 1. */
   readonly probabilities: readonly number[];
 }
-
-/** The names of `ScoreOptions`. */
-export const scoreOptionNames: OptionNames<ScoreOptions> = {
-  adapter: true,
-  contextOverflow: true,
-  tools: true,
-  chatTemplate: true,
-  variables: true,
-  splitSpecialTokens: true,
-};

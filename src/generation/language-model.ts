@@ -1,4 +1,4 @@
-import { checkOptions } from "../core/settings.js";
+import { checkOptions, type OptionNames } from "../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import { saveOptionNames, type CausalLM, type SaveOptions } from "../models/index.js";
 import type { ExportOptions } from "../models/export/index.js";
@@ -21,14 +21,13 @@ import {
   type EncodedPrompt,
   type PromptInput,
 } from "./prompt/encode-prompt.js";
-import {
-  type BatchOptions,
-  type ChoiceResult,
-  type ChooseOptions,
-  type ContinuationScore,
-  type Completion,
-  type ScoreOptions,
-  scoreOptionNames,
+import type {
+  BatchOptions,
+  ChoiceResult,
+  ChooseOptions,
+  ContinuationScore,
+  Completion,
+  ScoreOptions,
 } from "./completion.js";
 import type { PolicyBackend, TokenSampler } from "./policy-backend.js";
 import { TextStream } from "./text-stream.js";
@@ -45,6 +44,15 @@ export interface LanguageModelOptions {
   /** Path or hub id of the model, which saved adapters name as their base model. */
   readonly name?: string;
 }
+
+const scoreOptionNames: OptionNames<ScoreOptions> = {
+  adapter: true,
+  contextOverflow: true,
+  tools: true,
+  chatTemplate: true,
+  variables: true,
+  splitSpecialTokens: true,
+};
 
 /**
  * A language model that generates, scores and chooses. Calls may run concurrently: they share
