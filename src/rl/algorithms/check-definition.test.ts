@@ -122,7 +122,7 @@ describe("what the functions of an algorithm return", () => {
     { turns: [turn], group: 1, end: "terminated", bootstrapPrompt: undefined },
   ];
 
-  async function update(other: object): Promise<Readonly<Record<string, number>>> {
+  async function update(other: object, sampled = trajectories): Promise<Readonly<Record<string, number>>> {
     const learner = await define(other)().create(model, {
       temperature: 1,
       isTruncatedSampling: false,
@@ -130,7 +130,7 @@ describe("what the functions of an algorithm return", () => {
       random: new RandomStream(1),
     });
     try {
-      return await learner.update(await learner.prepare(trajectories));
+      return await learner.update(await learner.prepare(sampled));
     } finally {
       await learner.release();
     }
@@ -239,6 +239,20 @@ describe("what the functions of an algorithm return", () => {
     await expect(update(other)).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
       message: expect.stringMatching(message) as string,
+    });
+  });
+
+  it("is not to blame for scores of the model that are not finite", async () => {
+    const diverged = trajectories.map((trajectory) => ({
+      ...trajectory,
+      turns: trajectory.turns.map((sampled) => ({ ...sampled, logProbs: [NaN, -1] })),
+    }));
+    const toLogProbs = (all: readonly ScoredTrajectory[]) => ({
+      advantages: all.map(({ turns }) => turns.map(({ oldLogProbs }) => oldLogProbs)),
+    });
+    await expect(update({ advantages: toLogProbs }, diverged)).rejects.toMatchObject({
+      code: "TRAINING_DIVERGED",
+      message: expect.stringContaining("log-probabilities or values are not finite") as string,
     });
   });
 

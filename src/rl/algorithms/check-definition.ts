@@ -262,9 +262,24 @@ function checkNumbers(owner: string, name: string, trajectories: readonly Scored
       if (!isArray || ofDecisions.length !== count)
         throw wrong(`[${i}][${t}]`, `an array with one number for each of its ${count} decisions`, ofDecisions);
       const bad = (ofDecisions as readonly unknown[]).findIndex((value) => !Number.isFinite(value));
-      if (bad >= 0) throw wrong(`[${i}][${t}][${bad}]`, "a finite number", ofDecisions[bad]);
+      if (bad < 0) return;
+      if (!trajectories.every(hasFiniteScores))
+        throw new LlamaGymError(
+          "TRAINING_DIVERGED",
+          "The policy's log-probabilities or values are not finite, so nothing can be computed from them. Lower the learning rate, or start from an earlier checkpoint.",
+        );
+      throw wrong(`[${i}][${t}][${bad}]`, "a finite number", ofDecisions[bad]);
     });
   });
+}
+
+/** Whether what the model computed of a trajectory can be calculated with. */
+function hasFiniteScores({ turns, bootstrapValue }: ScoredTrajectory): boolean {
+  const isFinite = (values: Float64Array | undefined) => values?.every((value) => Number.isFinite(value)) ?? true;
+  return (
+    Number.isFinite(bootstrapValue) &&
+    turns.every((turn) => isFinite(turn.oldLogProbs) && isFinite(turn.oldValues) && isFinite(turn.refLogProbs))
+  );
 }
 
 function checkLoss(owner: string, result: LossResult): LossResult {
