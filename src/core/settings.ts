@@ -307,8 +307,8 @@ export function checkOptionNames(owner: string, given: object, ...known: readonl
 /** The names of options that are not settings, to be listed completely. */
 export type OtherOptions<Options, Table> = Readonly<Record<Exclude<keyof Options, keyof Table>, true>>;
 
-/** The names of all options of a function. */
-export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
+/** The names of all options of a function; a table of settings or defaults has them as well. */
+export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>;
 
 /**
  * Checks that options are an object with known names, also where JavaScript calls; `owner` is such

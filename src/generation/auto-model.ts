@@ -90,7 +90,7 @@ export const AutoModelForCausalLMWithValueHead = {
       { ...pretrainedOptionNames, peftConfig: true, valueHead: true },
       "Settings of the adapter go into `peftConfig`.",
     );
-    checkOptions("A value head", options.valueHead, { kind: true, dropout: true });
+    checkOptions("A value head", options.valueHead, VALUE_HEAD_DEFAULTS);
     return openTrainable(idOrPath, { ...options, valueHead: options.valueHead ?? {} });
   },
 };

@@ -54,6 +54,8 @@ const scoreOptionNames: OptionNames<ScoreOptions> = {
   splitSpecialTokens: true,
 };
 
+const chooseOptionNames: OptionNames<ChooseOptions> = { ...scoreOptionNames, temperature: true, seed: true };
+
 /**
  * A language model that generates, scores and chooses. Calls may run concurrently: they share
  * batches, common prefixes of prompts are computed once, and keys and values are reused by later
@@ -209,7 +211,7 @@ export class LanguageModel {
    * `stream` does.
    */
   async choose(input: PromptInput, choices: readonly string[], options: ChooseOptions = {}): Promise<ChoiceResult> {
-    checkOptions("LanguageModel.choose", options, { ...scoreOptionNames, temperature: true, seed: true });
+    checkOptions("LanguageModel.choose", options, chooseOptionNames);
     const { temperature = 1, seed, ...scoreOptions } = options;
     resolveOptions({ temperature, seed });
     const prompt = await this.encodePrompt(input, scoreOptions);

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames } from "../../core/settings.js";
+import { checkOptions } from "../../core/settings.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { getValueHeadLayers, isValueHeadParameter, type ValueHeadConfig } from "../../engine/nn/index.js";
 import { RandomStream } from "../../core/random/random-stream.js";
@@ -20,10 +20,6 @@ export interface PeftOptions extends Partial<LoraConfig> {
   readonly valueHead?: ValueHeadConfig;
 }
 
-const loraOptionNames = Object.fromEntries(
-  Object.keys(LORA_DEFAULTS).map((name) => [name, true]),
-) as OptionNames<LoraConfig>;
-
 /**
  * Adds a new low-rank adapter, initialized as in PEFT so that it does not change the model: A
  * uniform within 1 / sqrt(in) and B zero; for the embedding A zero and B normal. Weights and
@@ -31,7 +27,7 @@ const loraOptionNames = Object.fromEntries(
  * @throws INVALID_ARGUMENT for invalid values and for targets that match nothing.
  */
 export async function getPeftModel(model: CausalLM, peftOptions: PeftOptions = {}): Promise<CausalLM> {
-  checkOptions("getPeftModel", peftOptions, { ...loraOptionNames, seed: true, valueHead: true });
+  checkOptions("getPeftModel", peftOptions, { ...LORA_DEFAULTS, seed: true, valueHead: true });
   const { seed = 0, valueHead, ...options } = peftOptions;
   const given = { ...LORA_DEFAULTS, ...options };
   const config = {

@@ -44,10 +44,15 @@ export const chatOptionNames: OptionNames<ChatOptions> = {
   splitSpecialTokens: true,
 };
 
+const renderOptionNames: OptionNames<RenderOptions> = {
+  ...chatOptionNames,
+  addGenerationPrompt: true,
+  continueFinalMessage: true,
+};
+
 /** @throws INVALID_ARGUMENT for an option that rendering does not have. */
-export function checkRenderOptions(owner: string, options: RenderOptions): void {
-  const names = { ...chatOptionNames, addGenerationPrompt: true, continueFinalMessage: true } as const;
-  checkOptions(owner, options, names, "Variables of the template go into `variables`.");
+export function checkRenderOptions(options: RenderOptions): void {
+  checkOptions("A chat template", options, renderOptionNames, "Variables of the template go into `variables`.");
 }
 
 /** Names of Transformers' `chat_template_kwargs` that are options of rendering, not variables. */

@@ -351,7 +351,7 @@ export class Tokenizer {
    * `applyChatTemplate`.
    */
   renderChat(messages: readonly ChatMessage[], options: RenderOptions = {}): RenderedText {
-    checkRenderOptions("A chat template", options);
+    checkRenderOptions(options);
     return this.chatRenderer.render(messages, options);
   }
 
@@ -392,7 +392,7 @@ export class Tokenizer {
    * `applyChatTemplate`.
    */
   encodeChat(messages: readonly ChatMessage[], options: RenderOptions = {}): EncodedChat {
-    checkRenderOptions("A chat template", options);
+    checkRenderOptions(options);
     const found = findAssistantRanges(this.chatRenderer, messages, options, this.specialContents);
     const { ids, offsets } = this.encodeWithOffsets(found.rendered);
     const spans = toTokenSpans(found.ranges, offsets);

@@ -9,29 +9,29 @@ import type { Metrics } from "./learner.js";
 import { usesReference } from "./check-model.js";
 import { TOKEN_INPUTS } from "./shared/loss-nodes.js";
 
-/** What a field of a definition must be, and whether it must be there. */
-type FieldRule = "text" | "function" | "boolean" | "object" | "required function" | "required text" | "required object";
+/** What a field of a definition must be, if it is there. */
+type FieldType = "text" | "function" | "boolean" | "object";
 
 /** What `defineAlgorithm` reads of any definition. */
 const COMMON_FIELDS = {
-  name: "required text",
+  name: "text",
   title: "text",
-  settings: "required object",
+  settings: "object",
   resolve: "function",
   critic: "boolean",
 } as const;
 
-const FIELDS: Readonly<Record<keyof AlgorithmDefinition<SettingTable, object, unknown, unknown>, FieldRule>> = {
+const FIELDS: Readonly<Record<keyof AlgorithmDefinition<SettingTable, object, unknown, unknown>, FieldType>> = {
   ...COMMON_FIELDS,
   hasTurnAdvantages: "boolean",
-  rollout: "required function",
+  rollout: "function",
   klSetting: "text",
   entropy: "function",
   scoresEntropy: "function",
   hasRegularizer: "function",
-  advantages: "required function",
+  advantages: "function",
   policyMasks: "function",
-  loss: "required function",
+  loss: "function",
   inputs: "function",
   metrics: "function",
   state: "object",
@@ -40,21 +40,24 @@ const FIELDS: Readonly<Record<keyof AlgorithmDefinition<SettingTable, object, un
 };
 
 /** The fields of an algorithm with its own update. */
-const CUSTOM_FIELDS: Readonly<Record<string, FieldRule>> = { ...COMMON_FIELDS, create: "required function" };
+const CUSTOM_FIELDS: Readonly<Record<string, FieldType>> = { ...COMMON_FIELDS, create: "function" };
 
-const STATE_FIELDS: Readonly<Record<keyof NonNullable<AnyDefinition["state"]>, FieldRule>> = {
-  initial: "required function",
+const STATE_FIELDS: Readonly<Record<keyof NonNullable<AnyDefinition["state"]>, FieldType>> = {
+  initial: "function",
   update: "function",
   afterStep: "function",
   metrics: "function",
 };
 
-const STEPPING_FIELDS: Readonly<Record<keyof NonNullable<AnyDefinition["stepping"]>, FieldRule>> = {
+const STEPPING_FIELDS: Readonly<Record<keyof NonNullable<AnyDefinition["stepping"]>, FieldType>> = {
   epochs: "function",
   shouldStep: "function",
   shouldStop: "function",
   trainableFilter: "function",
 };
+
+/** The fields that must be there, of those that a definition may have. */
+const REQUIRED_FIELDS = ["name", "settings", "rollout", "advantages", "loss", "create", "initial"];
 
 const RESULT_FIELDS: Readonly<Record<keyof AdvantageResult, true>> = {
   advantages: true,
@@ -91,24 +94,28 @@ export function checkDefinition(definition: object): void {
   if (stepping !== undefined) checkFields(`${owner}: \`stepping\``, stepping, STEPPING_FIELDS);
 }
 
-function checkFields(owner: string, given: object, fields: Readonly<Record<string, FieldRule>>): void {
+function checkFields(owner: string, given: object, fields: Readonly<Record<string, FieldType>>): void {
+  checkFieldNames(`${owner} has a field`, given, fields);
   const values = given as Readonly<Record<string, unknown>>;
-  const unknown = Object.keys(values).find((field) => !Object.hasOwn(fields, field));
-  if (unknown !== undefined)
-    throw invalidArgument(
-      `${owner} has a field ${JSON.stringify(unknown)}, which nothing reads. ${suggestNames(unknown, Object.keys(fields))}`,
-    );
-  for (const [field, rule] of Object.entries(fields)) {
+  for (const [field, type] of Object.entries(fields)) {
     const value = values[field];
-    const [type, isRequired] = rule.startsWith("required ") ? [rule.slice(9), true] : [rule, false];
-    if (value === undefined && !isRequired) continue;
+    if (value === undefined && !REQUIRED_FIELDS.includes(field)) continue;
     const isValid =
       type === "text"
         ? typeof value === "string" && value !== ""
         : typeof value === type && value !== null && !Array.isArray(value);
-    const expected = { text: "a non-empty string", object: "an object" }[type] ?? `a ${type}`;
+    const expected = type === "text" ? "a non-empty string" : type === "object" ? "an object" : `a ${type}`;
     if (!isValid) throw invalidArgument(`${owner} needs \`${field}\`: ${expected}, got ${describeValue(value)}.`);
   }
+}
+
+/** @throws INVALID_ARGUMENT, which begins with `subject`, for a field that is not known. */
+function checkFieldNames(subject: string, given: object, fields: object): void {
+  const unknown = Object.keys(given).find((field) => !Object.hasOwn(fields, field));
+  if (unknown !== undefined)
+    throw invalidArgument(
+      `${subject} ${JSON.stringify(unknown)}, which nothing reads. ${suggestNames(unknown, Object.keys(fields))}`,
+    );
 }
 
 function checkDeclaration(owner: string, name: string, declaration: unknown): void {
@@ -228,11 +235,7 @@ function checkAdvantages<State>(
     throw invalidArgument(
       `${owner}: \`advantages\` must return { advantages } by trajectory, turn and decision, got ${describeValue(result)}.`,
     );
-  const unknown = Object.keys(result).find((field) => !Object.hasOwn(RESULT_FIELDS, field));
-  if (unknown !== undefined)
-    throw invalidArgument(
-      `${owner}: \`advantages\` returned ${JSON.stringify(unknown)}, which nothing reads. ${suggestNames(unknown, Object.keys(RESULT_FIELDS))}`,
-    );
+  checkFieldNames(`${owner}: \`advantages\` returned`, result, RESULT_FIELDS);
   for (const name of ["advantages", "returns", "teacherLogProbs"] as const)
     if (name === "advantages" || result[name] !== undefined) checkNumbers(owner, name, trajectories, result[name]);
   const { units, metrics } = result;

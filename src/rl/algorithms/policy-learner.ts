@@ -127,7 +127,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     private readonly reference: ReferenceCopy | undefined,
   ) {
     this.state = algorithm.state?.initial(config) as State;
-    checkState(algorithm.title ?? algorithm.name, this.state ?? null);
+    this.checkState();
   }
 
   /** @throws INVALID_STATE for a model that the algorithm cannot train. */
@@ -231,7 +231,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   }
 
   async getState(): Promise<LearnerState> {
-    checkState(this.algorithm.title ?? this.algorithm.name, this.state ?? null);
+    this.checkState();
     const state: PolicyLearnerState<State> = { algorithm: this.state ?? null, random: this.context.random.getState() };
     return {
       optimizer: await this.updater.state(),
@@ -279,6 +279,11 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const { filterGroups = false, entropyCoef = 0 } = this.config;
     const hasRegularizer = this.algorithm.hasRegularizer?.(this.config) ?? entropyCoef > 0;
     return filterGroups && !hasRegularizer && this.context.distillation === undefined;
+  }
+
+  private checkState(): void {
+    const { name, title = name } = this.algorithm;
+    checkState(title, this.state);
   }
 
   private scoreRequest(): ScoreRequest {

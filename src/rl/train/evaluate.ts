@@ -52,8 +52,7 @@ export interface EvalResult {
 
 /**
  * Evaluates an agent over complete episodes, in environments of an id, a class, or a function that
- * makes one. An aborted evaluation returns the episodes completed
- * so far.
+ * makes one. An aborted evaluation returns the episodes completed so far.
  * @throws INVALID_ARGUMENT for numbers out of range, and what the agent and the environment throw.
  */
 export async function evaluate(agent: Agent, env: EnvSource, evaluateOptions: EvaluateOptions): Promise<EvalResult> {

@@ -251,11 +251,10 @@ export class Trainer {
 function checkTrainerOptions(options: TrainerOptions): void {
   const isOfAlgorithm = (name: string) =>
     Object.values(algorithms).some(({ settings }) => Object.hasOwn(settings, name));
-  const hint = Object.keys(options ?? {}).some(isOfAlgorithm)
+  const hint = Object.keys(options).some(isOfAlgorithm)
     ? "Settings of the algorithm belong to the agent: new MyAgent(model, tokenizer, { algorithm: ppo({ ... }) })."
     : undefined;
-  const names = Object.keys({ ...trainerSettings, ...otherOptions }).map((name) => [name, true]);
-  checkOptions("A Trainer", options ?? {}, Object.fromEntries(names) as OptionNames<TrainerOptions>, hint);
+  checkOptions("A Trainer", options, { ...trainerSettings, ...otherOptions }, hint);
 }
 
 /** @throws INVALID_ARGUMENT for what JavaScript may pass instead of an agent. */
