@@ -172,7 +172,17 @@ describe("llamagym train --teacher URL", () => {
     expect(remote[loss]).toBeCloseTo(local[loss], 4);
   });
 
+  it("is told the hints of the environment's turns", async () => {
+    const output = join(folder, "hints");
+    const given = ["--teacher", "self", "-o", "hints=true", "--turns", "32", "--batch-size", "32", "--output", output];
+    const { status, err } = await runInHost(["train", "text-world", ...short.slice(2), ...given]);
+    expect([status, err]).toEqual([0, expect.not.stringMatching(/Error/)]);
+    const line = readFileSync(join(output, "metrics.jsonl"), "utf8").trim().split("\n")[0];
+    expect(Math.abs((JSON.parse(line) as Record<string, number>)["teacher/kl"])).toBeGreaterThan(0.0001);
+  });
+
   it.each([
+    [["--teacher", "self"], /teacher. is self, which needs hints.*Blackjack-v1 has no `info\.hint`/],
     [["--teacher-model", "a"], /has no effect without `teacher`|--teacher-model has no effect without --teacher/],
     [["--teacher", "embedded", "--teacher-model", "a"], /names a model of a server/],
     [

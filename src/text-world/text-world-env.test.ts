@@ -197,6 +197,18 @@ describe("how it reads as text", () => {
     expect(text.systemPrompt.length).toBeLessThan(env.text.systemPrompt.length / 3);
   });
 
+  it("hints at the next command of the quest with `hints`", () => {
+    const hinting = new TextWorldEnv({ gameSeed: 4, hints: true });
+    let { info } = hinting.reset({ seed: 1 });
+    for (let result; result?.terminated !== true; info = result.info) {
+      const [, command] = /^The next command is: (.*)$/.exec(String(info["hint"]))!;
+      result = hinting.step(command);
+      expect(result.reward).toBe(result.terminated ? 1 : 0);
+    }
+    expect(info).not.toHaveProperty("hint");
+    expect(new TextWorldEnv({ gameSeed: 4 }).reset().info).not.toHaveProperty("hint");
+  });
+
   it("shows the feedback without banner and status line, then the requested infos", () => {
     const story = new TextWorldEnv({ gameFile, infos: ["inventory", "admissibleCommands"] });
     const { observation, info } = story.reset({ seed: 1 });

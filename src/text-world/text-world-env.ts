@@ -58,6 +58,11 @@ export interface TextWorldOptions extends HouseOptions {
    * admissible ones. Default false.
    */
   readonly compactText?: boolean;
+  /**
+   * `info.hint` names the next command of the quest, for a teacher
+   * (docs/algorithms/distillation.md). Default false.
+   */
+  readonly hints?: boolean;
 }
 
 /** Key of a game: a file's index, or a generated game's seed. */
@@ -74,6 +79,7 @@ export class TextWorldEnv extends Env<string, string> {
   override readonly text: TextInterface<string, string>;
   private infos: ReadonlySet<InfoName>;
   private readonly reward: "score" | "intermediate";
+  private readonly hints: boolean;
   private readonly house: HouseOptions;
   private readonly gameSeed: number | undefined;
   private readonly files: readonly ReturnType<typeof readStoryFiles>[];
@@ -88,10 +94,12 @@ export class TextWorldEnv extends Env<string, string> {
    */
   constructor(options: TextWorldOptions = {}) {
     super();
-    const { gameFile, gameSeed, infos = DEFAULT_INFOS, reward = "score", compactText = false, ...house } = options;
+    const { gameFile, gameSeed, infos = DEFAULT_INFOS, reward = "score", compactText = false, ...rest } = options;
+    const { hints = false, ...house } = rest;
     this.house = applyDefaults("TextWorld", house, HOUSE_DEFAULTS as Required<HouseOptions>);
     this.text = compactText ? compactTextWorldText : textWorldText;
-    this.infos = checkInfos(infos, reward);
+    this.hints = hints;
+    this.infos = new Set([...checkInfos(infos, reward), ...(hints ? (["policyCommands"] as const) : [])]);
     this.reward = reward;
     this.gameSeed = gameSeed;
     this.files = [gameFile ?? []].flat().map(readStoryFiles);
@@ -176,6 +184,8 @@ export class TextWorldEnv extends Env<string, string> {
     const info: Info = structuredClone(this.currentGame.staticInfos);
     for (const name of this.infos) if (!(name in info)) info[name] = state[name as keyof GameState];
     if (this.text === compactTextWorldText) info["commands"] = [...this.commands];
+    const next = this.hints ? state.policyCommands?.[0] : undefined;
+    if (next !== undefined) info["hint"] = `The next command is: ${next}`;
     return info;
   }
 }

@@ -19,6 +19,7 @@ const turn = makeTurn({
   logProbs: [-0.5, 0],
   values: [Number.NaN, 1 / 3],
   allowedTokens: [Int32Array.of(6, 7), Int32Array.of(8)],
+  teacherHint: "Stay.",
   recording: {
     observation: "5",
     render: undefined,

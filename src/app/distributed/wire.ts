@@ -149,6 +149,7 @@ const turn = z.object({
   values: z.array(finite.nullable().transform((value) => value ?? Number.NaN)).optional(),
   allowedTokens: z.array(tokenIds.transform((ids) => Int32Array.from(ids))).optional(),
   hasKeptTokens: z.boolean().optional(),
+  teacherHint: z.string().optional(),
   actionCandidates: z
     .object({
       sequences: z.array(tokenIds),

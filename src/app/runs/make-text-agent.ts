@@ -30,6 +30,8 @@ export interface TextEnv extends Pick<Env, "actionSpace">, EnvTraits {
   readonly text: TextInterface<unknown, unknown>;
 }
 
+type SelfTeacherConfig = Partial<Pick<TrainConfig, "teacher" | "teacherHint">>;
+
 /**
  * Reads the text interface of an open environment. @throws ENV_INVALID for an environment without
  * one.
@@ -89,18 +91,21 @@ function listsAllValues(schema: unknown): boolean {
  * Reads the text interface of a new run's environment. Where actions can be listed, it is played at
  * random, which shows whether that is fast, whether episodes follow from their seeds and, unless
  * the environment says it, how many earlier turns belong into prompts.
- * @throws as `readTextEnv`, and ENV_FAILED
+ * @throws as `readTextEnv`, ENV_FAILED, and INVALID_ARGUMENT for the teacher self without hints
  */
 export async function readNewTextEnv(
   env: Env,
   name: string,
-  { seed, callTimeoutSeconds }: Pick<TrainConfig, "seed" | "callTimeoutSeconds">,
+  config: Pick<TrainConfig, "seed" | "callTimeoutSeconds"> & SelfTeacherConfig,
   onWarning: (message: string) => void,
 ): Promise<TextEnv> {
   const textEnv = await readTextEnv(env, name);
   const { text, actionMode, hasListedSchema, historyTurns } = textEnv;
+  const { seed, callTimeoutSeconds } = config;
+  const runner = new EpisodeRunner(env, { settings: { callTimeoutSeconds } });
+  await checkSelfTeacher(config, runner, name);
   if (actionMode !== "choices" && !hasListedSchema) return textEnv;
-  const played = await playAtRandom(new EpisodeRunner(env, { settings: { callTimeoutSeconds } }), textEnv, seed);
+  const played = await playAtRandom(runner, textEnv, seed);
   if (played?.followsSeed === false && env.spec?.nondeterministic !== true)
     onWarning(
       `${name}: two episodes with the same seed and actions differ: it ${SEED_CAUSE}. Until then, this run cannot be reproduced, and episodes of a group (grpo, rloo) start differently. ` +
@@ -108,6 +113,25 @@ export async function readNewTextEnv(
     );
   const lag = actionMode === "choices" && text.historyTurns === undefined ? played?.lag : undefined;
   return { ...textEnv, historyTurns: lag ?? historyTurns, playsAtRandom: played !== undefined };
+}
+
+/**
+ * @throws INVALID_ARGUMENT for the teacher self, if neither the run nor the environment's first
+ * state has a hint for it.
+ */
+async function checkSelfTeacher(
+  { teacher, teacherHint, seed }: Pick<TrainConfig, "seed"> & SelfTeacherConfig,
+  runner: EpisodeRunner,
+  name: string,
+): Promise<void> {
+  if (teacher !== "self" || teacherHint !== undefined) return;
+  await runner.reset(seed);
+  const { hint } = runner.info;
+  if (typeof hint === "string" && hint !== "") return;
+  const found = hint === undefined ? "no" : `${formatValue(hint)} as`;
+  throw invalidArgument(
+    `\`teacher\` is self, which needs hints: without them, the teacher is the student. Set \`teacherHint\`; ${name} has ${found} \`info.hint\`.`,
+  );
 }
 
 /**

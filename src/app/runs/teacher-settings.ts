@@ -7,7 +7,7 @@ export const teacherSettings = defineSettings(
     teacher: text({
       valueName: "path, id, URL or self",
       description:
-        "Teacher with the same tokenizer, whose log-probabilities of the sampled tokens are part of their advantages: a run, an adapter, a model's folder, a GGUF file, a Hugging Face id, the address of a server (llamagym serve, vLLM, SGLang; its key comes from the environment variable OPENAI_API_KEY), or self with teacherHint.",
+        "Teacher with the same tokenizer, whose log-probabilities of the sampled tokens are part of their advantages: a run, an adapter, a model's folder, a GGUF file, a Hugging Face id, the address of a server (llamagym serve, vLLM, SGLang; its key comes from the environment variable OPENAI_API_KEY), or self with hints.",
     }),
     teacherModel: text({
       valueName: "name",
@@ -15,7 +15,8 @@ export const teacherSettings = defineSettings(
     }),
     teacherHint: text({
       valueName: "text",
-      description: "Text that the teacher's system prompt has in addition.",
+      description:
+        "Text that the teacher's system prompt has in addition; the hint of a turn, info.hint of the environment, follows it.",
     }),
     teacherCoef: number({
       default: 1,
@@ -47,13 +48,11 @@ interface SampledRun {
 export const isTeacherUrl = (teacher: string): boolean => /^https?:\/\//u.test(teacher);
 
 /**
- * @throws INVALID_ARGUMENT for settings that need a teacher, the teacher self without a hint, and
- * what a teacher at a URL cannot score.
+ * @throws INVALID_ARGUMENT for settings that need a teacher, and what a teacher at a URL cannot
+ * score.
  */
 export function checkTeacher(config: TeacherConfig & SampledRun): void {
-  const { teacher, teacherHint, teacherModel } = config;
-  if (teacher === "self" && teacherHint === undefined)
-    throw invalidArgument("`teacher` is self, which needs a `teacherHint`: without it, the teacher is the student.");
+  const { teacher, teacherModel } = config;
   if (teacher === undefined) {
     const names = ["teacherModel", "teacherHint", "teacherCoef", "teacherRewardCoef"] as const;
     const name = names.find((key) => config[key] !== teacherSettings[key].default);

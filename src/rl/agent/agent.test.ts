@@ -60,6 +60,20 @@ describe("the loop", () => {
     await expect(agent.trainBatch()).rejects.toThrow("nothing to train on");
   });
 
+  it("keeps the hint of a turn for a teacher, from the info or the agent's own method", async () => {
+    const agent = player();
+    const given = await captureTrajectories(agent);
+    await agent.act("one", { hint: "Stay." });
+    await agent.act("two", { hint: 3 });
+    agent.getTeacherHint = (observation) => `It is ${observation}.`;
+    await agent.act("three", { hint: "Stay." });
+    await agent.terminateEpisode();
+    await agent.trainBatch();
+    expect(given[0].turns.map(({ teacherHint }) => teacherHint)).toEqual(["Stay.", undefined, "It is three."]);
+    agent.getTeacherHint = () => 4 as never;
+    await expect(agent.act("four")).rejects.toThrow(/getTeacherHint must return a string or undefined, got 4/);
+  });
+
   it("leaves an episode out on request", async () => {
     const agent = player();
     await agent.act("one");

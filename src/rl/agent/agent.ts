@@ -137,6 +137,14 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     return this.actionSpace?.choices === undefined ? this.actionSpace?.jsonSchema : undefined;
   }
 
+  /**
+   * Returns what the system prompt of a teacher has in this turn and the agent's has not, such as
+   * the next step of a solution. By default `info.hint`, if it is a text.
+   */
+  getTeacherHint(_observation: Observation, { hint }: Info): string | undefined {
+    return typeof hint === "string" ? hint : undefined;
+  }
+
   /** Records and trains episodes from the next one on. */
   train(): this {
     this.mode = "train";

@@ -134,7 +134,7 @@ describe("on-policy distillation", () => {
     await expect(created).resolves.toMatchObject({ coef: 1 });
   });
 
-  it("refuses a teacher with another tokenizer, weights below 0, and a teacher that is the student", async () => {
+  it("refuses a teacher with another tokenizer, and weights below 0", async () => {
     const other = await AutoModelForCausalLM.fromPretrained("embedded", { device: "cpu", threads: 1 });
     models.track(other);
     const create = async (options: object) => createDistillation({ model: teacher, ...options }, context());
@@ -144,31 +144,83 @@ describe("on-policy distillation", () => {
       /token \d+ is ".*" instead of ".*"\..*llamagym sft/,
     );
     await expect(create({ coef: -1 })).rejects.toThrow(/`teacher\.coef` must be a number >= 0, got -1/);
-    await expect(create({ model: "self" })).rejects.toThrow(/needs a `hint`/);
     const scores = { score: async () => [], release: async () => {} };
     await expect(create({ model: scores, hint: "x" })).rejects.toThrow(/needs a model/);
   });
 });
 
-describe("insertHint", () => {
-  const render = (model: LanguageModel) => (systemPrompt: string | undefined) =>
-    model.tokenizer.encode(
-      model.tokenizer.applyChatTemplate(
-        [
-          ...(systemPrompt === undefined ? [] : [{ role: "system", content: systemPrompt }]),
-          { role: "user", content: "x" },
-        ],
-        { addGenerationPrompt: true },
-      ),
-      { addSpecialTokens: false },
-    );
+const render = (model: LanguageModel) => (systemPrompt: string | undefined) =>
+  model.tokenizer.encode(
+    model.tokenizer.applyChatTemplate(
+      [
+        ...(systemPrompt === undefined ? [] : [{ role: "system", content: systemPrompt }]),
+        { role: "user", content: "x" },
+      ],
+      { addGenerationPrompt: true },
+    ),
+    { addSpecialTokens: false },
+  );
 
+describe("hints of a teacher", () => {
+  const system = "Play.";
+  const create = async (hint?: string) => {
+    const model = await models.open({ maxPositions: 512 });
+    const rendered = render(model);
+    const options = hint === undefined ? {} : { hint };
+    const created = await createDistillation(
+      { model: "self", ...options },
+      {
+        ...context(),
+        student: model,
+        systemPrompt: system,
+        render: rendered,
+      },
+    );
+    const turn = (prompt: readonly number[], teacherHint?: string): Turn => ({
+      ...toTrajectories(fixture)[0].turns[0],
+      prompt,
+      ...(teacherHint === undefined ? {} : { teacherHint }),
+    });
+    const score = async (...turns: Turn[]) =>
+      (await created.teacher.score(turns, 1)).map((logProbs) => Array.from(logProbs));
+    return { rendered, turn, score };
+  };
+
+  it("are in the prompt of their turn, after the hint of all turns", async () => {
+    const { rendered, turn, score } = await create("Rules.");
+    const prompt = rendered(system);
+    const scores = await score(turn(prompt, "Hit now."), turn(prompt), turn(prompt, "Stay."));
+    const { score: scorePlain } = await create();
+    const expected = [`${system}\n\nRules.\n\nHit now.`, `${system}\n\nRules.`, `${system}\n\nRules.\n\nStay.`];
+    for (const [i, text] of expected.entries()) {
+      const [alone] = await scorePlain(turn(rendered(text)), { ...turn(prompt), teacherHint: "?" });
+      scores[i].forEach((logProb, t) => expect(logProb).toBeCloseTo(alone[t], 5));
+    }
+    expect(scores[0]).not.toEqual(scores[2]);
+  });
+
+  it("are needed by the teacher self, in one turn of the first batch", async () => {
+    const { rendered, turn, score } = await create();
+    const prompt = rendered(system);
+    await expect(score(turn(prompt), turn(prompt, ""))).rejects.toThrow(/needs hints.*`info\.hint`/);
+    await expect(score(turn(prompt), turn(prompt, "Stay."))).resolves.toHaveLength(2);
+    await expect(score(turn(prompt))).resolves.toHaveLength(1);
+  });
+
+  it("must leave the turn in the context", async () => {
+    const { rendered, turn, score } = await create("Hit below 17. ".repeat(60));
+    await expect(score(turn(rendered(system)))).rejects.toThrow(/CONTEXT_OVERFLOW|has 512 tokens, but a turn/);
+  });
+});
+
+describe("insertHint", () => {
   it.each([undefined, "Play well."])(
     "renders the prompt that a system prompt with the hint gives (%s)",
     async (system) => {
       const model = await models.open();
       const renderPrompt = render(model);
-      const insert = insertHint(renderPrompt, system, "Hit below 17.");
+      const insert = (prompt: readonly number[]) =>
+        insertHint(prompt, "Hit below 17.", { render: renderPrompt, systemPrompt: system });
       const hinted = system === undefined ? "Hit below 17." : `${system}\n\nHit below 17.`;
       expect(insert(renderPrompt(system))).toEqual(renderPrompt(hinted));
       const later = [...renderPrompt(system), 9, 8, 7];

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { describeValue } from "../../core/format.js";
 import { mean } from "../../core/numbers.js";
 import type { LanguageModel } from "../../generation/index.js";
@@ -15,11 +15,12 @@ import { LogProbScorer } from "./update/log-prob-scorer.js";
 export interface TeacherOptions {
   /**
    * A model with the student's tokenizer, the server of one, "self" for the student itself with
-   * `hint` in its prompt, or another source of scores.
+   * hints in its prompt, or another source of scores.
    */
   readonly model: LanguageModel | TeacherServer | Teacher | "self";
   /**
-   * Text that the teacher's system prompt has in addition, such as rules, a plan or demonstrations.
+   * Text that the teacher's system prompt has in addition, such as rules, a plan or demonstrations;
+   * the hint of a turn (`Agent.getTeacherHint`) follows it.
    */
   readonly hint?: string;
   /** Weight of the reverse KL divergence per decision. Default 1. */
@@ -63,20 +64,29 @@ export async function distill<State>(
   };
 }
 
-/** A model that scores the student's decisions, with another prompt if a function returns one. */
+/** A model that scores the student's decisions, after prompts that may have hints. */
 class ModelTeacher implements Teacher {
   private readonly scorer: LogProbScorer;
+  private readonly maxPositions: number;
 
   constructor(
     policy: ScoringPolicy,
     microBatchTokens: number,
-    private readonly toPrompt: (prompt: readonly number[]) => readonly number[] = (prompt) => prompt,
+    private readonly toPrompts: (turns: readonly Turn[]) => readonly (readonly number[])[],
   ) {
     this.scorer = new LogProbScorer(policy, { microBatchTokens });
+    this.maxPositions = policy.config.maxPositions;
   }
 
   async score(turns: readonly Turn[], temperature: number): Promise<readonly Float64Array[]> {
-    const prompted = turns.map((turn) => ({ ...turn, prompt: this.toPrompt(turn.prompt) }));
+    const prompts = this.toPrompts(turns);
+    const prompted = turns.map((turn, i) => ({ ...turn, prompt: prompts[i] }));
+    const length = Math.max(...prompted.map(({ prompt, tokens }) => prompt.length + tokens.length));
+    if (length > this.maxPositions)
+      throw new LlamaGymError(
+        "CONTEXT_OVERFLOW",
+        `The teacher's context has ${this.maxPositions} tokens, but a turn with its hints has ${length}. Shorten the hints, or set a lower maxContextLength for the agent.`,
+      );
     return (await this.scorer.score(prompted, { temperature })).logProbs;
   }
 
@@ -86,15 +96,14 @@ class ModelTeacher implements Teacher {
 }
 
 /**
- * Returns a function that inserts a hint into the system prompt of rendered prompts. `render` gives
- * the tokens of a first prompt with a system prompt. @throws INVALID_ARGUMENT if a prompt does not
- * begin as that does.
+ * Returns a rendered prompt with a hint in its system prompt. `render` gives the tokens of a first
+ * prompt with a system prompt. @throws INVALID_ARGUMENT if the prompt does not begin as that does.
  */
 export function insertHint(
-  render: (systemPrompt: string | undefined) => readonly number[],
-  systemPrompt: string | undefined,
+  prompt: readonly number[],
   hint: string,
-): (prompt: readonly number[]) => readonly number[] {
+  { render, systemPrompt }: Pick<TeacherContext, "render" | "systemPrompt">,
+): readonly number[] {
   const plain = render(systemPrompt);
   const hinted = render(systemPrompt === undefined || systemPrompt === "" ? hint : `${systemPrompt}\n\n${hint}`);
   let start = 0;
@@ -103,14 +112,12 @@ export function insertHint(
   while (end < plain.length - start && plain[plain.length - 1 - end] === hinted[hinted.length - 1 - end]) end++;
   const replaced = plain.slice(start, plain.length - end);
   const inserted = hinted.slice(start, hinted.length - end);
-  return (prompt) => {
-    const begins = [...plain.slice(0, start), ...replaced].every((token, i) => prompt[i] === token);
-    if (!begins)
-      throw invalidArgument(
-        "The hint of the teacher cannot be inserted: a prompt does not begin with the system prompt. Use a hint with prompts that keep it.",
-      );
-    return [...prompt.slice(0, start), ...inserted, ...prompt.slice(start + replaced.length)];
-  };
+  const begins = [...plain.slice(0, start), ...replaced].every((token, i) => prompt[i] === token);
+  if (!begins)
+    throw invalidArgument(
+      "The hint of the teacher cannot be inserted: a prompt does not begin with the system prompt. Use a hint with prompts that keep it.",
+    );
+  return [...prompt.slice(0, start), ...inserted, ...prompt.slice(start + replaced.length)];
 }
 
 /** What a teacher is created from. */
@@ -123,8 +130,9 @@ interface TeacherContext {
 }
 
 /**
- * @throws INVALID_ARGUMENT for weights below 0, "self" without a hint, and a model with another
- * tokenizer; SERVICE_FAILED for a server that does not score prompts.
+ * The teacher "self" throws INVALID_ARGUMENT if no turn of its first batch has a hint. @throws
+ * INVALID_ARGUMENT for weights below 0 and a model with another tokenizer; SERVICE_FAILED for a
+ * server that does not score prompts.
  */
 export async function createDistillation(
   { model, hint, coef = 1, rewardCoef = 1 }: TeacherOptions,
@@ -133,19 +141,27 @@ export async function createDistillation(
   for (const [name, value] of Object.entries({ coef, rewardCoef }))
     if (!(value >= 0 && value < Infinity))
       throw invalidArgument(`\`teacher.${name}\` must be a number >= 0, got ${describeValue(value)}.`);
-  if (model === "self" && (hint === undefined || hint === ""))
-    throw invalidArgument(
-      "The teacher `self` needs a `hint`: without it, the teacher is the student and there is nothing to learn from it.",
-    );
   const weights = { coef, rewardCoef };
   if (model !== "self" && "score" in model && "release" in model) {
     if (hint === undefined) return { teacher: model, ...weights };
     throw invalidArgument("A `hint` needs a model as teacher. Add the hint where the teacher's scores come from.");
   }
-  const toPrompt = hint === undefined ? undefined : insertHint(render, systemPrompt, hint);
+  let hasHint = model !== "self";
+  const toHints = ({ teacherHint }: Turn) => [hint, teacherHint].filter((text) => text !== undefined && text !== "");
   const policy = await openPolicy(model, student);
-  return { teacher: new ModelTeacher(policy, microBatchTokens, toPrompt), ...weights };
+  const teacher = new ModelTeacher(policy, microBatchTokens, (turns) => {
+    const hints = turns.map(toHints);
+    hasHint ||= hints.some((texts) => texts.length > 0);
+    if (!hasHint) throw invalidArgument(NO_HINT);
+    return turns.map(({ prompt }, i) =>
+      hints[i].length === 0 ? prompt : insertHint(prompt, hints[i].join("\n\n"), { render, systemPrompt }),
+    );
+  });
+  return { teacher, ...weights };
 }
+
+const NO_HINT =
+  "The teacher `self` needs hints: without them, the teacher is the student. Set the teacher's `hint`, or have the environment return `info.hint`.";
 
 async function openPolicy(
   model: LanguageModel | TeacherServer | "self",

@@ -32,4 +32,6 @@ export interface AgentInterface<Observation = unknown, Action = unknown> {
   getPattern?(observation: Observation, info: Info): string | RegExp | undefined;
   /** Returns the JSON schema that a completion is constrained to; undefined for none. */
   getSchema?(observation: Observation, info: Info): JsonSchema | undefined;
+  /** Returns what only a teacher's prompt has in this turn; undefined for nothing. */
+  getTeacherHint?(observation: Observation, info: Info): string | undefined;
 }

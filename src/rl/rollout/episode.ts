@@ -124,7 +124,10 @@ export class Episode<Observation = unknown, Action = unknown> {
     const { pending, settings } = this;
     if (pending === undefined)
       throw new LlamaGymError("INVALID_STATE", "The agent has no observation to act on; call `observe` first.");
-    const { constraint } = pending;
+    const { constraint, observation, info } = pending;
+    const hint = callAgent("getTeacherHint", () => this.agent.getTeacherHint?.(observation, info), "text", {
+      isOptional: true,
+    });
     const prompt = this.buildPrompt();
     const maxAttempts = given === undefined ? 1 + settings.invalidAction.retries : 1;
     let attempts = 0;
@@ -162,6 +165,7 @@ export class Episode<Observation = unknown, Action = unknown> {
       ...(values === undefined ? {} : { values }),
       allowedTokens,
       ...(hasKeptTokens === undefined ? {} : { hasKeptTokens }),
+      ...(hint === undefined || hint === "" ? {} : { teacherHint: hint }),
       ...(actionCandidates === undefined ? {} : { actionCandidates }),
       text,
       finishReason,

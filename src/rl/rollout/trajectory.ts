@@ -53,6 +53,8 @@ export interface Turn {
    * Whether `allowedTokens` are those that top-k, top-p and min-p kept, which turns do not share.
    */
   readonly hasKeptTokens?: boolean;
+  /** What only a teacher's prompt has in this turn. */
+  readonly teacherHint?: string;
   /** Only for an action sampled by its score. */
   readonly actionCandidates?: ActionCandidates;
   /**
