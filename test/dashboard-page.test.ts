@@ -199,7 +199,7 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
       "--snapshot-steps",
       "1",
     ];
-    const exact = ["--eval-exact", "--eval-steps", "2", "--action-mode", "scored", "--sft-warm-start", "none"];
+    const exact = ["--eval-exact", "--eval-steps", "100", "--action-mode", "scored", "--sft-warm-start", "none"];
     const output = ["--eval-episodes", "0", "--turns", "60", "--output", join(runs, "games")];
     await runCommand([...command, ...exact, ...output, ...SMALL_UPDATES]);
     await page.reload();

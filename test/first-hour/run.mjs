@@ -3,7 +3,7 @@
 // creates, compiles and starts a project from every template of `npm create llamagym`. usage:
 // npm run first-hour -- [--node VERSION] [--quick] [--only WORDS] [--keep]
 //   --node VERSION   runs everything with npm's package `node` of that version
-//   --quick          leaves out the programs that take over half a minute
+//   --quick          leaves out what takes over half a minute, and what needs its results
 //   --only WORDS     runs the steps whose title contains the words
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

@@ -66,8 +66,12 @@ export function prepareSteps(root) {
     command("README.md", "npx llamagym train blackjack --output runs/first", {
       expect: [/100%/, /Saved runs\/first\/adapter/],
       expectFiles: ["runs/first/adapter/adapter_model.safetensors", "runs/first/metrics.jsonl"],
+      isLong: true,
     }),
-    command("README.md", "npx llamagym play blackjack --agent --adapter runs/first/adapter", { expect: [/return/i] }),
+    command("README.md", "npx llamagym play blackjack --agent --adapter runs/first/adapter", {
+      expect: [/return/i],
+      isLong: true,
+    }),
     program(
       "README.md",
       "readme",

@@ -24,9 +24,9 @@ describe("npm run fuzz", () => {
     ["specifications", 40],
     ["schemas", 20],
     ["hub", 4],
-    ["kills", 2],
-    ["checkpoints", 12],
-    ["sampler", 60],
+    ["kills", 1],
+    ["checkpoints", 6],
+    ["sampler", 30],
   ])(
     "%s: each of %i mutants is accepted or refused with a code",
     async (name, count) => {

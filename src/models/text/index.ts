@@ -9,7 +9,6 @@ export {
   type ContentPart,
   REASONING_FIELDS,
   type ToolDefinition,
-  toTemplateMessages,
 } from "./chat-messages.js";
 export { type RenderedText, sliceRendered } from "./rendered-text.js";
 export type { StreamDecoder } from "./stream-decoder.js";

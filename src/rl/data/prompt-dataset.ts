@@ -1,10 +1,12 @@
 import { createHash } from "#platform";
+import { rejectMedia } from "./read-examples.js";
+import { readTextOrMessages } from "./read-messages.js";
 import { readRows } from "./read-rows.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { PromptRenderer } from "../rollout/prompt-renderer.js";
 import type { ToolChat } from "../tools/index.js";
-import { toTemplateMessages, type ChatMessage } from "../../models/text/index.js";
+import type { ChatMessage } from "../../models/text/index.js";
 
 /** A text to continue, or messages to answer. */
 export type DatasetPrompt = string | readonly ChatMessage[];
@@ -60,10 +62,9 @@ export async function loadPromptDataset(
     throw invalidArgument(`${name} has no rows. Each update needs prompts: add a row with a prompt.`);
   const renderer = new PromptRenderer(model.tokenizer, "", chatTemplateKwargs);
   const encodeMessages = (prompt: readonly ChatMessage[]) => {
-    if (toolChat !== undefined) return toolChat.encodePrompt(prompt);
-    const conversation = renderer.startConversation();
-    conversation.add(...renderer.prepareMessages(prompt));
-    return conversation.promptIds();
+    if (toolChat === undefined) return renderer.encodeMessages(prompt);
+    if (prompt.at(-1)?.role !== "assistant") return toolChat.encodePrompt(prompt);
+    throw invalidArgument("with `tools`, a prompt cannot end with a message of the assistant. Remove that message.");
   };
   const encoded = rows.map(({ row, name }) => {
     const { prompt } = row;
@@ -128,11 +129,10 @@ function checkRow(fields: Readonly<Record<string, unknown>>): PromptRow {
   const reserved = RESERVED_COLUMNS.find((name) => name in fields);
   if (reserved !== undefined)
     throw new Error(`the column name "${reserved}" is reserved for an argument of reward functions.`);
-  if (typeof prompt === "string" && prompt !== "") return { ...fields, prompt };
-  if (Array.isArray(prompt) && prompt.length > 0) {
-    toTemplateMessages(prompt as ChatMessage[]);
-    return { ...fields, prompt: prompt as ChatMessage[] };
-  }
+  rejectMedia(fields);
+  const isList = Array.isArray(prompt) && prompt.length > 0;
+  if (isList || (typeof prompt === "string" && prompt !== ""))
+    return { ...fields, prompt: readTextOrMessages("prompt", prompt) };
   const requirement = '"prompt" must be a non-empty text or array of messages';
   if ("prompt" in fields) throw new Error(`${requirement}, got ${JSON.stringify(prompt)}.`);
   const keys = Object.keys(fields).join(", ");

@@ -100,13 +100,18 @@ function readMessage(fields: RowFields): ChatMessage {
     role,
   };
   const calls = isCall ? content : call;
-  return {
+  const read = {
     ...(message as ChatMessage),
     ...(isPresent(calls) && { tool_calls: toToolCalls(calls) }),
     ...(isPresent(others.tool_calls) && { tool_calls: readToolCalls(others.tool_calls) }),
     ...(weight !== undefined && { weight }),
   };
+  return isSame(read, fields) ? (fields as unknown as ChatMessage) : read;
 }
+
+/** Whether two objects have the same entries; a message without changes keeps the order of its. */
+const isSame = (a: object, b: RowFields): boolean =>
+  Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([key, value]) => b[key] === value);
 
 const isPresent = (value: unknown) => value !== undefined && value !== null;
 

@@ -1,3 +1,5 @@
+import { invalidArgument } from "../../core/errors.js";
+import { printWarning } from "../../core/terminal-text.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { DpoLearner, type DpoEvaluation, type DpoMetrics, type PairMetrics } from "./dpo-learner.js";
 import { resolveDpoConfig, type DpoConfig, type DpoOptions } from "./dpo-settings.js";
@@ -40,6 +42,7 @@ export class DpoTrainer extends PreferenceTrainer<PreferenceExample, TokenPair, 
     const encode = (examples: readonly PreferenceExample[]) =>
       encodePairs(examples, () => model.tokenizer, getEncodingOptions(model, config));
     const dataset = train && encode(train);
+    if (dataset !== undefined && config.lossType !== "sft") warnOfEqualPairs(dataset.examples);
     const schedule =
       dataset &&
       new BatchSchedule(
@@ -60,4 +63,13 @@ export class DpoTrainer extends PreferenceTrainer<PreferenceExample, TokenPair, 
   ) {
     super(parts);
   }
+}
+
+/** Warns of pairs without a gradient. @throws INVALID_ARGUMENT if there are no others. */
+function warnOfEqualPairs(pairs: readonly TokenPair[]): void {
+  const equal = pairs.filter(({ chosen, rejected }) => chosen.tokens.join() === rejected.tokens.join()).length;
+  if (equal === 0) return;
+  const subject = `${equal} of ${pairs.length} pairs have equal completions, perhaps only up to \`maxLength\``;
+  if (equal === pairs.length) throw invalidArgument(`${subject}: there is nothing to learn.`);
+  printWarning(`${subject}: nothing is learned from them.`);
 }

@@ -1,3 +1,4 @@
+import { printWarning } from "../../core/terminal-text.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { KtoLearner, type KtoEvaluation, type KtoMetrics, type CompletionMetrics } from "./kto-learner.js";
 import { resolveKtoConfig, type KtoConfig, type KtoOptions } from "./kto-settings.js";
@@ -46,6 +47,7 @@ export class KtoTrainer extends PreferenceTrainer<
     const encode = (examples: readonly UnpairedPreferenceExample[]) =>
       encodeLabeled(examples, () => model.tokenizer, limits);
     const dataset = train && encode(train);
+    if (dataset !== undefined) warnOfImbalance(dataset.examples, config);
     const schedule = dataset && new BatchSchedule(dataset.examples, config, ({ example }) => example.tokens.length);
     const evalExamples = evaluation.length === 0 ? [] : encode(evaluation).examples;
     const totalSteps = schedule?.totalSteps ?? config.maxSteps;
@@ -60,4 +62,32 @@ export class KtoTrainer extends PreferenceTrainer<
   ) {
     super(parts);
   }
+}
+
+/**
+ * Ratio of the desirable completions' weight to that of the others up to which TRL expects no
+ * warning.
+ */
+const MAX_RATIO = 1.33;
+
+/** Warns of weights with which desirable completions count too little or too much, as TRL does. */
+function warnOfImbalance(
+  examples: readonly LabeledTokens[],
+  { desirableWeight, undesirableWeight }: Pick<KtoConfig, "desirableWeight" | "undesirableWeight">,
+): void {
+  const desirable = examples.filter(({ label }) => label).length;
+  const undesirable = examples.length - desirable;
+  if (desirable === undesirable) return;
+  const counts = `${desirable} completions are desirable and ${undesirable} are not`;
+  if (desirable === 0 || undesirable === 0) return printWarning(`${counts}. KTO compares both kinds.`);
+  const isBetween = (value: number, [low, high]: readonly number[]) => low <= value && value <= high;
+  const round = (value: number) => Math.round(100 * value) / 100;
+  const balanced = (undesirable * undesirableWeight) / desirable;
+  const forDesirable = [balanced, balanced * MAX_RATIO].map(round);
+  const others = (desirable * desirableWeight) / undesirable;
+  const forUndesirable = [others / MAX_RATIO, others].map(round);
+  if (isBetween(desirableWeight, forDesirable) || isBetween(undesirableWeight, forUndesirable)) return;
+  printWarning(
+    `${counts}. Balance them by a \`desirableWeight\` of ${forDesirable.join(" to ")}, or an \`undesirableWeight\` of ${forUndesirable.join(" to ")}.`,
+  );
 }

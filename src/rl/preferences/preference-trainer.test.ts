@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { writeRandomModel } from "../../../test/support/random-model.js";
 import { readTrainedValues } from "../../../test/support/trainable.js";
 import { AutoModelForCausalLM, getPeftModel } from "../../generation/auto-model.js";
@@ -9,7 +9,7 @@ import type { LanguageModel } from "../../generation/language-model.js";
 import { makeTrainable } from "../../models/adapters/get-peft-model.js";
 import type { PreferenceExample, UnpairedPreferenceExample } from "./preference-example.js";
 import { DpoTrainer, type DpoTrainerOptions } from "./dpo-trainer.js";
-import { KtoTrainer } from "./kto-trainer.js";
+import { KtoTrainer, type KtoTrainerOptions } from "./kto-trainer.js";
 
 let written: Awaited<ReturnType<typeof writeRandomModel>>;
 let folder: string;
@@ -101,6 +101,46 @@ describe("DpoTrainer", () => {
     await expect(create({ train: [{ ...pairs[0], source: "file, line 3", chosen: [] }] })).rejects.toThrow(
       /None of the 1 examples/,
     );
+  });
+});
+
+describe("examples that teach nothing", () => {
+  const [pair] = pairs;
+  const equal = { ...pair, rejected: pair.chosen };
+  const warned = async (create: () => Promise<{ release(): Promise<void> }>) => {
+    const print = vi.spyOn(console, "warn").mockImplementation(() => {});
+    await (await create()).release();
+    const messages = print.mock.calls.map(([message]) => String(message));
+    print.mockRestore();
+    return messages;
+  };
+
+  it("are pairs with equal completions, which are counted, or refused if there are no others", async () => {
+    const model = await withAdapter();
+    const create = (train: readonly PreferenceExample[], options: DpoTrainerOptions = {}) =>
+      DpoTrainer.create(model, { train, batchSize: 1, ...options });
+    expect(await warned(() => create(pairs))).toEqual([]);
+    expect(await warned(() => create([pair, equal]))).toEqual([
+      expect.stringMatching(/^1 of 2 pairs have equal completions/),
+    ]);
+    expect(await warned(() => create([equal], { lossType: "sft" }))).toEqual([]);
+    await expect(create([equal])).rejects.toThrow(/1 of 1 pairs .*nothing to learn/);
+    const long = { ...pair, chosen: `${"a ".repeat(50)}b`, rejected: `${"a ".repeat(50)}c`, prompt: "x" };
+    await expect(create([long], { maxLength: 12 })).rejects.toThrow(/only up to `maxLength`/);
+  });
+
+  it("are labels of one kind, and weights out of TRL's range for the numbers of labels", async () => {
+    const model = await withAdapter();
+    const create = (labels: readonly boolean[], options: KtoTrainerOptions = {}) => {
+      const train = labels.map((label) => ({ ...completions[0], label }));
+      return warned(() => KtoTrainer.create(model, { train, batchSize: 2, ...options }));
+    };
+    expect(await create([true, false])).toEqual([]);
+    expect(await create([true, true])).toEqual(["2 completions are desirable and 0 are not. KTO compares both kinds."]);
+    const [message] = await create([true, false, false]);
+    expect(message).toMatch(/`desirableWeight` of 2 to 2\.66, or an `undesirableWeight` of 0\.38 to 0\.5\./);
+    expect(await create([true, false, false], { desirableWeight: 2 })).toEqual([]);
+    expect(await create([true, false, false], { undesirableWeight: 0.4 })).toEqual([]);
   });
 });
 

@@ -74,6 +74,7 @@ describe("readPreferences", () => {
     [{ prompt: "a", question: "b", chosen: "b", rejected: "c" }, /both "prompt" and "question"/],
     [{ prompt: "a", chosen: 5, rejected: "c" }, /"chosen" must be a text or messages/],
     [{ prompt: "a", chosen: "b", rejected: "c", images: ["x"] }, /"images" is not supported/],
+    [{ prompt: "a", chosen: [user("b")], rejected: "c" }, /"chosen" has no message of the assistant/],
   ])("rejects %j", async (row, message) => {
     await expect(readPreferences(await write([row]))).rejects.toThrow(message);
   });
@@ -105,6 +106,7 @@ describe("readUnpairedPreferences", () => {
 
   it.each([
     [{ prompt: "a", completion: "b" }, /must have a prompt .*"label"/],
+    [{ prompt: "a", completion: [user("b")], label: true }, /"completion" has no message of the assistant/],
     [
       { prompt: "a", completion: "b", label: "good" },
       /"label" must be true, for a desirable completion, or false, got "good"/,

@@ -192,7 +192,10 @@ function extractPrompt(chosen: TextOrMessages, rejected: TextOrMessages) {
   return { prompt: chosen.slice(0, index), chosen: chosen.slice(index), rejected: rejected.slice(index) };
 }
 
-/** Makes all parts text, or all of them messages. */
+/**
+ * Makes all parts text, or all of them messages. @throws Error for a completion without a message
+ * of the assistant
+ */
 function toForm<Parts extends { readonly prompt: TextOrMessages }>(
   parts: Parts,
   fields: RowFields,
@@ -204,6 +207,8 @@ function toForm<Parts extends { readonly prompt: TextOrMessages }>(
   const entries = Object.entries(parts).map(([name, part]) => {
     const role = name === "prompt" ? "user" : "assistant";
     const messages = typeof part === "string" ? [{ role, content: part }] : part;
+    if (role === "assistant" && !messages.some((message) => message.role === role))
+      throw new Error(`"${name}" has no message of the assistant.`);
     return [name, name === "prompt" ? prependSystem(fields, messages) : messages];
   });
   return Object.fromEntries(entries) as Parts;

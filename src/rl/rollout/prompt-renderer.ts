@@ -33,9 +33,15 @@ export class PromptRenderer {
     return new Conversation(this.tokenizer, { completionPrefix, ...this.templateOptions });
   }
 
-  /** Returns messages in the forms that the chat template prints. */
-  prepareMessages(messages: readonly ChatMessage[]): readonly ChatMessage[] {
-    return this.tokenizer.prepareMessages(messages, this.templateOptions);
+  /**
+   * Returns the tokens of messages before the completion, which continues a last message of the
+   * assistant. @throws TEMPLATE_FAILED
+   */
+  encodeMessages(messages: readonly ChatMessage[]): readonly number[] {
+    const continueFinalMessage = messages.at(-1)?.role === "assistant";
+    const options = { ...this.templateOptions, continueFinalMessage, addGenerationPrompt: !continueFinalMessage };
+    const rendered = this.tokenizer.renderChat(this.tokenizer.prepareMessages(messages, options), options);
+    return this.tokenizer.encodeContinuation(rendered, undefined);
   }
 
   private get templateOptions() {

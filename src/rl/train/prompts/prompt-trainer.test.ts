@@ -115,7 +115,7 @@ describe("PromptTrainer rejects, before sampling,", () => {
       'row 0 of trainDataset: "prompt" must be a non-empty text or array of messages, got ""',
     ],
     ["a column with a taken name", [{ prompt: "a", completions: 1 }], 'the column name "completions" is reserved'],
-    ["a message without a role", [{ prompt: [{ content: "a" }] as never }], "row 0 of trainDataset: Message 0"],
+    ["a message without a role", [{ prompt: [{ content: "a" }] as never }], "message 1 has no role"],
     ["a prompt longer than the context", [{ prompt: "a" }, { prompt: "word ".repeat(60) }], "row 1 of trainDataset ("],
   ])("%s", async (_, trainDataset, message) => {
     await expect(train({ trainDataset, rewardFuncs: never })).rejects.toThrow(message);
