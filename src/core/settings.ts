@@ -294,16 +294,6 @@ export function splitSettings(
   return [Object.fromEntries(present.filter(isOwn)), Object.fromEntries(present.filter((entry) => !isOwn(entry)))];
 }
 
-/**
- * Checks that options are settings of a table or have another known name.
- * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one.
- */
-export function checkOptionNames(owner: string, given: object, ...known: readonly object[]): void {
-  const names = known.flatMap((table) => Object.keys(table));
-  const unknown = Object.keys(given).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw unknownSetting(owner, names, unknown);
-}
-
 /** The names of options that are not settings, to be listed completely. */
 export type OtherOptions<Options, Table> = Readonly<Record<Exclude<keyof Options, keyof Table>, true>>;
 

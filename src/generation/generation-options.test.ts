@@ -59,7 +59,7 @@ describe("resolveOptions", () => {
     [{ stopTokenIds: [-1] }, "`stopTokenIds` must be token ids, got [-1]."],
     [{ choices: ["a"], stop: "b" }, "`choices` is incompatible with `stop`"],
     [{ contextOverflow: "middle" }, '`contextOverflow` must be "error" or "drop-oldest", got "middle".'],
-    [{ max_new_tokens: 3 }, 'Generation has no setting "max_new_tokens". Did you mean maxNewTokens?'],
+    [{ max_new_tokens: 3 }, 'Generation has no option "max_new_tokens". Did you mean maxNewTokens?'],
   ])("rejects %j", (options, message) => {
     expect(() => resolveOptions(options as GenerationOptions)).toThrowError(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),

@@ -1,6 +1,6 @@
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import {
-  checkOptionNames,
+  checkOptions,
   checkSetting,
   checkSettings,
   choice,
@@ -183,7 +183,7 @@ export function resolveOptions(
   options: GenerationOptions,
   generationConfig: Readonly<Record<string, unknown>> = {},
 ): ResolvedOptions {
-  checkOptions(options);
+  checkGenerationOptions(options);
   const optionOrConfig = (name: NumericOption) => options[name] ?? readConfigNumber(name, generationConfig);
   const doSample = generationConfig.do_sample === true || SAMPLING_OPTIONS.some((name) => options[name] !== undefined);
   const temperature = options.temperature ?? (doSample ? (readConfigNumber("temperature", generationConfig) ?? 1) : 0);
@@ -205,8 +205,8 @@ export function resolveOptions(
   };
 }
 
-function checkOptions(options: GenerationOptions): void {
-  checkOptionNames("Generation", options, generationSettings, otherOptions);
+function checkGenerationOptions(options: GenerationOptions): void {
+  checkOptions<GenerationOptions>("Generation", options, { ...generationSettings, ...otherOptions });
   const { stop, stopTokenIds, choices } = options;
   checkSettings(generationSettings, { ...options, stop: typeof stop === "string" ? [stop] : stop });
   if (stopTokenIds?.some((id) => !Number.isSafeInteger(id) || id < 0) === true)

@@ -166,7 +166,7 @@ describe("GatewayTrainer", () => {
     await withModel(async (model) => {
       expect(() => new GatewayTrainer({ model })).toThrow(/set `episodes` or `turns`/);
       expect(() => new GatewayTrainer({ model, episodes: 0 })).toThrow(/`episodes` must be an integer >= 1/);
-      expect(() => new GatewayTrainer({ model, episode: 1 } as never)).toThrow(/no setting "episode"/);
+      expect(() => new GatewayTrainer({ model, episode: 1 } as never)).toThrow(/no option "episode"/);
       await expect(createGateway({ model, episodes: 1, host: "0.0.0.0" })).rejects.toThrow(/needs an API key/);
     });
   });

@@ -1,6 +1,5 @@
 import { printWarning } from "../../core/terminal-text.js";
 import {
-  checkOptionNames,
   checkOptions,
   resolveSettings,
   selectSettings,
@@ -127,7 +126,7 @@ export class GatewayTrainer<Task = unknown> {
   constructor(private readonly options: GatewayTrainerOptions<Task>) {
     const { model, modelName = "llamagym", agent, tasks, sessionReward, onWarning = printWarning } = options;
     selectAlgorithm(options);
-    checkOptionNames("A GatewayTrainer", options, gatewaySettings, otherOptions);
+    checkOptions("A GatewayTrainer", options, { ...gatewaySettings, ...otherOptions });
     this.settings = resolveSettings("A GatewayTrainer", gatewaySettings, selectSettings(gatewaySettings, options));
     const { episodes, turns } = this.settings;
     if (episodes === undefined && turns === undefined)

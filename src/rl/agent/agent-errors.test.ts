@@ -114,7 +114,7 @@ describe("options", () => {
 
   it.each([
     ["cpu", /must be an object, got "cpu"\. The device is chosen when the model is opened/],
-    [{ temperature: 1 }, /An Agent has no setting "temperature"/],
+    [{ temperature: 1 }, /An Agent has no option "temperature"/],
     [{ historyTurn: 1 }, /Did you mean historyTurns\?/],
     [{ historyTurns: -1 }, /`historyTurns` must be an integer >= 0/],
     [{ evalTemperature: -1 }, /`evalTemperature` must be 0 or a number >= 0.000001/],
@@ -126,7 +126,7 @@ describe("options", () => {
     [{ invalidAction: { fallback: "random" } }, /`invalidAction\.fallback` must be "error" or a function, got random/],
     [{ invalidAction: { retrie: 1 } }, /Did you mean retries\?/],
     [{ generation: { temperature: -1 } }, /`temperature` must be 0 or a number >= 0.000001 and <= 100, got -1/],
-    [{ generation: { maxTokens: 1 } }, /Generation has no setting "maxTokens"/],
+    [{ generation: { maxTokens: 1 } }, /Generation has no option "maxTokens"/],
     [{ generation: { maxNewTokens: 256 } }, /no room for a prompt in a context of 256 tokens/],
     [{ generation: { maxNewTokens: 20 }, maxContextLength: 20 }, /no room for a prompt in a context of 20 tokens/],
     [{ ppo: { batchSize: 16 } }, /`ppo` is not an option; write `algorithm: ppo\(\{ \.\.\. \}\)`/],

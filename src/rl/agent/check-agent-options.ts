@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
-import { checkOptionNames, checkSettings, resolveAliases, type OtherOptions } from "../../core/settings.js";
+import { checkOptions, checkSettings, resolveAliases, type OtherOptions } from "../../core/settings.js";
 import { selectAlgorithm } from "../algorithms/algorithms.js";
 import { invalidActionSettings } from "../rollout/rollout-settings.js";
 import type { AgentOptions } from "./agent-options.js";
@@ -30,7 +30,7 @@ export function checkAgentOptions<Observation, Action>(options: AgentOptions<Obs
   const { invalidAction, sftWarmStart, replay } = options;
   const named = resolveAliases(onlineSftSettings, options);
   selectAlgorithm(options);
-  checkOptionNames("An Agent", named, agentSettings, onlineSftSettings, otherOptions);
+  checkOptions("An Agent", named, { ...agentSettings, ...onlineSftSettings, ...otherOptions });
   checkSettings(agentSettings, options);
   if (invalidAction !== undefined) checkInvalidAction(invalidAction);
   if (sftWarmStart !== undefined && typeof sftWarmStart !== "string" && !Array.isArray(sftWarmStart))
@@ -40,7 +40,7 @@ export function checkAgentOptions<Observation, Action>(options: AgentOptions<Obs
 }
 
 function checkInvalidAction(policy: NonNullable<AgentOptions["invalidAction"]>): void {
-  checkOptionNames("invalidAction", policy, invalidActionSettings, { fallback: true });
+  checkOptions("invalidAction", policy, { ...invalidActionSettings, fallback: true });
   checkSettings(invalidActionSettings, policy, "invalidAction.");
   const { fallback = "error" } = policy;
   if (fallback !== "error" && typeof fallback !== "function")

@@ -1,6 +1,5 @@
 import { describeValue } from "../../../core/format.js";
 import { isJsonObject } from "../../../core/json.js";
-import { suggestNames } from "../../../core/suggest.js";
 import { type LanguageModel, policySamplingSettings } from "../../../generation/index.js";
 import type { PeftOptions } from "../../../models/adapters/index.js";
 import type { TrackerSource } from "../../tracking/index.js";
@@ -14,6 +13,7 @@ import type { RlooConfig, RlooOptions } from "../../algorithms/rloo/settings.js"
 import { invalidArgument } from "../../../core/errors.js";
 import {
   boolean,
+  checkOptions,
   defineSettings,
   integer,
   number,
@@ -257,12 +257,8 @@ const required: Readonly<Record<keyof ToolTrainerOptions<PromptAlgorithm>, boole
  * one.
  */
 export function checkTrainerOptions(trainer: string, given: AnyTrainerOptions<PromptAlgorithm>): void {
+  checkOptions(trainer, given, required, "Settings go into args.");
   const names = Object.keys(required) as (keyof typeof required)[];
-  const unknown = Object.keys(given).find((name) => !Object.hasOwn(required, name));
-  if (unknown !== undefined) {
-    const hint = suggestNames(unknown, names, "; settings go into args");
-    throw invalidArgument(`${trainer} has no option "${unknown}". ${hint}`);
-  }
   const missing = names.find((name) => required[name] && (given[name] ?? undefined) === undefined);
   if (missing !== undefined)
     throw invalidArgument(`${trainer} needs ${missing}: new ${trainer}({ model, rewardFuncs, trainDataset, args }).`);

@@ -86,7 +86,7 @@ describe("PromptTrainer rejects, before sampling,", () => {
     ["no data set", { trainDataset: undefined }, "GrpoTrainer needs trainDataset"],
     ["a row in place of rows", { trainDataset: { prompt: "a" } as never }, "trainDataset must be a list of rows"],
     ["TRL's name of an option", { reward_funcs: never } as never, "Did you mean rewardFuncs?"],
-    ["a setting outside of args", { maxCompletionLength: 4 } as never, "settings go into args"],
+    ["a setting outside of args", { maxCompletionLength: 4 } as never, "Settings go into args"],
     ["variables that are no object", { chatTemplateKwargs: "brief" as never }, "must be an object of variables"],
     [
       "replies that are all cut off, of which none may train",
