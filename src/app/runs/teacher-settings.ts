@@ -16,7 +16,7 @@ export const teacherSettings = defineSettings(
     teacherHint: text({
       valueName: "text",
       description:
-        "Text that the teacher's system prompt has in addition; the hint of a turn, info.hint of the environment, follows it.",
+        "Text that the teacher's system prompt has in addition; info.hint of the environment follows the observation of its turn.",
     }),
     teacherCoef: number({
       default: 1,

@@ -138,8 +138,8 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Returns what the system prompt of a teacher has in this turn and the agent's has not, such as
-   * the next step of a solution. By default `info.hint`, if it is a text.
+   * Returns what follows the observation in a teacher's prompt alone, such as the next step of a
+   * solution. By default `info.hint`, if it is a text.
    */
   getTeacherHint(_observation: Observation, { hint }: Info): string | undefined {
     return typeof hint === "string" ? hint : undefined;
@@ -328,7 +328,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       student: this.model,
       microBatchTokens,
       systemPrompt: this.getSystemPrompt(),
-      render: (systemPrompt) => this.renderer.renderSingleTurn(systemPrompt, "x"),
+      render: (systemPrompt, observation) => this.renderer.renderSingleTurn(systemPrompt, observation),
     });
   }
 

@@ -12,7 +12,7 @@ import type { TurnSample } from "./algorithm-definition.js";
 import type { PolicyLearner } from "./policy-learner.js";
 import { reinforce } from "./reinforce/reinforce.js";
 import type { Distillation } from "./learner.js";
-import { createDistillation, insertHint } from "./teacher.js";
+import { createDistillation, insertHints } from "./teacher.js";
 
 const fixtures = fileURLToPath(new URL("../../../test/fixtures/", import.meta.url));
 
@@ -149,12 +149,12 @@ describe("on-policy distillation", () => {
   });
 });
 
-const render = (model: LanguageModel) => (systemPrompt: string | undefined) =>
+const render = (model: LanguageModel) => (systemPrompt: string | undefined, observation: string) =>
   model.tokenizer.encode(
     model.tokenizer.applyChatTemplate(
       [
         ...(systemPrompt === undefined ? [] : [{ role: "system", content: systemPrompt }]),
-        { role: "user", content: "x" },
+        { role: "user", content: observation },
       ],
       { addGenerationPrompt: true },
     ),
@@ -186,14 +186,15 @@ describe("hints of a teacher", () => {
     return { rendered, turn, score };
   };
 
-  it("are in the prompt of their turn, after the hint of all turns", async () => {
+  it("follow the observation of their turn; that of all turns follows the system prompt", async () => {
     const { rendered, turn, score } = await create("Rules.");
-    const prompt = rendered(system);
+    const prompt = rendered(system, "Go");
     const scores = await score(turn(prompt, "Hit now."), turn(prompt), turn(prompt, "Stay."));
     const { score: scorePlain } = await create();
-    const expected = [`${system}\n\nRules.\n\nHit now.`, `${system}\n\nRules.`, `${system}\n\nRules.\n\nStay.`];
+    const expected = ["Go\n\nHit now.", "Go", "Go\n\nStay."];
     for (const [i, text] of expected.entries()) {
-      const [alone] = await scorePlain(turn(rendered(text)), { ...turn(prompt), teacherHint: "?" });
+      const whole = rendered(`${system}\n\nRules.`, text);
+      const [alone] = await scorePlain(turn(whole), { ...turn(prompt), teacherHint: "?" });
       scores[i].forEach((logProb, t) => expect(logProb).toBeCloseTo(alone[t], 5));
     }
     expect(scores[0]).not.toEqual(scores[2]);
@@ -201,7 +202,7 @@ describe("hints of a teacher", () => {
 
   it("are needed by the teacher self, in one turn of the first batch", async () => {
     const { rendered, turn, score } = await create();
-    const prompt = rendered(system);
+    const prompt = rendered(system, "Go");
     await expect(score(turn(prompt), turn(prompt, ""))).rejects.toThrow(/needs hints.*`info\.hint`/);
     await expect(score(turn(prompt), turn(prompt, "Stay."))).resolves.toHaveLength(2);
     await expect(score(turn(prompt))).resolves.toHaveLength(1);
@@ -209,23 +210,22 @@ describe("hints of a teacher", () => {
 
   it("must leave the turn in the context", async () => {
     const { rendered, turn, score } = await create("Hit below 17. ".repeat(60));
-    await expect(score(turn(rendered(system)))).rejects.toThrow(/CONTEXT_OVERFLOW|has 512 tokens, but a turn/);
+    await expect(score(turn(rendered(system, "Go")))).rejects.toThrow(/CONTEXT_OVERFLOW|has 512 tokens, but a turn/);
   });
 });
 
-describe("insertHint", () => {
-  it.each([undefined, "Play well."])(
-    "renders the prompt that a system prompt with the hint gives (%s)",
-    async (system) => {
-      const model = await models.open();
-      const renderPrompt = render(model);
-      const insert = (prompt: readonly number[]) =>
-        insertHint(prompt, "Hit below 17.", { render: renderPrompt, systemPrompt: system });
-      const hinted = system === undefined ? "Hit below 17." : `${system}\n\nHit below 17.`;
-      expect(insert(renderPrompt(system))).toEqual(renderPrompt(hinted));
-      const later = [...renderPrompt(system), 9, 8, 7];
-      expect(insert(later)).toEqual([...renderPrompt(hinted), 9, 8, 7]);
-      expect(() => insert([9, 9])).toThrow(/does not begin with the system prompt/);
-    },
-  );
+describe("insertHints", () => {
+  it.each([undefined, "Play well."])("renders the prompt of texts with the hints (%s)", async (systemPrompt) => {
+    const rendered = render(await models.open());
+    const insert = (prompt: readonly number[], system?: string, turn?: string) =>
+      insertHints(prompt, { system, turn }, { render: rendered, systemPrompt });
+    const hinted = systemPrompt === undefined ? "Hit below 17." : `${systemPrompt}\n\nHit below 17.`;
+    const prompt = rendered(systemPrompt, "You have 12");
+    expect(insert(prompt)).toEqual(prompt);
+    expect(insert(prompt, "Hit below 17.")).toEqual(rendered(hinted, "You have 12"));
+    expect(insert(prompt, "", "Hit now.")).toEqual(rendered(systemPrompt, "You have 12\n\nHit now."));
+    expect(insert(prompt, "Hit below 17.", "Hit now.")).toEqual(rendered(hinted, "You have 12\n\nHit now."));
+    expect(() => insert([9, 9], "a")).toThrow(/does not begin with the system prompt/);
+    expect(() => insert([9, 9], undefined, "a")).toThrow(/does not end with an observation/);
+  });
 });

@@ -19,8 +19,8 @@ export interface TeacherOptions {
    */
   readonly model: LanguageModel | TeacherServer | Teacher | "self";
   /**
-   * Text that the teacher's system prompt has in addition, such as rules, a plan or demonstrations;
-   * the hint of a turn (`Agent.getTeacherHint`) follows it.
+   * Text that the teacher's system prompt has in addition, such as rules, a plan or demonstrations.
+   * The hint of a turn (`Agent.getTeacherHint`) follows its observation.
    */
   readonly hint?: string;
   /** Weight of the reverse KL divergence per decision. Default 1. */
@@ -95,38 +95,68 @@ class ModelTeacher implements Teacher {
   }
 }
 
+/** What a text adds to a rendered prompt, and the tokens before and after it. */
+function findAddition(plain: readonly number[], longer: readonly number[]) {
+  let start = 0;
+  while (start < plain.length && plain[start] === longer[start]) start++;
+  let end = 0;
+  while (end < plain.length - start && plain.at(-1 - end) === longer.at(-1 - end)) end++;
+  return {
+    before: plain.slice(0, start),
+    replaced: plain.slice(start, plain.length - end),
+    added: longer.slice(start, longer.length - end),
+    after: plain.slice(plain.length - end),
+  };
+}
+
+/** Texts that a teacher's prompt has in addition. */
+interface Hints {
+  /** Follows the system prompt. */
+  readonly system?: string | undefined;
+  /** Follows the last observation. */
+  readonly turn?: string | undefined;
+}
+
 /**
- * Returns a rendered prompt with a hint in its system prompt. `render` gives the tokens of a first
- * prompt with a system prompt. @throws INVALID_ARGUMENT if the prompt does not begin as that does.
+ * Returns a rendered prompt with hints. `render` gives the tokens of a first prompt with a system
+ * prompt and an observation. @throws INVALID_ARGUMENT if the prompt does not begin or end as that
+ * does.
  */
-export function insertHint(
+export function insertHints(
   prompt: readonly number[],
-  hint: string,
+  { system, turn }: Hints,
   { render, systemPrompt }: Pick<TeacherContext, "render" | "systemPrompt">,
 ): readonly number[] {
-  const plain = render(systemPrompt);
-  const hinted = render(systemPrompt === undefined || systemPrompt === "" ? hint : `${systemPrompt}\n\n${hint}`);
-  let start = 0;
-  while (start < plain.length && plain[start] === hinted[start]) start++;
-  let end = 0;
-  while (end < plain.length - start && plain[plain.length - 1 - end] === hinted[hinted.length - 1 - end]) end++;
-  const replaced = plain.slice(start, plain.length - end);
-  const inserted = hinted.slice(start, hinted.length - end);
-  const begins = [...plain.slice(0, start), ...replaced].every((token, i) => prompt[i] === token);
-  if (!begins)
-    throw invalidArgument(
-      "The hint of the teacher cannot be inserted: a prompt does not begin with the system prompt. Use a hint with prompts that keep it.",
-    );
-  return [...prompt.slice(0, start), ...inserted, ...prompt.slice(start + replaced.length)];
+  const plain = render(systemPrompt, "x");
+  let result = prompt;
+  if (turn !== undefined && turn !== "") {
+    const { added, after } = findAddition(plain, render(systemPrompt, `x\n\n${turn}`));
+    if (!after.every((token, i) => prompt[prompt.length - after.length + i] === token))
+      throw cannotInsert("end with an observation");
+    result = [...prompt.slice(0, prompt.length - after.length), ...added, ...after];
+  }
+  if (system !== undefined && system !== "") {
+    const hinted = systemPrompt === undefined || systemPrompt === "" ? system : `${systemPrompt}\n\n${system}`;
+    const { before, replaced, added } = findAddition(plain, render(hinted, "x"));
+    const begin = [...before, ...replaced];
+    if (!begin.every((token, i) => prompt[i] === token)) throw cannotInsert("begin with the system prompt");
+    result = [...before, ...added, ...result.slice(begin.length)];
+  }
+  return result;
 }
+
+const cannotInsert = (requirement: string) =>
+  invalidArgument(
+    `The hint of the teacher cannot be inserted: a prompt does not ${requirement}. Use a hint with prompts that do.`,
+  );
 
 /** What a teacher is created from. */
 interface TeacherContext {
   readonly student: LanguageModel;
   readonly microBatchTokens: number;
   readonly systemPrompt: string | undefined;
-  /** Renders a first prompt with a system prompt. */
-  readonly render: (systemPrompt: string | undefined) => readonly number[];
+  /** Renders a first prompt with a system prompt and an observation. */
+  readonly render: (systemPrompt: string | undefined, observation: string) => readonly number[];
 }
 
 /**
@@ -147,14 +177,12 @@ export async function createDistillation(
     throw invalidArgument("A `hint` needs a model as teacher. Add the hint where the teacher's scores come from.");
   }
   let hasHint = model !== "self";
-  const toHints = ({ teacherHint }: Turn) => [hint, teacherHint].filter((text) => text !== undefined && text !== "");
   const policy = await openPolicy(model, student);
   const teacher = new ModelTeacher(policy, microBatchTokens, (turns) => {
-    const hints = turns.map(toHints);
-    hasHint ||= hints.some((texts) => texts.length > 0);
+    hasHint ||= turns.some(({ teacherHint = "" }) => `${hint ?? ""}${teacherHint}` !== "");
     if (!hasHint) throw invalidArgument(NO_HINT);
-    return turns.map(({ prompt }, i) =>
-      hints[i].length === 0 ? prompt : insertHint(prompt, hints[i].join("\n\n"), { render, systemPrompt }),
+    return turns.map(({ prompt, teacherHint: turn }) =>
+      insertHints(prompt, { system: hint, turn }, { render, systemPrompt }),
     );
   });
   return { teacher, ...weights };
