@@ -130,9 +130,10 @@ export function insertHints(
   const plain = render(systemPrompt, "x");
   let result = prompt;
   if (turn !== undefined && turn !== "") {
-    const { added, after } = findAddition(plain, render(systemPrompt, `x\n\n${turn}`));
-    if (!after.every((token, i) => prompt[prompt.length - after.length + i] === token))
-      throw cannotInsert("end with an observation");
+    const { replaced, added, after } = findAddition(plain, render(systemPrompt, `x\n\n${turn}`));
+    const endsAlike = after.every((token, i) => prompt[prompt.length - after.length + i] === token);
+    // A tokenizer that joins "x" with the hint would repeat it.
+    if (!endsAlike || replaced.length > 0) throw cannotInsert("end with an observation");
     result = [...prompt.slice(0, prompt.length - after.length), ...added, ...after];
   }
   if (system !== undefined && system !== "") {
