@@ -172,7 +172,7 @@ describe("llamagym train --teacher URL", () => {
     expect(remote[loss]).toBeCloseTo(local[loss], 4);
   });
 
-  it("is told the hints of the environment's turns", async () => {
+  it("has hints of the environment in its prompts", async () => {
     const output = join(folder, "hints");
     const given = ["--teacher", "self", "-o", "hints=true", "--turns", "32", "--batch-size", "32", "--output", output];
     const { status, err } = await runInHost(["train", "text-world", ...short.slice(2), ...given]);

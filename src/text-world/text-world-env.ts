@@ -94,8 +94,15 @@ export class TextWorldEnv extends Env<string, string> {
    */
   constructor(options: TextWorldOptions = {}) {
     super();
-    const { gameFile, gameSeed, infos = DEFAULT_INFOS, reward = "score", compactText = false, ...rest } = options;
-    const { hints = false, ...house } = rest;
+    const {
+      gameFile,
+      gameSeed,
+      infos = DEFAULT_INFOS,
+      reward = "score",
+      compactText = false,
+      hints = false,
+      ...house
+    } = options;
     this.house = applyDefaults("TextWorld", house, HOUSE_DEFAULTS as Required<HouseOptions>);
     this.text = compactText ? compactTextWorldText : textWorldText;
     this.hints = hints;

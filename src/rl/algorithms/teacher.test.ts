@@ -12,7 +12,7 @@ import type { TurnSample } from "./algorithm-definition.js";
 import type { PolicyLearner } from "./policy-learner.js";
 import { reinforce } from "./reinforce/reinforce.js";
 import type { Distillation } from "./learner.js";
-import { createDistillation, insertHints } from "./teacher.js";
+import { createDistillation, createHintInserter } from "./teacher.js";
 
 const fixtures = fileURLToPath(new URL("../../../test/fixtures/", import.meta.url));
 
@@ -214,11 +214,11 @@ describe("hints of a teacher", () => {
   });
 });
 
-describe("insertHints", () => {
+describe("createHintInserter", () => {
   it.each([undefined, "Play well."])("renders the prompt of texts with the hints (%s)", async (systemPrompt) => {
     const rendered = render(await models.open());
     const insert = (prompt: readonly number[], system?: string, turn?: string) =>
-      insertHints(prompt, { system, turn }, { render: rendered, systemPrompt });
+      createHintInserter({ render: rendered, systemPrompt }, system)(prompt, turn);
     const hinted = systemPrompt === undefined ? "Hit below 17." : `${systemPrompt}\n\nHit below 17.`;
     const prompt = rendered(systemPrompt, "You have 12");
     expect(insert(prompt)).toEqual(prompt);

@@ -67,25 +67,24 @@ export async function distill<State>(
 /** A model that scores the student's decisions, after prompts that may have hints. */
 class ModelTeacher implements Teacher {
   private readonly scorer: LogProbScorer;
-  private readonly maxPositions: number;
 
   constructor(
-    policy: ScoringPolicy,
+    private readonly policy: ScoringPolicy,
     microBatchTokens: number,
     private readonly toPrompts: (turns: readonly Turn[]) => readonly (readonly number[])[],
   ) {
     this.scorer = new LogProbScorer(policy, { microBatchTokens });
-    this.maxPositions = policy.config.maxPositions;
   }
 
   async score(turns: readonly Turn[], temperature: number): Promise<readonly Float64Array[]> {
+    const { maxPositions } = this.policy.config;
     const prompts = this.toPrompts(turns);
     const prompted = turns.map((turn, i) => ({ ...turn, prompt: prompts[i] }));
     const length = Math.max(...prompted.map(({ prompt, tokens }) => prompt.length + tokens.length));
-    if (length > this.maxPositions)
+    if (length > maxPositions)
       throw new LlamaGymError(
         "CONTEXT_OVERFLOW",
-        `The teacher's context has ${this.maxPositions} tokens, but a turn with its hints has ${length}. Shorten the hints, or set a lower maxContextLength for the agent.`,
+        `The teacher's context has ${maxPositions} tokens, but a turn with its hints has ${length}. Shorten the hints, or set a lower maxContextLength for the agent.`,
       );
     return (await this.scorer.score(prompted, { temperature })).logProbs;
   }
@@ -109,41 +108,33 @@ function findAddition(plain: readonly number[], longer: readonly number[]) {
   };
 }
 
-/** Texts that a teacher's prompt has in addition. */
-interface Hints {
-  /** Follows the system prompt. */
-  readonly system?: string | undefined;
-  /** Follows the last observation. */
-  readonly turn?: string | undefined;
-}
-
 /**
- * Returns a rendered prompt with hints. `render` gives the tokens of a first prompt with a system
- * prompt and an observation. @throws INVALID_ARGUMENT if the prompt does not begin or end as that
- * does.
+ * Returns a function that adds hints to rendered prompts: `systemHint` behind the system prompt,
+ * the hint of a turn behind its observation. `render` gives the tokens of a first prompt with a
+ * system prompt and an observation. The function throws INVALID_ARGUMENT for a prompt that does not
+ * begin or end as that does.
  */
-export function insertHints(
-  prompt: readonly number[],
-  { system, turn }: Hints,
+export function createHintInserter(
   { render, systemPrompt }: Pick<TeacherContext, "render" | "systemPrompt">,
-): readonly number[] {
+  systemHint = "",
+): (prompt: readonly number[], turnHint?: string) => readonly number[] {
   const plain = render(systemPrompt, "x");
-  let result = prompt;
-  if (turn !== undefined && turn !== "") {
-    const { replaced, added, after } = findAddition(plain, render(systemPrompt, `x\n\n${turn}`));
-    const endsAlike = after.every((token, i) => prompt[prompt.length - after.length + i] === token);
-    // A tokenizer that joins "x" with the hint would repeat it.
-    if (!endsAlike || replaced.length > 0) throw cannotInsert("end with an observation");
-    result = [...prompt.slice(0, prompt.length - after.length), ...added, ...after];
-  }
-  if (system !== undefined && system !== "") {
-    const hinted = systemPrompt === undefined || systemPrompt === "" ? system : `${systemPrompt}\n\n${system}`;
-    const { before, replaced, added } = findAddition(plain, render(hinted, "x"));
-    const begin = [...before, ...replaced];
+  const hinted = [systemPrompt, systemHint].filter((text) => text !== undefined && text !== "").join("\n\n");
+  const system = systemHint === "" ? undefined : findAddition(plain, render(hinted, "x"));
+  return (prompt, turnHint = "") => {
+    let result = prompt;
+    if (turnHint !== "") {
+      const { replaced, added, after } = findAddition(plain, render(systemPrompt, `x\n\n${turnHint}`));
+      const endsAlike = after.every((token, i) => prompt[prompt.length - after.length + i] === token);
+      // A tokenizer that joins "x" with the hint would repeat it.
+      if (!endsAlike || replaced.length > 0) throw cannotInsert("end with an observation");
+      result = [...prompt.slice(0, prompt.length - after.length), ...added, ...after];
+    }
+    if (system === undefined) return result;
+    const begin = [...system.before, ...system.replaced];
     if (!begin.every((token, i) => prompt[i] === token)) throw cannotInsert("begin with the system prompt");
-    result = [...before, ...added, ...result.slice(begin.length)];
-  }
-  return result;
+    return [...system.before, ...system.added, ...result.slice(begin.length)];
+  };
 }
 
 const cannotInsert = (requirement: string) =>
@@ -178,13 +169,12 @@ export async function createDistillation(
     throw invalidArgument("A `hint` needs a model as teacher. Add the hint where the teacher's scores come from.");
   }
   let hasHint = model !== "self";
+  const insertHints = createHintInserter({ render, systemPrompt }, hint);
   const policy = await openPolicy(model, student);
   const teacher = new ModelTeacher(policy, microBatchTokens, (turns) => {
     hasHint ||= turns.some(({ teacherHint = "" }) => `${hint ?? ""}${teacherHint}` !== "");
     if (!hasHint) throw invalidArgument(NO_HINT);
-    return turns.map(({ prompt, teacherHint: turn }) =>
-      insertHints(prompt, { system: hint, turn }, { render, systemPrompt }),
-    );
+    return turns.map(({ prompt, teacherHint }) => insertHints(prompt, teacherHint));
   });
   return { teacher, ...weights };
 }

@@ -109,7 +109,7 @@ function readMessage(fields: RowFields): ChatMessage {
   return isSame(read, fields) ? (fields as unknown as ChatMessage) : read;
 }
 
-/** Whether two objects have the same entries; a message without changes keeps the order of its. */
+/** Whether two objects have the same entries; unchanged messages keep the order of their fields. */
 const isSame = (a: object, b: RowFields): boolean =>
   Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([key, value]) => b[key] === value);
 
