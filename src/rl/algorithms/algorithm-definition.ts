@@ -8,6 +8,7 @@ import type { GroupSpec, Metrics } from "./learner.js";
 import type { EntropySchedule } from "./shared/entropy-bonus.js";
 import type { LossNodes } from "./shared/loss-nodes.js";
 import type { NumberArray } from "./shared/statistics.js";
+import type { AlternativeLogProbs } from "./update/log-prob-scorer.js";
 
 /** Settings that the learner reads, where an algorithm has them. */
 export interface UpdateConfig extends ScheduleShape {
@@ -58,6 +59,11 @@ export interface ScoredTurn {
   readonly refLogProbs: Float64Array | undefined;
   /** Entropies when it was sampled; undefined unless the algorithm requests them. */
   readonly entropies: Float64Array | undefined;
+  /**
+   * Log-probabilities of each decision's alternatives when it was sampled, undefined for a decision
+   * among the whole vocabulary; undefined without a teacher.
+   */
+  readonly alternatives?: AlternativeLogProbs | undefined;
 }
 
 /** Trajectory with its log-probabilities before the update. */

@@ -5,6 +5,7 @@ import type { FrozenStates, SavedFrozenStates } from "../../models/graphs/index.
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { GradientTransport } from "./update/gradient-transport.js";
+import type { TurnScores } from "./update/log-prob-scorer.js";
 
 /** Metrics of one update by name; see docs/metrics.md. */
 export type Metrics = Readonly<Record<string, number>>;
@@ -51,7 +52,10 @@ export type ScoringPolicy = Pick<PolicyBackend, "config" | "valueHead" | "maxAlt
 
 /** A teacher with its weights. */
 export interface Distillation {
-  readonly teacher: Teacher;
+  readonly teacher: {
+    score(turns: readonly Turn[], temperature: number): Promise<Pick<TurnScores, "logProbs" | "alternatives">>;
+    release(): Promise<void>;
+  };
   readonly coef: number;
   readonly rewardCoef: number;
 }

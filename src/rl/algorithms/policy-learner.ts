@@ -154,7 +154,8 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       frozenStates,
     });
     const entropies = algorithm.scoresEntropy?.(config) ?? false;
-    const scorer = new LogProbScorer(policy, { microBatchTokens, frozenStates, entropies });
+    const alternatives = context.distillation !== undefined;
+    const scorer = new LogProbScorer(policy, { microBatchTokens, frozenStates, entropies, alternatives });
     await frozenStates?.open();
     const reference =
       copiesReference(config) && usesReference(algorithm, config)
@@ -295,6 +296,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       reference: usesReference(algorithm, config),
       referenceModel: this.reference?.model,
       entropies: algorithm.scoresEntropy?.(config) ?? false,
+      alternatives: context.distillation !== undefined,
       values: algorithm.critic ?? false,
       groupSize: request.kind === "groups" ? request.groupSize : 1,
     };

@@ -12,6 +12,8 @@ export interface ScoreRequest extends Pick<LearnerContext, "temperature" | "isTr
   /** The reference policy, if it is not the model without its adapter. */
   readonly referenceModel?: CausalLM | undefined;
   readonly entropies: boolean;
+  /** Adds the log-probabilities of all alternatives of constrained decisions. */
+  readonly alternatives: boolean;
   /** Adds values, and bootstrap values of trajectories that did not end. */
   readonly values: boolean;
   /** Episodes of a group; a trajectory without a group forms one with its neighbors. */
@@ -80,12 +82,15 @@ function assembleScores(
 async function scorePolicy(
   trajectories: readonly Trajectory[],
   scorer: LogProbScorer,
-  { temperature, isTruncatedSampling, entropies, values }: ScoreRequest,
+  { temperature, isTruncatedSampling, entropies, alternatives, values }: ScoreRequest,
 ): Promise<PolicyScores | undefined> {
   const allTurns = trajectories.flatMap(({ turns }) => turns);
   const staleTurns = trajectories.filter(isStale).flatMap(({ turns }) => turns);
   const replaced = new Set(isTruncatedSampling ? allTurns : staleTurns);
-  const rescored = allTurns.filter((turn) => replaced.has(turn) || entropies || (values && !hasSampledValues(turn)));
+  const rescored = allTurns.filter(
+    (turn) =>
+      replaced.has(turn) || entropies || (alternatives && isConstrained(turn)) || (values && !hasSampledValues(turn)),
+  );
   const partial = values ? trajectories.filter(({ bootstrapPrompt }) => bootstrapPrompt !== undefined) : [];
   if (rescored.length + partial.length === 0) return undefined;
   const states = partial.map(({ bootstrapPrompt }) => ({
@@ -94,7 +99,7 @@ async function scorePolicy(
     allowedTokens: undefined,
   }));
   // Log-probabilities were recorded when sampling, except where turns are replaced.
-  const valuesOnly = replaced.size === 0 && !entropies;
+  const valuesOnly = replaced.size === 0 && !entropies && !alternatives;
   const scores = await scorer.score([...rescored, ...states], { temperature, valuesOnly });
   return {
     scores,
@@ -122,8 +127,12 @@ function scoreTurn(
     oldValues: values ? (rescored?.values?.[index!] ?? atDecisions(turn.values!)) : undefined,
     refLogProbs,
     entropies: rescored?.entropies?.[index!],
+    alternatives: rescored?.alternatives?.[index!],
   };
 }
+
+const isConstrained = ({ actionCandidates, allowedTokens }: Turn) =>
+  actionCandidates !== undefined || allowedTokens !== undefined;
 
 /** Whether the values of a turn's decisions were recorded during sampling. */
 function hasSampledValues(turn: Turn): boolean {

@@ -67,7 +67,7 @@ interface Prepared {
   readonly turns: readonly TurnSample[];
 }
 
-async function prepare(created: Promise<Distillation> | undefined) {
+async function prepare(created: Promise<Distillation> | undefined, trajectories = toTrajectories(fixture)) {
   const distillation = await created;
   const algorithm = reinforce({ numGenerations: 1, batchSize: 3, klCoef: 0 });
   const learner = (await algorithm.create(student, {
@@ -77,7 +77,7 @@ async function prepare(created: Promise<Distillation> | undefined) {
     random: new RandomStream(1),
     distillation,
   })) as unknown as PolicyLearner<object, never, unknown>;
-  const prepared = (await learner.prepare(toTrajectories(fixture))) as unknown as Prepared & {
+  const prepared = (await learner.prepare(trajectories)) as unknown as Prepared & {
     readonly result: { readonly metrics: Readonly<Record<string, number>> };
   };
   return { learner, prepared, advantages: prepared.turns.flatMap(({ advantages }) => Array.from(advantages)) };
@@ -119,6 +119,34 @@ describe("on-policy distillation", () => {
     const { advantages } = await prepare(createDistillation({ model: teacher, coef: 0.3, rewardCoef: 0.5 }, context()));
     const difference = flat(fixture.teacherLogProbs).map((logProb, i) => logProb - flat(fixture.studentLogProbs)[i]);
     advantages.forEach((advantage, i) => expect(advantage).toBeCloseTo(0.5 * ofRewards[i] + 0.3 * difference[i], 5));
+  });
+
+  it("subtracts the divergence among alternatives from their log-ratios", async () => {
+    const { prompt } = fixture.turns[0];
+    const sequences = [[47], [37], [63, 108]];
+    const actionCandidates = { sequences, weights: [4, 4, 2] };
+    const logProbsOf = async (model: LanguageModel) => {
+      const scores = await model.score(prompt, sequences);
+      const weighted = scores.map(({ logProb }, i) => actionCandidates.weights[i] * logProb);
+      const logNormalizer = Math.log(weighted.reduce((sum, score) => sum + Math.exp(score), 0));
+      return weighted.map((score) => score - logNormalizer);
+    };
+    const [own, theirs] = [await logProbsOf(student), await logProbsOf(teacher)];
+    const kl = own.reduce((sum, logProb, i) => sum + Math.exp(logProb) * (logProb - theirs[i]), 0);
+    const [trajectory] = toTrajectories(fixture);
+    const turnOf = (chosen: number) => ({
+      ...trajectory.turns[0],
+      tokens: sequences[chosen],
+      logProbs: [own[chosen]],
+      actionCandidates: { ...actionCandidates, chosen },
+    });
+    const { advantages, prepared } = await prepare(
+      createDistillation({ model: teacher, rewardCoef: 0 }, context()),
+      sequences.map((_, chosen) => ({ ...trajectory, turns: [turnOf(chosen)] })),
+    );
+    expect(kl).toBeGreaterThan(0.01);
+    advantages.forEach((advantage, i) => expect(advantage).toBeCloseTo(theirs[i] - own[i] + kl, 4));
+    expect(prepared.result.metrics["teacher/kl"]).toBeCloseTo(kl, 4);
   });
 
   it("trains groups of equal rewards, whose rewards have no signal", async () => {
@@ -182,7 +210,7 @@ describe("hints of a teacher", () => {
       ...(teacherHint === undefined ? {} : { teacherHint }),
     });
     const score = async (...turns: Turn[]) =>
-      (await created.teacher.score(turns, 1)).map((logProbs) => Array.from(logProbs));
+      (await created.teacher.score(turns, 1)).logProbs.map((logProbs) => Array.from(logProbs));
     return { rendered, turn, score };
   };
 

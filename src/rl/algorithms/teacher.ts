@@ -6,7 +6,7 @@ import type { Turn } from "../rollout/trajectory.js";
 import type { AdvantageResult, ScoredTrajectory } from "./algorithm-definition.js";
 import { checkSameTokenizer } from "./check-model.js";
 import type { Distillation, ScoringPolicy, Teacher, TeacherServer } from "./learner.js";
-import { LogProbScorer } from "./update/log-prob-scorer.js";
+import { LogProbScorer, type TurnScores } from "./update/log-prob-scorer.js";
 
 /**
  * On-policy distillation: the student is rewarded for decisions that a teacher finds more probable
@@ -30,8 +30,9 @@ export interface TeacherOptions {
 }
 
 /**
- * Adds -coef * (log π(a) - log π_teacher(a)) to the advantage of each decision, the one-sample
- * estimate of the reverse KL divergence on what the student sampled.
+ * Adds -coef * (log π(a) - log π_teacher(a) - b) to the advantage of each decision, the one-sample
+ * estimate of the reverse KL divergence on what the student sampled. Where both score all
+ * alternatives, b is the divergence itself: the expected gradient is the same, its variance lower.
  */
 export async function distill<State>(
   scored: readonly ScoredTrajectory[],
@@ -40,32 +41,45 @@ export async function distill<State>(
   temperature: number,
 ): Promise<AdvantageResult<State>> {
   const turns = scored.flatMap((trajectory) => trajectory.turns);
-  const teacherLogProbs = await teacher.score(
+  const { logProbs, alternatives } = await teacher.score(
     turns.map(({ turn }) => turn),
     temperature,
   );
-  const kls = turns.map(({ oldLogProbs }, i) => oldLogProbs.map((logProb, t) => logProb - teacherLogProbs[i][t]));
+  const decisions = turns.map(({ oldLogProbs, alternatives: own }, i) =>
+    Array.from(oldLogProbs, (logProb, t) => ({
+      logRatio: logProb - logProbs[i][t],
+      divergence: reverseKl(own?.[t], alternatives?.[i][t]),
+    })),
+  );
   let next = 0;
   const indices = scored.map((trajectory) => trajectory.turns.map(() => next++));
   const advantages = result.advantages.map((ofTurns, i) =>
-    ofTurns.map((ofDecisions, j) => kls[indices[i][j]].map((value, t) => rewardCoef * ofDecisions[t] - coef * value)),
+    ofTurns.map((ofDecisions, j) =>
+      decisions[indices[i][j]].map(
+        ({ logRatio, divergence = 0 }, t) => rewardCoef * ofDecisions[t] - coef * (logRatio - divergence),
+      ),
+    ),
   );
-  const all = kls.flatMap((kl) => [...kl]);
   const metrics = {
     ...result.metrics,
-    "teacher/kl": mean(all),
-    "teacher/logps": mean(teacherLogProbs.flatMap((logProbs) => [...logProbs])),
+    "teacher/kl": mean(decisions.flat().map(({ logRatio, divergence = logRatio }) => divergence)),
+    "teacher/logps": mean(logProbs.flatMap((values) => [...values])),
   };
   return {
     ...result,
     advantages,
     metrics,
-    teacherLogProbs: indices.map((ofTurns) => ofTurns.map((i) => teacherLogProbs[i])),
+    teacherLogProbs: indices.map((ofTurns) => ofTurns.map((i) => logProbs[i])),
   };
 }
 
+/** Computes KL(student || teacher) in nats among the alternatives of a decision, if known. */
+function reverseKl(student: Float64Array | undefined, teacher: Float64Array | undefined): number | undefined {
+  return teacher && student?.reduce((sum, logProb, i) => sum + Math.exp(logProb) * (logProb - teacher[i]), 0);
+}
+
 /** A model that scores the student's decisions, after prompts that may have hints. */
-class ModelTeacher implements Teacher {
+class ModelTeacher {
   private readonly scorer: LogProbScorer;
 
   constructor(
@@ -73,10 +87,10 @@ class ModelTeacher implements Teacher {
     microBatchTokens: number,
     private readonly toPrompts: (turns: readonly Turn[]) => readonly (readonly number[])[],
   ) {
-    this.scorer = new LogProbScorer(policy, { microBatchTokens });
+    this.scorer = new LogProbScorer(policy, { microBatchTokens, alternatives: true });
   }
 
-  async score(turns: readonly Turn[], temperature: number): Promise<readonly Float64Array[]> {
+  async score(turns: readonly Turn[], temperature: number): Promise<TurnScores> {
     const { maxPositions } = this.policy.config;
     const prompts = this.toPrompts(turns);
     const prompted = turns.map((turn, i) => ({ ...turn, prompt: prompts[i] }));
@@ -86,7 +100,7 @@ class ModelTeacher implements Teacher {
         "CONTEXT_OVERFLOW",
         `The teacher's context has ${maxPositions} tokens, but a turn with its hints has ${length}. Shorten the hints, or set a lower maxContextLength for the agent.`,
       );
-    return (await this.scorer.score(prompted, { temperature })).logProbs;
+    return this.scorer.score(prompted, { temperature });
   }
 
   async release(): Promise<void> {
@@ -165,8 +179,13 @@ export async function createDistillation(
       throw invalidArgument(`\`teacher.${name}\` must be a number >= 0, got ${describeValue(value)}.`);
   const weights = { coef, rewardCoef };
   if (model !== "self" && "score" in model && "release" in model) {
-    if (hint === undefined) return { teacher: model, ...weights };
-    throw invalidArgument("A `hint` needs a model as teacher. Add the hint where the teacher's scores come from.");
+    if (hint !== undefined)
+      throw invalidArgument("A `hint` needs a model as teacher. Add the hint where the teacher's scores come from.");
+    const score = async (turns: readonly Turn[], temperature: number) => ({
+      logProbs: await model.score(turns, temperature),
+      alternatives: undefined,
+    });
+    return { teacher: { score, release: async () => model.release() }, ...weights };
   }
   let hasHint = model !== "self";
   const insertHints = createHintInserter({ render, systemPrompt }, hint);

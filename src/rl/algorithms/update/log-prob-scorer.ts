@@ -6,7 +6,6 @@ import {
   decisionsByTurn,
   decisionSequences,
   usesHeadTokens,
-  type Alternative,
   type TurnBatch,
   type TurnTokens,
 } from "./turn-batch.js";
@@ -18,7 +17,15 @@ export interface TurnScores {
   readonly values: readonly Float64Array[] | undefined;
   /** Entropies of the decisions' distributions in nats; undefined unless requested at creation. */
   readonly entropies: readonly Float64Array[] | undefined;
+  /**
+   * Log-probabilities of all alternatives of each decision, undefined for unconstrained decisions;
+   * undefined unless requested at creation.
+   */
+  readonly alternatives: readonly AlternativeLogProbs[] | undefined;
 }
+
+/** Log-probabilities of alternatives by decision of a turn; undefined for unconstrained ones. */
+export type AlternativeLogProbs = readonly (Float64Array | undefined)[];
 
 /**
  * Scores turns without gradients under the policy or the reference policy, which is the model
@@ -30,13 +37,14 @@ export class LogProbScorer {
    */
   private readonly graphs = new Map<`${boolean} ${boolean}`, PolicyScorer>();
 
-  /** Creates a scorer that computes entropies if requested. */
+  /** Creates a scorer that returns entropies and scores of alternatives if requested. */
   constructor(
     private readonly policy: Pick<PolicyBackend, "config" | "valueHead" | "maxAlternatives" | "createScorer">,
-    private readonly options: { readonly microBatchTokens: number; readonly entropies?: boolean } & Pick<
-      GraphOptions,
-      "frozenStates"
-    >,
+    private readonly options: {
+      readonly microBatchTokens: number;
+      readonly entropies?: boolean;
+      readonly alternatives?: boolean;
+    } & Pick<GraphOptions, "frozenStates">,
   ) {}
 
   async score(
@@ -47,6 +55,7 @@ export class LogProbScorer {
     const logProbs: Float64Array[] = [];
     const values: Float64Array[] = [];
     const entropies: Float64Array[] = [];
+    const alternatives: AlternativeLogProbs[] = [];
     const packingOptions = { microBatchTokens: this.options.microBatchTokens, config };
     for (const microBatch of packSharedPrefixes(turns.map(decisionSequences), packingOptions)) {
       const { indices: turnIndices } = microBatch;
@@ -54,8 +63,9 @@ export class LogProbScorer {
       const batch = buildTurnBatch(batchTurns, microBatch, temperature, maxAlternatives);
       const graph = await this.graph(batch);
       const scores = await graph.run(batch.tokens, options);
-      const chosenLogProbs = decisionLogProbs(batch, scores.logProbs);
-      const chosenEntropies = scores.entropy && decisionEntropies(batch, scores.logProbs, scores.entropy);
+      const alternativeScores = scoreAlternatives(batch, scores.logProbs);
+      const chosenLogProbs = Float64Array.from(alternativeScores, (all, decision) => all[batch.chosen[decision]]);
+      const chosenEntropies = scores.entropy && decisionEntropies(batch, alternativeScores, scores.entropy);
       const { values: tokenValues } = scores;
       decisionsByTurn(batch).forEach((decisions, turn) => {
         const perDecision = (value: (decision: number) => number) => Float64Array.from(decisions, value);
@@ -63,6 +73,10 @@ export class LogProbScorer {
         logProbs[turnIndices[turn]] = perDecision((decision) => chosenLogProbs[decision]);
         if (chosenEntropies !== undefined)
           entropies[turnIndices[turn]] = perDecision((decision) => chosenEntropies[decision]);
+        if (this.options.alternatives === true)
+          alternatives[turnIndices[turn]] = decisions.map((decision) =>
+            batch.isUnconstrained[decision] ? undefined : alternativeScores[decision],
+          );
         if (tokenValues !== undefined)
           values[turnIndices[turn]] = perDecision((decision) => tokenValues[firstToken(decision)]);
       });
@@ -71,6 +85,7 @@ export class LogProbScorer {
       logProbs,
       values: valueHead === undefined ? undefined : values,
       entropies: entropies.length === 0 ? undefined : entropies,
+      alternatives: this.options.alternatives === true ? alternatives : undefined,
     };
   }
 
@@ -91,19 +106,14 @@ export class LogProbScorer {
 }
 
 /**
- * Computes each decision's log-probability among its alternatives from those of the selected
- * tokens.
+ * Computes the log-probabilities of each decision's alternatives from those of the selected tokens.
  */
-function decisionLogProbs({ alternatives, chosen, isUnconstrained }: TurnBatch, logProbs: Float32Array): Float64Array {
-  return Float64Array.from(alternatives, (all, decision) => {
-    const scores = alternativeScores(all, logProbs);
-    const score = scores[chosen[decision]];
-    return isUnconstrained[decision] ? score : score - logSumExp(scores);
+function scoreAlternatives({ alternatives, isUnconstrained }: TurnBatch, logProbs: Float32Array): Float64Array[] {
+  return alternatives.map((all, decision) => {
+    const scores = all.map(({ tokens, weight }) => weight * tokens.reduce((sum, i) => sum + logProbs[i], 0));
+    const logNormalizer = isUnconstrained[decision] ? 0 : logSumExp(scores);
+    return Float64Array.from(scores, (score) => score - logNormalizer);
   });
-}
-
-function alternativeScores(alternatives: readonly Alternative[], logProbs: Float32Array): number[] {
-  return alternatives.map(({ tokens, weight }) => weight * tokens.reduce((sum, i) => sum + logProbs[i], 0));
 }
 
 /**
@@ -111,13 +121,12 @@ function alternativeScores(alternatives: readonly Alternative[], logProbs: Float
  */
 function decisionEntropies(
   { alternatives, isUnconstrained }: TurnBatch,
-  logProbs: Float32Array,
+  scores: readonly Float64Array[],
   entropy: Float32Array,
 ): Float64Array {
-  return Float64Array.from(alternatives, (all, decision) => {
-    if (isUnconstrained[decision]) return entropy[all[0].tokens[0]];
-    const scores = alternativeScores(all, logProbs);
-    const logNormalizer = logSumExp(scores);
-    return scores.reduce((sum, score) => sum - Math.exp(score - logNormalizer) * (score - logNormalizer), 0);
-  });
+  return Float64Array.from(alternatives, (all, decision) =>
+    isUnconstrained[decision]
+      ? entropy[all[0].tokens[0]]
+      : scores[decision].reduce((sum, score) => sum - Math.exp(score) * score, 0),
+  );
 }
