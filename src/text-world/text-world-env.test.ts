@@ -201,7 +201,7 @@ describe("how it reads as text", () => {
     const hinting = new TextWorldEnv({ gameSeed: 4, hints: true });
     let { info } = hinting.reset({ seed: 1 });
     for (let result; result?.terminated !== true; info = result.info) {
-      const [, command] = /^The next command is: (.*)$/.exec(String(info["hint"]))!;
+      const [, command] = /^The best command is: (.*). Now write: \1$/.exec(String(info["hint"]))!;
       result = hinting.step(command);
       expect(result.reward).toBe(result.terminated ? 1 : 0);
     }

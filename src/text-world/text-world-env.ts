@@ -192,7 +192,7 @@ export class TextWorldEnv extends Env<string, string> {
     for (const name of this.infos) if (!(name in info)) info[name] = state[name as keyof GameState];
     if (this.text === compactTextWorldText) info["commands"] = [...this.commands];
     const next = this.hints ? state.policyCommands?.[0] : undefined;
-    if (next !== undefined) info["hint"] = `The next command is: ${next}`;
+    if (next !== undefined) info["hint"] = `The best command is: ${next}. Now write: ${next}`;
     return info;
   }
 }

@@ -7,12 +7,16 @@ import { openTrainable } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { Trajectory } from "../rollout/trajectory.js";
 import { RandomStream } from "../../core/random/random-stream.js";
+import { input, mul, neg, reduceSum } from "../../engine/graph/index.js";
 import { createLearner } from "./create-learner.js";
 import { LOSS_TYPES, type GrpoOptions } from "./grpo/settings.js";
 import type { GroupSpec, Metrics } from "./learner.js";
 import { onlineDpo } from "./online-dpo/online-dpo.js";
 import type { AlgorithmName, AlgorithmOptions } from "./algorithms.js";
+import { lossMetrics } from "./policy-metrics.js";
+import { floatVector } from "./shared/sequence-nodes.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
+import { PolicyUpdater } from "./update/policy-updater.js";
 
 const models = new TrainableModels();
 afterAll(() => models.close());
@@ -337,6 +341,37 @@ describe("an update", () => {
     const once = await update({ algorithm: grpo(THREE) });
     expect(once.metrics["clip_ratio/region_mean"]).toBe(0);
   });
+});
+
+it("gives a refused step the scheduled rate and no gradient norm", async () => {
+  const { policy } = await openModel();
+  const updater = new PolicyUpdater(policy, {
+    loss: ({ logProbs, selected }) => ({
+      loss: neg(reduceSum(mul(logProbs, input("weights", "float32", [selected])))),
+    }),
+    entropy: "none",
+    optimizer: { learningRate: 0.1 },
+    microBatchTokens: 64,
+  });
+  const turn = { prompt: [1, 2], tokens: [3], allowedTokens: undefined };
+  const step = async (isRefused: boolean) =>
+    updater.step([turn], () => ({ weights: floatVector([1]) }), {
+      temperature: 1,
+      random: new RandomStream(1),
+      learningRateFactor: 0.25,
+      shouldStep: () => !isRefused,
+    });
+  const [taken, refused] = [await step(false), await step(true)];
+  expect([taken.learningRate, taken.skipped, refused.learningRate, refused.skipped]).toEqual([
+    0.025,
+    false,
+    0.025,
+    true,
+  ]);
+  const outcomes = [taken, refused].map((result) => ({ turns: [], result, isLast: false, movesReference: false }));
+  expect(lossMetrics(outcomes, () => ({}))).toMatchObject({ learning_rate: 0.025, grad_norm: taken.gradNorm });
+  expect(lossMetrics(outcomes.slice(1), () => ({}))).not.toHaveProperty("grad_norm");
+  await updater.release();
 });
 
 describe("rolloutSpec", () => {

@@ -41,10 +41,11 @@ export function lossMetrics(
   const perToken = Object.fromEntries(
     Object.keys(results[0].perTurn).map((name) => [name, concatenate(results.flatMap(({ perTurn }) => perTurn[name]))]),
   );
+  const gradNorms = results.flatMap(({ gradNorm }) => gradNorm ?? []);
   return {
     loss: means.loss!,
     ...summarize({ means, perToken, steppedTurns: outcomes.flatMap(({ turns }) => turns) }),
-    grad_norm: mean(results.map(({ gradNorm }) => gradNorm)),
+    ...(gradNorms.length === 0 ? {} : { grad_norm: mean(gradNorms) }),
     learning_rate: results.at(-1)!.learningRate,
     ...counts,
   };

@@ -33,7 +33,8 @@ export interface UpdateResult {
    * Other statistics per turn of the minibatch, with one entry per decision or one for the turn.
    */
   readonly perTurn: Readonly<Record<string, readonly Float32Array[]>>;
-  readonly gradNorm: number;
+  /** Norm before clipping; undefined where `shouldStep` refused the step. */
+  readonly gradNorm: number | undefined;
   readonly learningRate: number;
   /** Whether the step was refused by `shouldStep`, or the loss or gradient was not finite. */
   readonly skipped: boolean;
@@ -106,9 +107,8 @@ export class PolicyUpdater {
     },
   ): Promise<UpdateResult> {
     const { statistics, perTurn } = await this.computeGradients(turns, inputs, options);
-    if (!shouldStep(statistics))
-      return { statistics, perTurn, gradNorm: 0, learningRate: this.optimizer.learningRate, skipped: true };
-    const { learningRate } = this.optimizer;
+    const learningRate = this.optimizer.learningRate * (learningRateFactor ?? 1);
+    if (!shouldStep(statistics)) return { statistics, perTurn, gradNorm: undefined, learningRate, skipped: true };
     if (trainableFilter !== undefined) await this.policy.zeroGradients((name) => !trainableFilter(name));
     const result = Number.isFinite(statistics.loss)
       ? await this.optimizer.update({ learningRateFactor })
