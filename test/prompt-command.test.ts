@@ -97,6 +97,24 @@ describe("llamagym grpo", () => {
     expect(complete.out).toContain("The run was already complete.");
   });
 
+  it("learns from a teacher without reward functions, and resumes to the same numbers", async () => {
+    const hinted = rows.map((row) => JSON.stringify({ ...row, hint: `${row.answer} is right.` }));
+    await writeFile(join(folder, "hinted.jsonl"), hinted.join("\n"));
+    const args = ["grpo", "--data", "hinted.jsonl", "--teacher", "self", ...small, "--save-steps", "1"];
+    const sizes = ["--max-steps", "4", "--batch-size", "16"];
+    expect((await run(...args, ...sizes, "--output", "taught")).status).toBe(0);
+    const metrics = await readMetrics("taught");
+    expect(metrics[0]["teacher/kl"]).toBeGreaterThan(0.01);
+    expect(metrics[0].loss).not.toBe(0);
+    const stopped = await runCommand([...args, ...sizes, "--output", "taught-parts"], {
+      cwd: folder,
+      ...interruptAt("update 1:", "SIGINT"),
+    });
+    expect(stopped.status).toBe(130);
+    expect((await run("grpo", "--resume", "taught-parts")).status).toBe(0);
+    expect(await readMetrics("taught-parts")).toEqual(metrics);
+  });
+
   it("refuses data that changed since the run started, and reports changed reward functions", async () => {
     await writeFile(join(folder, "changing.jsonl"), files["prompts.jsonl"]);
     await writeFile(join(folder, "changing.js"), files["rewards.js"]);
@@ -153,7 +171,12 @@ describe("llamagym grpo", () => {
 
   it.each([
     [[], 2, /^--data is missing/],
-    [["--data", "prompts.jsonl"], 2, /^--reward-funcs is missing/],
+    [["--data", "prompts.jsonl"], 2, /^--reward-funcs is missing, or a --teacher/],
+    [["--data", "prompts.jsonl", "--teacher", "self"], 1, /needs hints.*column `hint`/],
+    [["--data", "prompts.jsonl", "--teacher", "none.gguf"], 1, /none\.gguf/],
+    [["--data", "prompts.jsonl", "--teacher", "self", "--reward-weights", "1"], 1, /`rewardWeights` needs/],
+    [[...given, "--teacher-hint", "Be brief."], 1, /`teacherHint` has no effect without `teacher`/],
+    [[...given, "--teacher", "http://127.0.0.1:2/v1", "--temperature", "0.7"], 1, /scores free completions at 1/],
     [["blackjack"], 2, /trains on prompts\. To train in an environment: .*train ENV --algorithm grpo/],
     [
       [...given, "--redis", "redis://localhost"],

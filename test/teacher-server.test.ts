@@ -66,10 +66,7 @@ afterAll(async () => {
 });
 
 const create = async (model: TeacherServer | LanguageModel, options: object = {}) =>
-  createDistillation(
-    { model, ...options },
-    { student, microBatchTokens: 64, systemPrompt: undefined, render: () => [] },
-  );
+  createDistillation({ model, ...options }, { student, microBatchTokens: 64, toTeacherPrompt: ({ prompt }) => prompt });
 
 const turn = (prompt: number[], tokens: number[], others: Partial<Turn> = {}) =>
   ({ prompt, tokens, logProbs: tokens.map(() => -1), allowedTokens: undefined, ...others }) as Turn;

@@ -12,6 +12,7 @@ import { invalidArgument } from "../../core/errors.js";
 import { EMBEDDED_MODEL, checkTuning, modelSettings, tuningSettings } from "../../models/index.js";
 import { algorithms } from "../../rl/algorithms/index.js";
 import {
+  checkTeachable,
   checkToolSettings,
   checkTruncation,
   promptSettings,
@@ -21,6 +22,7 @@ import {
 import { serviceSettings } from "../../tinker/index.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 import { getEmbeddedGroupDefaults } from "./embedded-defaults.js";
+import { checkTeacher, teacherSettings } from "./teacher-settings.js";
 import { trackingSettings } from "./tracking-settings.js";
 
 /** Algorithms of runs on prompts. */
@@ -60,6 +62,7 @@ export const promptRunSettings = defineSettings({
   }),
   ...moduleSettings,
   ...promptSettings,
+  ...teacherSettings,
   ...modelSettings,
   ...serviceSettings,
   ...tuningSettings,
@@ -116,8 +119,10 @@ export function resolvePromptRunConfig({
   const config = resolveSettings(owner, promptRunSettings, runOptions);
   const { data, rewardFuncs } = config;
   if (data === undefined) throw invalidArgument(`${owner} needs \`data\`, a JSONL file of prompts.`);
-  if (rewardFuncs === undefined || rewardFuncs.length === 0)
-    throw invalidArgument(`${owner} needs \`rewardFuncs\`, modules of reward functions.`);
+  if ((rewardFuncs === undefined || rewardFuncs.length === 0) && config.teacher === undefined)
+    throw invalidArgument(`${owner} needs \`rewardFuncs\`, modules of reward functions, or a \`teacher\`.`);
+  checkTeacher({ ...config, actionMode: "free" });
+  if (config.teacher !== undefined) checkTeachable(algorithm);
   checkTuning(config);
   checkToolSettings(config, config.tools);
   parseRewardWeights(config.rewardWeights);
@@ -129,8 +134,10 @@ export function resolvePromptRunConfig({
     ...algorithmOptions,
   });
   checkTruncation(config, algorithmConfig);
+  if (config.rewardWeights !== undefined && (rewardFuncs ?? []).length === 0)
+    throw invalidArgument("`rewardWeights` needs `rewardFuncs`, whose weights they are.");
   const hashes = { dataSha256, rewardFuncsSha256, toolsSha256 };
-  return { algorithm, ...algorithmConfig, ...config, ...hashes, data, rewardFuncs };
+  return { algorithm, ...algorithmConfig, ...config, ...hashes, data, rewardFuncs: rewardFuncs ?? [] };
 }
 
 /** Returns defaults of the embedded model: those of episodes, whose completions are short. */

@@ -7,6 +7,7 @@ import {
   type TrainResult,
 } from "../../rl/train/index.js";
 import { checkService } from "./check-service.js";
+import { openTeacher } from "./open-teacher.js";
 import { changedFileWarning, hashData, hashFile } from "./hash-files.js";
 import { loadRewardFunctions, loadTools, parseExportReference } from "./load-exports.js";
 import {
@@ -111,12 +112,14 @@ async function openTraining(context: PromptContext): Promise<OpenedPromptRun> {
   checkService(context.config);
   const config = await hashFiles(context);
   const { data, algorithm, rewardTimeoutSeconds: timeoutSeconds } = config;
-  const functions = await loadRewardFunctions(config.rewardFuncs);
+  const functions = config.rewardFuncs.length === 0 ? undefined : await loadRewardFunctions(config.rewardFuncs);
   const tools = config.tools && (await loadTools(config.tools));
   const rewardWeights = parseRewardWeights(config.rewardWeights);
   const scorer = new RewardScorer(functions, { rewardWeights, timeoutSeconds, onWarning });
   const model: LanguageModel = await context.openModel(null);
-  const options = { algorithm, ...getPromptConfig(config), trainDataset: data, tools, scorer, onWarning };
+  const { defer, hooks } = context;
+  const teacher = await openTeacher(config, { onDownload: hooks.onDownload, defer });
+  const options = { algorithm, ...getPromptConfig(config), trainDataset: data, tools, scorer, teacher, onWarning };
   const training = await PromptTraining.open(model, options);
   context.defer(async () => training.release());
   const resumedAt = saved !== undefined ? await training.resume(checkpointDir) : 0;

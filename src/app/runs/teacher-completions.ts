@@ -7,7 +7,7 @@ import { defineSettings, integer, number, text, type Settings } from "../../core
 import { generationSettings } from "../../generation/index.js";
 import { writeFileAtomic } from "../../core/files/write-file-atomic.js";
 import type { ChatMessage } from "../../models/text/index.js";
-import { MESSAGE_KEYS, PROMPT_KEYS, readRows } from "../../rl/data/index.js";
+import { addSystemHint, MESSAGE_KEYS, PROMPT_KEYS, readRows } from "../../rl/data/index.js";
 import { openTeacherModel, type TeacherModelOptions } from "./open-teacher.js";
 import { isTeacherUrl } from "./teacher-settings.js";
 
@@ -216,9 +216,5 @@ function addHint(prompt: Prompt, hint: string | undefined): Prompt {
   if (hint === undefined) return prompt;
   if (typeof prompt === "string")
     throw invalidArgument("`teacherHint` needs messages, and the prompts are plain texts. Set `prompts` to chat.");
-  const [first, ...others] = prompt;
-  if (first.role !== "system") return [{ role: "system", content: hint }, ...prompt];
-  const content = first.content ?? "";
-  const hinted = typeof content === "string" ? `${content}\n\n${hint}` : [...content, { type: "text", text: hint }];
-  return [{ ...first, content: hinted }, ...others];
+  return addSystemHint(prompt, hint);
 }

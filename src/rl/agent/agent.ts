@@ -4,7 +4,7 @@ import { LazyPromise } from "../../core/promise-cache.js";
 import type { Distillation, Learner, Metrics } from "../algorithms/learner.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import { createLearner } from "../algorithms/create-learner.js";
-import { createDistillation } from "../algorithms/teacher.js";
+import { createDistillation, createHintInserter } from "../algorithms/teacher.js";
 import { type Info, SchemaSpace, isReward, REWARD_RULE } from "../../envs/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
@@ -324,11 +324,17 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   private async createDistillation(): Promise<Distillation | undefined> {
     const { teacher, microBatchTokens = this.model.policy.microBatchTokens } = this.options;
     if (teacher === undefined) return undefined;
+    const insertHints = createHintInserter(
+      {
+        systemPrompt: this.getSystemPrompt(),
+        render: (systemPrompt, observation) => this.renderer.renderSingleTurn(systemPrompt, observation),
+      },
+      teacher.hint,
+    );
     return createDistillation(teacher, {
       student: this.model,
       microBatchTokens,
-      systemPrompt: this.getSystemPrompt(),
-      render: (systemPrompt, observation) => this.renderer.renderSingleTurn(systemPrompt, observation),
+      toTeacherPrompt: ({ prompt, teacherHint }) => insertHints(prompt, teacherHint),
     });
   }
 

@@ -86,9 +86,15 @@ async function prepare(created: Promise<Distillation> | undefined, trajectories 
 const context = () => ({
   student,
   microBatchTokens: 16,
-  systemPrompt: undefined,
-  render: () => [],
+  toTeacherPrompt: ({ prompt }: Turn) => prompt,
 });
+
+/** PyTorch's log π_teacher - log π of all tokens, less their mean, and the estimated divergence. */
+function divergences() {
+  const [own, theirs] = [flat(fixture.studentLogProbs), flat(fixture.teacherLogProbs)];
+  const kl = own.reduce((sum, logProb, i) => sum + logProb - theirs[i], 0) / own.length;
+  return { kl, centered: theirs.map((logProb, i) => logProb - own[i] + kl) };
+}
 
 const flat = (rows: readonly (readonly number[])[]) => rows.flat();
 
@@ -97,8 +103,8 @@ describe("on-policy distillation", () => {
     const { learner, prepared, advantages } = await prepare(
       createDistillation({ model: teacher, rewardCoef: 0 }, context()),
     );
-    const expected = flat(fixture.teacherLogProbs).map((logProb, i) => logProb - flat(fixture.studentLogProbs)[i]);
-    advantages.forEach((advantage, i) => expect(advantage).toBeCloseTo(expected[i], 5));
+    const { centered, kl } = divergences();
+    advantages.forEach((advantage, i) => expect(advantage).toBeCloseTo(centered[i], 5));
     const { loss } = await learner.computeGradients(prepared.turns);
     expect(loss).toBeCloseTo(fixture.loss, 5);
     const { parameters, runtime } = student.causalLM;
@@ -110,15 +116,14 @@ describe("on-policy distillation", () => {
       expect(Math.max(...gradient.map(Math.abs))).toBeGreaterThan(1e-4);
     }
     await file.close();
-    const kl = -expected.reduce((sum, value) => sum + value, 0) / expected.length;
     expect(prepared.result.metrics["teacher/kl"]).toBeCloseTo(kl, 5);
   });
 
   it("mixes the divergence with rewards by coefficients", async () => {
     const { advantages: ofRewards } = await prepare(undefined);
     const { advantages } = await prepare(createDistillation({ model: teacher, coef: 0.3, rewardCoef: 0.5 }, context()));
-    const difference = flat(fixture.teacherLogProbs).map((logProb, i) => logProb - flat(fixture.studentLogProbs)[i]);
-    advantages.forEach((advantage, i) => expect(advantage).toBeCloseTo(0.5 * ofRewards[i] + 0.3 * difference[i], 5));
+    const { centered } = divergences();
+    advantages.forEach((advantage, i) => expect(advantage).toBeCloseTo(0.5 * ofRewards[i] + 0.3 * centered[i], 5));
   });
 
   it("subtracts the divergence among alternatives from their log-ratios", async () => {
@@ -195,13 +200,13 @@ describe("hints of a teacher", () => {
     const model = await models.open({ maxPositions: 512 });
     const rendered = render(model);
     const options = hint === undefined ? {} : { hint };
+    const insertHints = createHintInserter({ systemPrompt: system, render: rendered }, hint);
     const created = await createDistillation(
       { model: "self", ...options },
       {
         ...context(),
         student: model,
-        systemPrompt: system,
-        render: rendered,
+        toTeacherPrompt: ({ prompt, teacherHint }) => insertHints(prompt, teacherHint),
       },
     );
     const turn = (prompt: readonly number[], teacherHint?: string): Turn => ({

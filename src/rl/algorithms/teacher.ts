@@ -31,8 +31,9 @@ export interface TeacherOptions {
 
 /**
  * Adds -coef * (log π(a) - log π_teacher(a) - b) to the advantage of each decision, the one-sample
- * estimate of the reverse KL divergence on what the student sampled. Where both score all
- * alternatives, b is the divergence itself: the expected gradient is the same, its variance lower.
+ * estimate of the reverse KL divergence on what the student sampled. The baseline b lowers the
+ * variance of the gradient: the divergence of a decision of which both score all alternatives, the
+ * mean log-ratio of the other decisions.
  */
 export async function distill<State>(
   scored: readonly ScoredTrajectory[],
@@ -51,12 +52,14 @@ export async function distill<State>(
       divergence: reverseKl(own?.[t], alternatives?.[i][t]),
     })),
   );
+  const others = decisions.flat().filter(({ divergence }) => divergence === undefined);
+  const meanLogRatio = mean(others.map(({ logRatio }) => logRatio));
   let next = 0;
   const indices = scored.map((trajectory) => trajectory.turns.map(() => next++));
   const advantages = result.advantages.map((ofTurns, i) =>
     ofTurns.map((ofDecisions, j) =>
       decisions[indices[i][j]].map(
-        ({ logRatio, divergence = 0 }, t) => rewardCoef * ofDecisions[t] - coef * (logRatio - divergence),
+        ({ logRatio, divergence = meanLogRatio }, t) => rewardCoef * ofDecisions[t] - coef * (logRatio - divergence),
       ),
     ),
   );
@@ -122,6 +125,12 @@ function findAddition(plain: readonly number[], longer: readonly number[]) {
   };
 }
 
+interface HintContext {
+  readonly systemPrompt: string | undefined;
+  /** Renders a first prompt with a system prompt and an observation. */
+  readonly render: (systemPrompt: string | undefined, observation: string) => readonly number[];
+}
+
 /**
  * Returns a function that adds hints to rendered prompts: `systemHint` behind the system prompt,
  * the hint of a turn behind its observation. `render` gives the tokens of a first prompt with a
@@ -129,7 +138,7 @@ function findAddition(plain: readonly number[], longer: readonly number[]) {
  * begin or end as that does.
  */
 export function createHintInserter(
-  { render, systemPrompt }: Pick<TeacherContext, "render" | "systemPrompt">,
+  { render, systemPrompt }: HintContext,
   systemHint = "",
 ): (prompt: readonly number[], turnHint?: string) => readonly number[] {
   const plain = render(systemPrompt, "x");
@@ -160,9 +169,8 @@ const cannotInsert = (requirement: string) =>
 interface TeacherContext {
   readonly student: LanguageModel;
   readonly microBatchTokens: number;
-  readonly systemPrompt: string | undefined;
-  /** Renders a first prompt with a system prompt and an observation. */
-  readonly render: (systemPrompt: string | undefined, observation: string) => readonly number[];
+  /** Returns a turn's prompt with its hints: the same array if it has none. */
+  readonly toTeacherPrompt: (turn: Turn) => readonly number[];
 }
 
 /**
@@ -172,7 +180,7 @@ interface TeacherContext {
  */
 export async function createDistillation(
   { model, hint, coef = 1, rewardCoef = 1 }: TeacherOptions,
-  { student, microBatchTokens, systemPrompt, render }: TeacherContext,
+  { student, microBatchTokens, toTeacherPrompt }: TeacherContext,
 ): Promise<Distillation> {
   for (const [name, value] of Object.entries({ coef, rewardCoef }))
     if (!(value >= 0 && value < Infinity))
@@ -188,18 +196,18 @@ export async function createDistillation(
     return { teacher: { score, release: async () => model.release() }, ...weights };
   }
   let hasHint = model !== "self";
-  const insertHints = createHintInserter({ render, systemPrompt }, hint);
   const policy = await openPolicy(model, student);
   const teacher = new ModelTeacher(policy, microBatchTokens, (turns) => {
-    hasHint ||= turns.some(({ teacherHint = "" }) => `${hint ?? ""}${teacherHint}` !== "");
+    const prompts = turns.map(toTeacherPrompt);
+    hasHint ||= prompts.some((prompt, i) => prompt !== turns[i].prompt);
     if (!hasHint) throw invalidArgument(NO_HINT);
-    return turns.map(({ prompt, teacherHint }) => insertHints(prompt, teacherHint));
+    return prompts;
   });
   return { teacher, ...weights };
 }
 
-const NO_HINT =
-  "The teacher `self` needs hints: without them, the teacher is the student. Set the teacher's `hint`, or have the environment return `info.hint`.";
+export const NO_HINT =
+  "The teacher `self` needs hints: without them, the teacher is the student. Set the teacher's `hint`, have the environment return `info.hint`, or add a column `hint` to the data.";
 
 async function openPolicy(
   model: LanguageModel | TeacherServer | "self",

@@ -4,3 +4,4 @@ export { encodeExample, type SftExample, toMessages } from "./sft-example.js";
 export type { ReadExamplesOptions } from "./read-examples.js";
 export { readRows } from "./read-rows.js";
 export { MESSAGE_KEYS, PROMPT_KEYS } from "./read-examples.js";
+export { addSystemHint } from "./prompt-dataset.js";

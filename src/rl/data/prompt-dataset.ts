@@ -3,6 +3,7 @@ import { rejectMedia } from "./read-examples.js";
 import { readTextOrMessages } from "./read-messages.js";
 import { readRows } from "./read-rows.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
+import { describeValue } from "../../core/format.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { PromptRenderer } from "../rollout/prompt-renderer.js";
 import type { ToolChat } from "../tools/index.js";
@@ -27,6 +28,8 @@ interface NamedRow {
 export interface EncodedRow {
   readonly row: PromptRow;
   readonly tokens: readonly number[];
+  /** The prompt with the hints of a teacher; undefined for a row without. */
+  readonly teacherTokens?: readonly number[];
 }
 
 /** Names of other arguments of reward functions. */
@@ -43,6 +46,11 @@ export interface PromptDatasetOptions {
   readonly toolChat?: Pick<ToolChat, "encodePrompt">;
   /** Name of the dataset in messages. Default "trainDataset". */
   readonly name?: string;
+  /**
+   * Tokenizes the prompts of a teacher too: with its hint in the system message, and that of a
+   * row's column `hint` behind the last message of the user.
+   */
+  readonly teacher?: { readonly hint?: string | undefined } | undefined;
 }
 
 /**
@@ -54,7 +62,7 @@ export async function loadPromptDataset(
   dataset: string | readonly PromptRow[],
   model: LanguageModel,
   maxCompletionLength: number,
-  { chatTemplateKwargs, toolChat, name: datasetName = "trainDataset" }: PromptDatasetOptions = {},
+  { chatTemplateKwargs, toolChat, name: datasetName = "trainDataset", teacher }: PromptDatasetOptions = {},
 ): Promise<readonly EncodedRow[]> {
   const rows = typeof dataset === "string" ? await readRowsFromFile(dataset) : readInlineRows(dataset, datasetName);
   const name = typeof dataset === "string" ? dataset : datasetName;
@@ -68,7 +76,18 @@ export async function loadPromptDataset(
   };
   const encoded = rows.map(({ row, name }) => {
     const { prompt } = row;
-    if (typeof prompt !== "string") return { row, name, tokens: withRowName(name, () => encodeMessages(prompt)) };
+    const hints = teacher && withRowName(name, () => readHints(row, teacher.hint));
+    if (typeof prompt !== "string")
+      return withRowName(name, () => ({
+        row,
+        name,
+        tokens: encodeMessages(prompt),
+        ...(hints === undefined ? {} : { teacherTokens: encodeMessages(addHints(prompt, hints)) }),
+      }));
+    if (hints !== undefined)
+      throw invalidArgument(
+        `${name}: a teacher's hint needs a prompt of messages, such as [{ role: "user", content: ${JSON.stringify(prompt.slice(0, 40))} }]; this prompt is a text.`,
+      );
     if (toolChat !== undefined)
       throw invalidArgument(
         `${name}: \`tools\` need prompts of messages, by which the chat template describes them, such as [{ role: "user", content: ${JSON.stringify(prompt.slice(0, 40))} }]; this prompt is a text.`,
@@ -87,6 +106,42 @@ export async function loadPromptDataset(
     );
   }
   return encoded;
+}
+
+/** Hints of a teacher: one of all prompts and one of a row. */
+interface Hints {
+  readonly system: string;
+  readonly user: string;
+}
+
+/** Returns the hints of a row, if it has any. @throws INVALID_ARGUMENT */
+function readHints({ hint }: PromptRow, system = ""): Hints | undefined {
+  if (hint !== undefined && hint !== null && typeof hint !== "string")
+    throw invalidArgument(`"hint", which only the teacher sees, must be a text, got ${describeValue(hint)}.`);
+  const user = hint ?? "";
+  return system === "" && user === "" ? undefined : { system, user };
+}
+
+/** Adds hints to a prompt. @throws INVALID_ARGUMENT without a message of the user */
+function addHints(prompt: readonly ChatMessage[], { system, user }: Hints): readonly ChatMessage[] {
+  const messages = system === "" ? prompt : addSystemHint(prompt, system);
+  if (user === "") return messages;
+  const last = messages.findLastIndex(({ role }) => role === "user");
+  if (last === -1) throw invalidArgument('the column "hint" needs a message of the user, behind which it stands.');
+  return messages.map((message, i) => (i === last ? appendText(message, user) : message));
+}
+
+/** Adds a hint to the system message of a prompt, or as one. */
+export function addSystemHint(prompt: readonly ChatMessage[], hint: string): readonly ChatMessage[] {
+  const [first, ...others] = prompt;
+  if (first.role !== "system") return [{ role: "system", content: hint }, ...prompt];
+  return [appendText(first, hint), ...others];
+}
+
+function appendText(message: ChatMessage, text: string): ChatMessage {
+  const content = message.content ?? "";
+  if (typeof content === "string") return { ...message, content: `${content}\n\n${text}` };
+  return { ...message, content: [...content, { type: "text", text: `\n\n${text}` }] };
 }
 
 /** Returns a hash of rows, by which a resumed run recognizes them. */

@@ -55,6 +55,8 @@ export interface Turn {
   readonly hasKeptTokens?: boolean;
   /** What only a teacher's prompt has in this turn. */
   readonly teacherHint?: string;
+  /** The prompt of a teacher with hints, for prompts of a dataset. */
+  readonly teacherPrompt?: readonly number[];
   /** Only for an action sampled by its score. */
   readonly actionCandidates?: ActionCandidates;
   /**

@@ -28,6 +28,7 @@ export { LearnerTask } from "./learner-task.js";
 export {
   type PromptAlgorithm,
   type ResolvedPromptConfig,
+  checkTeachable,
   checkToolSettings,
   checkTruncation,
   promptSettings,

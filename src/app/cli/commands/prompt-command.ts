@@ -130,9 +130,12 @@ async function explicitOptions(
       `${args.config} is for the algorithm ${JSON.stringify(fromFile.algorithm)}, not for llamagym ${algorithm}.`,
     );
   const given: Partial<PromptRunOptions> = { ...fromFile, ...selectSettings(settings, args) };
-  for (const name of ["data", "rewardFuncs"] as const)
+  const required = given.teacher === undefined ? (["data", "rewardFuncs"] as const) : (["data"] as const);
+  for (const name of required)
     if (given[name] === undefined)
-      throw new UsageError(`--${toOptionName(name)} is missing: ${promptRunSettings[name].description}`);
+      throw new UsageError(
+        `--${toOptionName(name)} is missing${name === "data" ? "" : ", or a --teacher"}: ${promptRunSettings[name].description}`,
+      );
   return { ...(await inheritModel(given)), ...given, algorithm };
 }
 

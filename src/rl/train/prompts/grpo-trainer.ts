@@ -57,7 +57,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     private readonly algorithm: Algorithm,
     private readonly options: AnyTrainerOptions<Algorithm>,
   ) {
-    checkTrainerOptions(name, options);
+    checkTrainerOptions(name, algorithm, options);
     const { config, algorithmConfig } = resolveTrainerConfig(name, algorithm, options.args ?? {});
     this.config = config;
     this.algorithmConfig = algorithmConfig;
@@ -96,7 +96,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     try {
       const model = await this.openModel();
       const { algorithm, config, algorithmConfig, scorer, onWarning } = this;
-      const { trainDataset, evalDataset, chatTemplateKwargs, tools } = this.options;
+      const { trainDataset, evalDataset, chatTemplateKwargs, tools, teacher } = this.options;
       const training = await PromptTraining.open(model, {
         algorithm,
         config,
@@ -108,6 +108,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
         chatTemplateKwargs,
         tools,
         scorer,
+        teacher,
         onWarning,
       });
       try {
@@ -196,7 +197,10 @@ export type GrpoTrainerOptions = PromptTrainerOptions<"grpo">;
 /** Options of `RlooTrainer`, named as TRL's. */
 export type RlooTrainerOptions = PromptTrainerOptions<"rloo">;
 
-/** Trains a model on prompts with reward functions by GRPO, like TRL's GRPOTrainer. */
+/**
+ * Trains a model on prompts by GRPO with reward functions, like TRL's GRPOTrainer, or with a
+ * teacher, like its GKDTrainer on the student's completions.
+ */
 export class GrpoTrainer extends PromptTrainer<"grpo"> {
   /** @throws INVALID_ARGUMENT for invalid options. */
   constructor(options: GrpoTrainerOptions);

@@ -89,7 +89,7 @@ export class PromptRollout {
     this.unscoredGuard.check(rewards);
     this.batchMetrics.push({ ...metrics, ...toolMetrics });
     const trajectories = specs.map(({ group }, i) =>
-      toTrajectory(rows[i], sampled[i], { group, reward: rewards[i], rewardsPerFunction: rewardsPerFunction[i] }),
+      toTrajectory(rows[i], sampled[i], { group, reward: rewards[i], rewardsPerFunction: rewardsPerFunction?.[i] }),
     );
     const finishedEpisodes = Array.from(rewards, (reward): EpisodeSummary => ({
       return: reward,
@@ -151,7 +151,7 @@ export class PromptRollout {
 }
 
 function toTrajectory(
-  { row, tokens: prompt }: EncodedRow,
+  { row, tokens: prompt, teacherTokens }: EncodedRow,
   {
     tokens,
     logProbs,
@@ -176,6 +176,7 @@ function toTrajectory(
     isValid: true,
     attempts: 1,
     penalty: 0,
+    ...(teacherTokens === undefined ? {} : { teacherPrompt: teacherTokens }),
     ...(distributions === undefined
       ? {}
       : {

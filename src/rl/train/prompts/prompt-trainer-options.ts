@@ -8,6 +8,7 @@ import type { ChatMessage } from "../../../models/text/index.js";
 import type { Tool } from "../../tools/index.js";
 import type { RewardFunction } from "./reward-scorer.js";
 import { algorithms } from "../../algorithms/algorithms.js";
+import type { TeacherOptions } from "../../algorithms/teacher.js";
 import type { GrpoConfig, GrpoOptions } from "../../algorithms/grpo/settings.js";
 import type { RlooConfig, RlooOptions } from "../../algorithms/rloo/settings.js";
 import { invalidArgument } from "../../../core/errors.js";
@@ -169,6 +170,14 @@ export function checkTruncation(
     );
 }
 
+/** @throws INVALID_ARGUMENT for an algorithm that a teacher's scores of tokens cannot be part of. */
+export function checkTeachable(algorithm: PromptAlgorithm): void {
+  if (algorithm !== "grpo")
+    throw invalidArgument(
+      "RLOO has one advantage per completion, which a teacher's scores of tokens cannot be part of. Use grpo.",
+    );
+}
+
 /** @throws INVALID_ARGUMENT for settings that contradict the tools, or their absence. */
 export function checkToolSettings(
   { ignoreEos, maxToolCallingIterations }: Partial<Pick<PromptTrainConfig, "ignoreEos" | "maxToolCallingIterations">>,
@@ -188,6 +197,12 @@ interface CommonOptions<Algorithm extends PromptAlgorithm> {
    * adapter.
    */
   readonly model: LanguageModel | string;
+  /**
+   * A teacher whose log-probabilities of the completions' tokens are part of their advantages
+   * (on-policy distillation); GRPO only. With it, reward functions are optional. Its `hint` is in
+   * the teacher's system message, a row's column `hint` behind the last message of the user.
+   */
+  readonly teacher?: TeacherOptions;
   /** Weight of each function's rewards. Default 1. */
   readonly rewardWeights?: readonly number[];
   /**
@@ -216,15 +231,18 @@ interface CommonOptions<Algorithm extends PromptAlgorithm> {
 
 /** Options of a trainer on prompts. */
 export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> extends CommonOptions<Algorithm> {
-  /** Functions that score completions; their rewards are added. */
-  readonly rewardFuncs: RewardFunction | readonly RewardFunction[];
+  /** Functions that score completions; their rewards are added. Required without a teacher. */
+  readonly rewardFuncs?: RewardFunction | readonly RewardFunction[];
   readonly tools?: undefined;
 }
 
 /** Options of a trainer on prompts whose completions may call tools. */
 export interface ToolTrainerOptions<Algorithm extends PromptAlgorithm> extends CommonOptions<Algorithm> {
-  /** Functions that score completions, which are lists of messages; their rewards are added. */
-  readonly rewardFuncs: RewardFunction<readonly ChatMessage[]> | readonly RewardFunction<readonly ChatMessage[]>[];
+  /**
+   * Functions that score completions, which are lists of messages; their rewards are added.
+   * Required without a teacher.
+   */
+  readonly rewardFuncs?: RewardFunction<readonly ChatMessage[]> | readonly RewardFunction<readonly ChatMessage[]>[];
   /**
    * Tools that the model may call, described to it by the chat template. Their results are part of
    * the completion, but are not trained.
@@ -241,6 +259,7 @@ export type AnyTrainerOptions<Algorithm extends PromptAlgorithm> =
 const required: Readonly<Record<keyof ToolTrainerOptions<PromptAlgorithm>, boolean>> = {
   model: true,
   rewardFuncs: true,
+  teacher: false,
   rewardWeights: false,
   tools: false,
   trainDataset: true,
@@ -256,12 +275,21 @@ const required: Readonly<Record<keyof ToolTrainerOptions<PromptAlgorithm>, boole
  * @throws INVALID_ARGUMENT for an unknown option, suggesting the nearest one, and for a missing
  * one.
  */
-export function checkTrainerOptions(trainer: string, given: AnyTrainerOptions<PromptAlgorithm>): void {
+export function checkTrainerOptions(
+  trainer: string,
+  algorithm: PromptAlgorithm,
+  given: AnyTrainerOptions<PromptAlgorithm>,
+): void {
   checkOptions(trainer, given, required, "Settings go into args.");
+  if (given.teacher !== undefined) checkTeachable(algorithm);
   const names = Object.keys(required) as (keyof typeof required)[];
-  const missing = names.find((name) => required[name] && (given[name] ?? undefined) === undefined);
+  const isRequired = (name: keyof typeof required) =>
+    required[name] && !(name === "rewardFuncs" && given.teacher !== undefined);
+  const missing = names.find((name) => isRequired(name) && (given[name] ?? undefined) === undefined);
   if (missing !== undefined)
     throw invalidArgument(`${trainer} needs ${missing}: new ${trainer}({ model, rewardFuncs, trainDataset, args }).`);
+  if (given.rewardWeights !== undefined && given.rewardFuncs === undefined)
+    throw invalidArgument("`rewardWeights` needs rewardFuncs, whose weights they are.");
   const { trainDataset, evalDataset = [], args } = given;
   for (const [name, dataset] of Object.entries({ trainDataset, evalDataset }))
     if (typeof dataset !== "string" && !Array.isArray(dataset))

@@ -1,10 +1,12 @@
+import { invalidArgument } from "../../../core/errors.js";
 import { resolveSettings, selectSettings } from "../../../core/settings.js";
 import { stream } from "../../../core/random/streams.js";
 import { policySamplingSettings, type LanguageModel } from "../../../generation/index.js";
 import { algorithms } from "../../algorithms/algorithms.js";
 import { createLearner } from "../../algorithms/create-learner.js";
+import { createDistillation, NO_HINT, type TeacherOptions } from "../../algorithms/teacher.js";
 import type { GroupSpec, Learner } from "../../algorithms/learner.js";
-import { hashRows, loadPromptDataset, type PromptRow } from "../../data/prompt-dataset.js";
+import { hashRows, loadPromptDataset, type PromptDatasetOptions, type PromptRow } from "../../data/prompt-dataset.js";
 import { completionSettings, isTruncatedSampling, type CompletionSettings } from "../../rollout/rollout-settings.js";
 import { checkNoCheckpoints, restoreLatestCheckpoint } from "../checkpoints.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "../train-loop.js";
@@ -32,6 +34,8 @@ export interface PromptTrainingOptions<Algorithm extends PromptAlgorithm> extend
   /** Tools that the model may call. */
   readonly tools?: readonly Tool[];
   readonly scorer: RewardScorer;
+  /** A teacher whose log-probabilities of the completions' tokens are part of their advantages. */
+  readonly teacher?: TeacherOptions | undefined;
   readonly onWarning: (message: string) => void;
 }
 
@@ -63,15 +67,25 @@ export class PromptTraining {
     model: LanguageModel,
     options: PromptTrainingOptions<Algorithm>,
   ): Promise<PromptTraining> {
-    const { algorithm, config, algorithmConfig, trainDataset, evalDataset, chatTemplateKwargs, scorer } = options;
+    const { algorithm, config, algorithmConfig, trainDataset, evalDataset, chatTemplateKwargs, scorer, teacher } =
+      options;
     const { seed, shuffleDataset: shuffle, microBatchTokens, temperature, rollouts } = config;
     const { batchSize, numGenerations, maxCompletionLength } = algorithmConfig;
     const toolOptions = await openTools(model, options);
     const tools = toolOptions?.rollout;
-    const load = async (dataset: string | readonly PromptRow[], name?: string) =>
-      loadPromptDataset(dataset, model, maxCompletionLength, { chatTemplateKwargs, toolChat: toolOptions?.chat, name });
-    const rows = await load(trainDataset);
-    const evalRows = evalDataset === undefined ? undefined : await load(evalDataset, "evalDataset");
+    const load = async (
+      dataset: string | readonly PromptRow[],
+      named: Pick<PromptDatasetOptions, "name" | "teacher">,
+    ) =>
+      loadPromptDataset(dataset, model, maxCompletionLength, {
+        chatTemplateKwargs,
+        toolChat: toolOptions?.chat,
+        ...named,
+      });
+    const rows = await load(trainDataset, { teacher });
+    const evalRows = evalDataset === undefined ? undefined : await load(evalDataset, { name: "evalDataset" });
+    if (teacher?.model === "self" && rows.every(({ teacherTokens }) => teacherTokens === undefined))
+      throw invalidArgument(NO_HINT);
     const settings = resolveCompletionSettings(options);
     // GRPO may normalize each function's rewards before weighting them.
     const weights = algorithm === "grpo" ? { rewardWeights: scorer.rewardWeights } : {};
@@ -81,6 +95,13 @@ export class PromptTraining {
       isTruncatedSampling: isTruncatedSampling(settings),
       random: stream(seed, "learner"),
       microBatchTokens,
+      distillation:
+        teacher &&
+        (await createDistillation(teacher, {
+          student: model,
+          microBatchTokens: microBatchTokens ?? model.policy.microBatchTokens,
+          toTeacherPrompt: ({ prompt, teacherPrompt }) => teacherPrompt ?? prompt,
+        })),
     });
     const { groups } = learner.rolloutSpec as GroupSpec;
     const totalSteps = config.maxSteps ?? Math.ceil(config.numTrainEpochs * Math.ceil(rows.length / groups));

@@ -26,7 +26,7 @@ describe("RewardScorer", () => {
     const scorer = new RewardScorer([good, later], { rewardWeights: [2, 0.5], timeoutSeconds: 5, onWarning: () => {} });
     const { rewards, rewardsPerFunction, metrics } = await scorer.score(samples);
     expect([...rewards]).toEqual([5, 7, 9]);
-    expect(rewardsPerFunction[2]).toEqual([2, 10]);
+    expect(rewardsPerFunction![2]).toEqual([2, 10]);
     expect(metrics).toEqual({
       "rewards/good/mean": 1,
       "rewards/good/std": 1,

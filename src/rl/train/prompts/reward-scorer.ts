@@ -56,8 +56,8 @@ export interface RewardScorerOptions {
 }
 
 export interface ScoredSamples {
-  /** [samples][functions]; NaN without a score. */
-  readonly rewardsPerFunction: readonly (readonly number[])[];
+  /** [samples][functions]; NaN without a score; undefined without functions. */
+  readonly rewardsPerFunction: readonly (readonly number[])[] | undefined;
   /** Weighted sums; NaN for samples without any score. */
   readonly rewards: Float64Array;
   /** Metrics with TRL's names, and the fraction of samples without any score. */
@@ -71,12 +71,15 @@ export class RewardScorer {
   private readonly functions: readonly { readonly name: string; readonly call: AnyRewardFunction }[];
   private readonly warned = new Set<string>();
 
-  /** @throws INVALID_ARGUMENT for invalid functions and weights. */
+  /**
+   * Creates a scorer whose rewards are 0 without functions: a teacher needs none.
+   * @throws INVALID_ARGUMENT for invalid functions and weights.
+   */
   constructor(
-    functions: AnyRewardFunction | readonly AnyRewardFunction[],
+    functions: AnyRewardFunction | readonly AnyRewardFunction[] | undefined,
     private readonly options: RewardScorerOptions,
   ) {
-    const list = checkFunctions(functions);
+    const list = functions === undefined ? [] : checkFunctions(functions);
     if (options.rewardWeights !== undefined) checkWeights(options.rewardWeights, list.length);
     const names = assignUniqueNames(list);
     this.functions = list.map((call, i) => ({ name: names[i], call }));
@@ -89,6 +92,8 @@ export class RewardScorer {
 
   /** Scores samples by all functions concurrently. */
   async score(samples: readonly RewardSample[]): Promise<ScoredSamples> {
+    if (this.functions.length === 0)
+      return { rewardsPerFunction: undefined, rewards: new Float64Array(samples.length), metrics: {} };
     const columns = await Promise.all(
       this.functions.map(async ({ name, call }) => this.scoreWithFallback(name, call, samples)),
     );
