@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import { checkOptions, checkSettings, resolveAliases, type OtherOptions } from "../../core/settings.js";
 import { selectAlgorithm } from "../algorithms/algorithms.js";
+import { checkTeacherOptions } from "../algorithms/teacher.js";
 import { invalidActionSettings } from "../rollout/rollout-settings.js";
 import type { AgentOptions } from "./agent-options.js";
 import { agentSettings } from "./agent-settings.js";
@@ -27,7 +28,7 @@ export function checkAgentOptions<Observation, Action>(options: AgentOptions<Obs
     throw invalidArgument(
       `The options of an Agent must be an object, got ${JSON.stringify(options)}. The device is chosen when the model is opened: fromPretrained(name, { device }).`,
     );
-  const { invalidAction, sftWarmStart, replay } = options;
+  const { invalidAction, sftWarmStart, replay, teacher } = options;
   const named = resolveAliases(onlineSftSettings, options);
   selectAlgorithm(options);
   checkOptions("An Agent", named, { ...agentSettings, ...onlineSftSettings, ...otherOptions });
@@ -35,6 +36,7 @@ export function checkAgentOptions<Observation, Action>(options: AgentOptions<Obs
   if (invalidAction !== undefined) checkInvalidAction(invalidAction);
   if (sftWarmStart !== undefined && typeof sftWarmStart !== "string" && !Array.isArray(sftWarmStart))
     throw invalidArgument("`sftWarmStart` must be the path of a JSONL file or a list of demonstrations.");
+  if (teacher !== undefined) checkTeacherOptions(teacher);
   if (replay !== undefined && !(replay instanceof ReplayBuffer))
     throw invalidArgument("`replay` must be a ReplayBuffer.");
 }

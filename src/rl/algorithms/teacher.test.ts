@@ -179,6 +179,13 @@ describe("on-policy distillation", () => {
     await expect(create({ coef: -1 })).rejects.toThrow(/`teacher\.coef` must be a number >= 0, got -1/);
     const scores = { score: async () => [], release: async () => {} };
     await expect(create({ model: scores, hint: "x" })).rejects.toThrow(/needs a model/);
+    await expect(create({ coef: "1" })).rejects.toThrow(/`teacher\.coef` must be a number >= 0, got "1"/);
+    await expect(create({ hint: 3 })).rejects.toThrow(/`teacher\.hint` must be a text, got 3/);
+    await expect(create({ hints: "x" })).rejects.toThrow(/`teacher` has no option "hints"\. Did you mean hint/);
+    for (const model of [undefined, "gpt", {}, 3])
+      await expect(create({ model })).rejects.toThrow(/`teacher\.model` must be an open model, "self", the server/);
+    const server = { baseURL: "http://127.0.0.1:1", key: "x" };
+    await expect(create({ model: server })).rejects.toThrow(/`teacher\.model` has no option "key"/);
   });
 });
 

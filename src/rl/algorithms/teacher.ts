@@ -1,5 +1,6 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { describeValue } from "../../core/format.js";
+import { checkOptions } from "../../core/settings.js";
 import { mean } from "../../core/numbers.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { Turn } from "../rollout/trajectory.js";
@@ -173,22 +174,42 @@ interface TeacherContext {
   readonly toTeacherPrompt: (turn: Turn) => readonly number[];
 }
 
+/** @throws INVALID_ARGUMENT for an unknown option, and for values that are none of a teacher's. */
+export function checkTeacherOptions(options: TeacherOptions): void {
+  checkOptions("`teacher`", options, { model: true, hint: true, coef: true, rewardCoef: true });
+  const { model, hint, coef = 1, rewardCoef = 1 } = options;
+  for (const [name, value] of Object.entries({ coef, rewardCoef }))
+    if (!(typeof value === "number" && value >= 0 && value < Infinity))
+      throw invalidArgument(`\`teacher.${name}\` must be a number >= 0, got ${describeValue(value)}.`);
+  if (hint !== undefined && typeof hint !== "string")
+    throw invalidArgument(`\`teacher.hint\` must be a text, got ${describeValue(hint)}.`);
+  if (model === "self") return;
+  const has = (...names: string[]) =>
+    typeof model === "object" && model !== null && names.every((name) => name in model);
+  if (has("baseURL"))
+    checkOptions("The server of `teacher.model`", model, { baseURL: true, apiKey: true, model: true });
+  else if (has("score", "release")) {
+    if (hint !== undefined)
+      throw invalidArgument("A `hint` needs a model as teacher. Add the hint where the teacher's scores come from.");
+  } else if (!has("policy"))
+    throw invalidArgument(
+      `\`teacher.model\` must be an open model, "self", the server of one ({ baseURL }) or an object with score and release, got ${describeValue(model)}.`,
+    );
+}
+
 /**
  * The teacher "self" throws INVALID_ARGUMENT if no turn of its first batch has a hint. @throws
  * INVALID_ARGUMENT for weights below 0 and a model with another tokenizer; SERVICE_FAILED for a
  * server that does not score prompts.
  */
 export async function createDistillation(
-  { model, hint, coef = 1, rewardCoef = 1 }: TeacherOptions,
+  options: TeacherOptions,
   { student, microBatchTokens, toTeacherPrompt }: TeacherContext,
 ): Promise<Distillation> {
-  for (const [name, value] of Object.entries({ coef, rewardCoef }))
-    if (!(value >= 0 && value < Infinity))
-      throw invalidArgument(`\`teacher.${name}\` must be a number >= 0, got ${describeValue(value)}.`);
+  checkTeacherOptions(options);
+  const { model, coef = 1, rewardCoef = 1 } = options;
   const weights = { coef, rewardCoef };
   if (model !== "self" && "score" in model && "release" in model) {
-    if (hint !== undefined)
-      throw invalidArgument("A `hint` needs a model as teacher. Add the hint where the teacher's scores come from.");
     const score = async (turns: readonly Turn[], temperature: number) => ({
       logProbs: await model.score(turns, temperature),
       alternatives: undefined,

@@ -8,7 +8,7 @@ import type { ChatMessage } from "../../../models/text/index.js";
 import type { Tool } from "../../tools/index.js";
 import type { RewardFunction } from "./reward-scorer.js";
 import { algorithms } from "../../algorithms/algorithms.js";
-import type { TeacherOptions } from "../../algorithms/teacher.js";
+import { checkTeacherOptions, type TeacherOptions } from "../../algorithms/teacher.js";
 import type { GrpoConfig, GrpoOptions } from "../../algorithms/grpo/settings.js";
 import type { RlooConfig, RlooOptions } from "../../algorithms/rloo/settings.js";
 import { invalidArgument } from "../../../core/errors.js";
@@ -281,7 +281,10 @@ export function checkTrainerOptions(
   given: AnyTrainerOptions<PromptAlgorithm>,
 ): void {
   checkOptions(trainer, given, required, "Settings go into args.");
-  if (given.teacher !== undefined) checkTeachable(algorithm);
+  if (given.teacher !== undefined) {
+    checkTeachable(algorithm);
+    checkTeacherOptions(given.teacher);
+  }
   const names = Object.keys(required) as (keyof typeof required)[];
   const isRequired = (name: keyof typeof required) =>
     required[name] && !(name === "rewardFuncs" && given.teacher !== undefined);
