@@ -265,6 +265,7 @@ describe("llamagym sweep on prompts", () => {
     [["blackjack", ...given], /has `env`, or `data` of runs on a file/],
     [["--data", "none.jsonl", "--reward-funcs", "rewards.js"], /none\.jsonl does not exist/],
     [["--data", "prompts.jsonl", "--reward-funcs", "none.js"], /none\.js must export reward functions/],
+    [["--data", "prompts.jsonl", "--teacher", "self"], /compares runs on prompts by their reward\. Set `rewardFuncs`/],
     [[...given, "--algorithm", "ppo"], /`algorithm` must be "grpo", "rloo", "sft", "dpo" or "kto", got "ppo"/],
     [[...given, "--metric", "eval/mean_return"], /Compare them by `reward`/],
   ])("rejects %j, and writes nothing", async (args, message) => {

@@ -42,6 +42,26 @@ describe("estimateRunMemory", () => {
     expect(await advice(0.3e9, all)).toEqual(["insufficient", expect.stringContaining("smaller model")]);
   });
 
+  it("counts the teacher's model, unless its weights are the student's", async () => {
+    const phi = "microsoft/phi-2";
+    const run = join(folder, "phi-run");
+    const adapter = join(folder, "phi-adapter");
+    await mkdir(run);
+    await mkdir(adapter);
+    await writeFile(join(run, "config.json"), JSON.stringify({ version: 2, model: phi }));
+    await writeFile(join(adapter, "adapter_config.json"), JSON.stringify({ base_model_name_or_path: phi }));
+    const estimate = async (teacher?: string) => (await estimateRunMemory(config(TINY_LLAMA, { teacher }), 64e9))!;
+    const alone = (await estimate()).needed;
+    for (const teacher of [phi, run, adapter]) {
+      const { needed, text } = await estimate(teacher);
+      expect(needed - alone).toBeGreaterThan(4 * 2.7e9);
+      expect(text).toMatch(/needs about \d+\.\d GB of memory, 1\d\.\d GB of it for the teacher; 64\.0 GB are free\.$/);
+    }
+    for (const teacher of [TINY_LLAMA, "embedded", "http://127.0.0.1:8000/v1", "unknown"])
+      expect((await estimate(teacher)).needed).toBe(alone);
+    expect((await estimateRunMemory(config(TINY_LLAMA, { teacher: phi }), 12e9))!.fit).toBe("insufficient");
+  });
+
   it("is lower with fewer trained layers", async () => {
     const needed = async (layersToTransform: string) =>
       (await estimateRunMemory(config(TINY_LLAMA, { layersToTransform, quantize: "4" })))!.needed;

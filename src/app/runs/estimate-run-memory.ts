@@ -18,6 +18,7 @@ import {
   type WeightBits,
 } from "../../models/registry/index.js";
 import type { TrainConfig } from "./run-settings.js";
+import { isTeacherUrl } from "./teacher-settings.js";
 
 /** The memory that a run needs and the available memory, in bytes. */
 export interface MemoryEstimate {
@@ -56,7 +57,7 @@ export async function estimateRunMemory(
   > &
     AdapterSettings &
     ReferenceSettings &
-    Partial<Pick<TrainConfig, "backwardPrecision">>,
+    Partial<Pick<TrainConfig, "backwardPrecision" | "teacher">>,
   available: number = availableMemory(),
 ): Promise<MemoryEstimate | undefined> {
   const { model, quantize, r, microBatchTokens, tuning } = config;
@@ -82,11 +83,47 @@ export async function estimateRunMemory(
     const text = `Training ${model} needs about ${formatGigabytes(needed)} of the GPU's memory.`;
     return { needed, available: Infinity, text, fit: "fits" };
   }
-  const needed = estimate(usage);
-  const text = `Training ${model} needs about ${formatGigabytes(needed)} of memory; ${formatGigabytes(available)} are free.`;
+  const ofTeacher = await estimateTeacherMemory(config);
+  const needed = estimate(usage) + ofTeacher;
+  const share = ofTeacher === 0 ? "" : `, ${formatGigabytes(ofTeacher)} of it for the teacher`;
+  const text = `Training ${model} needs about ${formatGigabytes(needed)} of memory${share}; ${formatGigabytes(available)} are free.`;
   if (needed <= available) return { needed, available, text, fit: "fits" };
   const fit = needed <= TOLERANCE * available ? "tight" : "insufficient";
-  return { needed, available, text: `${text} ${findFittingSettings(estimate, usage, available)}`, fit };
+  return {
+    needed,
+    available,
+    text: `${text} ${findFittingSettings((changed) => estimate(changed) + ofTeacher, usage, available)}`,
+    fit,
+  };
+}
+
+/**
+ * Estimates the memory of the teacher's model in bytes; 0 for a model in the student's memory, one
+ * at a URL, and one of unknown size.
+ */
+async function estimateTeacherMemory({
+  model,
+  teacher,
+}: {
+  readonly model: string;
+  readonly teacher?: string | undefined;
+}): Promise<number> {
+  if (teacher === undefined || teacher === "self" || isTeacherUrl(teacher)) return 0;
+  const base = await findBaseModel(teacher);
+  // Weights of one file are mapped once.
+  if (base === model || base === EMBEDDED_MODEL) return 0;
+  return (await findMemoryEstimator(base))?.estimate({ use: "inference" }) ?? 0;
+}
+
+/** Returns the model of a run or of an adapter's folder, and other names as they are. */
+async function findBaseModel(name: string): Promise<string> {
+  const read = async (file: string) =>
+    readFile(join(name, file), "utf8").then(
+      (text) => JSON.parse(text) as { readonly model?: string; readonly base_model_name_or_path?: string },
+      () => undefined,
+    );
+  const [run, adapter] = [await read("config.json"), await read("adapter_config.json")];
+  return run?.model ?? adapter?.base_model_name_or_path ?? name;
 }
 
 /** By which a run has separate values of the trained parameters as its reference policy. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError, type ErrorCode } from "../../core/errors.js";
 import { writeJson } from "../../core/files/json-file.js";
 import type { FolderLock } from "../../core/files/folder-lock.js";
 import { EnvSupply } from "../runs/env-supply.js";
@@ -121,7 +121,10 @@ async function checkSource({ trials }: SweepPlan): Promise<void> {
   }
   if (isPromptRun(options)) {
     await hashFile(options.data!);
-    await loadRewardFunctions(options.rewardFuncs!);
+    const { rewardFuncs = [] } = options;
+    if (rewardFuncs.length === 0)
+      throw invalidArgument("A sweep compares runs on prompts by their reward. Set `rewardFuncs`.");
+    await loadRewardFunctions(rewardFuncs);
     await loadTools(options.tools ?? []);
     return;
   }
