@@ -5,6 +5,7 @@ import {
   isAdapterFolder,
   type AdapterConfig,
   readAdapter,
+  readAdapterConfig,
   resolveModel,
   resolveOptionNames,
   type ResolveOptions,
@@ -50,7 +51,7 @@ export async function openPretrained(idOrPath: string, options: OpenOptions = {}
     await ((await fs.stat(path)).isFolder ? verifyChecksums(path) : verifyChecksum(path));
     return { model: await CausalLM.open(path, options), name: idOrPath, path, adapterPath: undefined };
   }
-  const base = await findBaseModel(path);
+  const base = await findBaseModel(path, (await readAdapter(path)).config);
   const basePath = await locate(base.name, { ...options, revision: base.revision, file: undefined });
   if (await isAdapterOnly(basePath)) {
     throw new LlamaGymError(
@@ -89,7 +90,7 @@ export async function checkAdapterBase(model: CausalLM, folder: string): Promise
   const { baseModelNameOrPath: base } = config;
   const own = model.adapter?.config;
   if (base !== null) {
-    const { name, revision } = await findBaseModel(folder);
+    const { name, revision } = await findBaseModel(folder, config);
     const path = fs.resolve(await locate(name, { revision }));
     if (path !== fs.resolve(model.source.path))
       throw new LlamaGymError(
@@ -121,11 +122,21 @@ async function isAdapterOnly(folder: string): Promise<boolean> {
 }
 
 /**
+ * Returns the base model of a folder with only an adapter, and other names as they are. @throws
+ * FILE_CORRUPT, MODEL_UNSUPPORTED, FILE_NOT_FOUND
+ */
+export async function getBaseModel(name: string): Promise<string> {
+  return (await isAdapterOnly(name)) ? (await findBaseModel(name, await readAdapterConfig(name))).name : name;
+}
+
+/**
  * Resolves an adapter's base model: a hub id, or a path relative to the working directory or the
  * adapter's folder.
  */
-async function findBaseModel(folder: string): Promise<{ name: string; revision: string | undefined }> {
-  const { baseModelNameOrPath: name, revision } = (await readAdapter(folder)).config;
+async function findBaseModel(
+  folder: string,
+  { baseModelNameOrPath: name, revision }: Pick<AdapterConfig, "baseModelNameOrPath" | "revision">,
+): Promise<{ name: string; revision: string | undefined }> {
   if (name === null) {
     throw new LlamaGymError(
       "FILE_NOT_FOUND",

@@ -3,6 +3,7 @@ export {
   type OpenOptions,
   type ResolveOptions,
   checkAdapterBase,
+  getBaseModel,
   openAdapter,
   openOptionNames,
   openPretrained,

@@ -49,7 +49,10 @@ describe("estimateRunMemory", () => {
     await mkdir(run);
     await mkdir(adapter);
     await writeFile(join(run, "config.json"), JSON.stringify({ version: 2, model: phi }));
-    await writeFile(join(adapter, "adapter_config.json"), JSON.stringify({ base_model_name_or_path: phi }));
+    await writeFile(
+      join(adapter, "adapter_config.json"),
+      JSON.stringify({ peft_type: "LORA", target_modules: ["q_proj"], base_model_name_or_path: phi }),
+    );
     const estimate = async (teacher?: string) => (await estimateRunMemory(config(TINY_LLAMA, { teacher }), 64e9))!;
     const alone = (await estimate()).needed;
     for (const teacher of [phi, run, adapter]) {

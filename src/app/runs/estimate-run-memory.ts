@@ -5,6 +5,7 @@ import type { JsonObject } from "../../core/json.js";
 import {
   chooseModelDevice,
   EMBEDDED_MODEL,
+  getBaseModel,
   parseGradientCheckpointing,
   parseLoraOptions,
   parseQuantizeBits,
@@ -17,6 +18,7 @@ import {
   type MemoryUsage,
   type WeightBits,
 } from "../../models/registry/index.js";
+import { findRun } from "./run-folder.js";
 import type { TrainConfig } from "./run-settings.js";
 import { isTeacherUrl } from "./teacher-settings.js";
 
@@ -78,52 +80,35 @@ export async function estimateRunMemory(
     copiesReference: config.syncRefModel === true || config.algorithm === "dpo" || config.algorithm === "kto",
   } as const;
   const device = await chooseModelDevice(config, parameters);
+  const ofTeacher = await estimateTeacherMemory(config, device);
+  const share = ofTeacher === 0 ? "" : `, ${formatGigabytes(ofTeacher)} of it for the teacher`;
   if (device === "webgpu") {
-    const needed = estimate({ ...usage, device });
-    const text = `Training ${model} needs about ${formatGigabytes(needed)} of the GPU's memory.`;
+    const needed = estimate({ ...usage, device }) + ofTeacher;
+    const text = `Training ${model} needs about ${formatGigabytes(needed)} of the GPU's memory${share}.`;
     return { needed, available: Infinity, text, fit: "fits" };
   }
-  const ofTeacher = await estimateTeacherMemory(config);
   const needed = estimate(usage) + ofTeacher;
-  const share = ofTeacher === 0 ? "" : `, ${formatGigabytes(ofTeacher)} of it for the teacher`;
   const text = `Training ${model} needs about ${formatGigabytes(needed)} of memory${share}; ${formatGigabytes(available)} are free.`;
   if (needed <= available) return { needed, available, text, fit: "fits" };
   const fit = needed <= TOLERANCE * available ? "tight" : "insufficient";
-  return {
-    needed,
-    available,
-    text: `${text} ${findFittingSettings((changed) => estimate(changed) + ofTeacher, usage, available)}`,
-    fit,
-  };
+  const advice = findFittingSettings((changed) => estimate(changed) + ofTeacher, usage, available);
+  return { needed, available, text: `${text} ${advice}`, fit };
 }
 
 /**
  * Estimates the memory of the teacher's model in bytes; 0 for a model in the student's memory, one
  * at a URL, and one of unknown size.
  */
-async function estimateTeacherMemory({
-  model,
-  teacher,
-}: {
-  readonly model: string;
-  readonly teacher?: string | undefined;
-}): Promise<number> {
+async function estimateTeacherMemory(
+  { model, teacher }: { readonly model: string; readonly teacher?: string | undefined },
+  device: "cpu" | "webgpu",
+): Promise<number> {
   if (teacher === undefined || teacher === "self" || isTeacherUrl(teacher)) return 0;
-  const base = await findBaseModel(teacher);
+  // Opening the teacher reports what cannot be read.
+  const base = (await findRun([teacher]))?.config.model ?? (await getBaseModel(teacher).catch(() => teacher));
   // Weights of one file are mapped once.
   if (base === model || base === EMBEDDED_MODEL) return 0;
-  return (await findMemoryEstimator(base))?.estimate({ use: "inference" }) ?? 0;
-}
-
-/** Returns the model of a run or of an adapter's folder, and other names as they are. */
-async function findBaseModel(name: string): Promise<string> {
-  const read = async (file: string) =>
-    readFile(join(name, file), "utf8").then(
-      (text) => JSON.parse(text) as { readonly model?: string; readonly base_model_name_or_path?: string },
-      () => undefined,
-    );
-  const [run, adapter] = [await read("config.json"), await read("adapter_config.json")];
-  return run?.model ?? adapter?.base_model_name_or_path ?? name;
+  return (await findMemoryEstimator(base))?.estimate({ use: "inference", device }) ?? 0;
 }
 
 /** By which a run has separate values of the trained parameters as its reference policy. */

@@ -117,15 +117,17 @@ export function resolvePromptRunConfig({
     given,
   ) as [Partial<Settings<typeof promptRunSettings>>, AlgorithmSettings];
   const config = resolveSettings(owner, promptRunSettings, runOptions);
-  const { data, rewardFuncs } = config;
+  const { data, rewardFuncs = [], teacher } = config;
   if (data === undefined) throw invalidArgument(`${owner} needs \`data\`, a JSONL file of prompts.`);
-  if ((rewardFuncs === undefined || rewardFuncs.length === 0) && config.teacher === undefined)
+  if (rewardFuncs.length === 0 && teacher === undefined)
     throw invalidArgument(`${owner} needs \`rewardFuncs\`, modules of reward functions, or a \`teacher\`.`);
   checkTeacher({ ...config, actionMode: "free" });
-  if (config.teacher !== undefined) checkTeachable(algorithm);
+  if (teacher !== undefined) checkTeachable(algorithm);
   checkTuning(config);
   checkToolSettings(config, config.tools);
   parseRewardWeights(config.rewardWeights);
+  if (config.rewardWeights !== undefined && rewardFuncs.length === 0)
+    throw invalidArgument("`rewardWeights` needs `rewardFuncs`, whose weights they are.");
   const isEmbedded = config.model === EMBEDDED_MODEL;
   const algorithmConfig = algorithms[algorithm].resolve({
     ...(isEmbedded ? getEmbeddedPromptDefaults(algorithm, algorithmOptions) : {}),
@@ -134,10 +136,8 @@ export function resolvePromptRunConfig({
     ...algorithmOptions,
   });
   checkTruncation(config, algorithmConfig);
-  if (config.rewardWeights !== undefined && (rewardFuncs ?? []).length === 0)
-    throw invalidArgument("`rewardWeights` needs `rewardFuncs`, whose weights they are.");
   const hashes = { dataSha256, rewardFuncsSha256, toolsSha256 };
-  return { algorithm, ...algorithmConfig, ...config, ...hashes, data, rewardFuncs: rewardFuncs ?? [] };
+  return { algorithm, ...algorithmConfig, ...config, ...hashes, data, rewardFuncs };
 }
 
 /** Returns defaults of the embedded model: those of episodes, whose completions are short. */

@@ -45,14 +45,18 @@ export async function isAdapterFolder(folder: string): Promise<boolean> {
   return fs.exists(fs.join(folder, ADAPTER_CONFIG_NAME));
 }
 
+/** Reads the settings of an adapter. @throws as `readAdapter`, except for its tensors. */
+export async function readAdapterConfig(folder: string): Promise<AdapterConfig> {
+  const path = fs.join(folder, ADAPTER_CONFIG_NAME);
+  return parseAdapterConfig(path, await readJson(path));
+}
+
 /**
  * Reads a LoRA adapter saved by PEFT or `writeAdapter`. @throws FILE_NOT_FOUND, FILE_CORRUPT,
  * MODEL_UNSUPPORTED for features beyond LoRA and DoRA, FORMAT_UNSUPPORTED.
  */
 export async function readAdapter(folder: string): Promise<Adapter> {
-  const configPath = fs.join(folder, ADAPTER_CONFIG_NAME);
-  const json = await readJson(configPath);
-  const config = parseAdapterConfig(configPath, json);
+  const config = await readAdapterConfig(folder);
   const { tensors, baseWeights } = await readTensors(folder, config);
   const modules = findAdaptedModules(fs.join(folder, ADAPTER_WEIGHTS_NAME), tensors);
   const listed = { targetModules: modules, layersToTransform: [], layersPattern: [], excludeModules: [] };

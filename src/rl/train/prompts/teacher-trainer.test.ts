@@ -35,7 +35,7 @@ async function train(options: Partial<GrpoTrainerOptions>) {
 }
 
 describe("a teacher of prompts", () => {
-  it("teaches without reward functions: the divergence per token falls", async () => {
+  it("lowers the divergence per token without reward functions", async () => {
     const logs = await train({ teacher: { model: other } });
     const kl = (rows: typeof logs) => rows.reduce((sum, metrics) => sum + metrics["teacher/kl"], 0) / rows.length;
     expect(kl(logs.slice(0, 5))).toBeGreaterThan(1);
