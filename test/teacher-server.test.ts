@@ -125,7 +125,9 @@ describe("a teacher at a URL", () => {
     );
     await expect(create({ baseURL, apiKey: "other" })).rejects.toThrow(/Set OPENAI_API_KEY to a key of this service/);
     await expect(create({ baseURL, apiKey: KEY, model: "gpt" })).rejects.toThrow(/gpt/);
-    await expect(create({ baseURL: "127.0.0.1:8000" })).rejects.toThrow(/is not a URL\. Give one such as/);
+    await expect(create({ baseURL: "127.0.0.1:8000" })).rejects.toThrow(
+      /`baseURL` must be a URL such as http:\/\/127\.0\.0\.1:8000\/v1, got/,
+    );
     const silent = await answer(() => [
       200,
       { choices: [{ index: 0, logprobs: { tokens: ["a"], token_logprobs: [-1] } }] },

@@ -112,6 +112,8 @@ describe("an option that a function does not have", () => {
     ["startRun's hooks", () => runs.startRun({ env: "Blackjack-v1", turns: 8 }, join(folder, "run"), other)],
     ["resumeRun", () => runs.resumeRun(join(folder, "run"), {}, other)],
     ["judge", () => runs.judge({ model, rubric: "Is it polite?", ...other })],
+    ["Caller", () => new runs.Caller({ baseURL: "http://127.0.0.1:1", ...other })],
+    ["generate of a Caller", () => new runs.Caller({ baseURL: "http://127.0.0.1:1" }).generate(["a"], other)],
     ["openRunTrackers", () => runs.openRunTrackers(folder, { onWarning: () => {}, ...other })],
     ["resolveWandbConfig", () => runs.resolveWandbConfig(other)],
     [

@@ -1,3 +1,4 @@
+import { checkServerAccess } from "../core/server-address.js";
 import { checkOptions, type OptionNames } from "../core/settings.js";
 import { system } from "#platform";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
@@ -80,7 +81,7 @@ export function readApiKey(): string {
 export async function openTinkerModel(baseModel: string, options: TinkerModelOptions): Promise<LanguageModel> {
   checkOptions("openTinkerModel", options, tinkerOptionNames);
   const { baseUrl, apiKey = readApiKey(), maxWaitSeconds, onWarning, saved } = options;
-  checkBaseUrl(baseUrl);
+  checkConnection(baseUrl, apiKey);
   const tokenizer = await loadTokenizer(baseModel, options);
   const connection = { baseUrl, apiKey, maxWaitSeconds, onWarning };
   const session = await ServiceSession.open(connection);
@@ -155,7 +156,7 @@ export async function checkTinkerService(
   baseUrl: string,
   { apiKey = readApiKey(), model, ...options }: TinkerCheckOptions = {},
 ): Promise<ServiceTraits & { readonly model: string; readonly models: readonly string[] }> {
-  checkBaseUrl(baseUrl);
+  checkConnection(baseUrl, apiKey);
   const connection = { baseUrl, apiKey, ...options };
   const session = await ServiceSession.open(connection);
   const listed = await session.listModels().finally(async () => session.close());
@@ -173,14 +174,9 @@ function toForm(
 }
 
 /** @throws INVALID_ARGUMENT */
-function checkBaseUrl(baseUrl: string): void {
-  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
-  if (url !== undefined && ["http:", "https:"].includes(url.protocol) && url.username === "" && url.password === "")
-    return;
-  throw invalidArgument(
-    `\`baseUrl\` must be the address of a service, such as http://127.0.0.1:8000, got "${baseUrl}". ` +
-      "A key belongs in the environment variable TINKER_API_KEY.",
-  );
+function checkConnection(baseUrl: string, apiKey: string): void {
+  const example = "http://127.0.0.1:8000";
+  checkServerAccess({ name: "baseUrl", address: baseUrl, example, apiKey, keyVariable: "TINKER_API_KEY" });
 }
 
 async function loadTokenizer(

@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
+import { checkServerAccess } from "../../core/server-address.js";
 import { defineSettings, text, type GivenSettings } from "../../core/settings.js";
 
 /** Settings of a run's judge. */
@@ -28,4 +29,11 @@ export function checkJudge({ judge, judgeUrl, judgeRubric }: JudgeConfig): void 
     throw invalidArgument("The judge needs a rubric: set `judgeRubric` (--judge-rubric).");
   if (judge === undefined && (judgeUrl ?? judgeRubric) !== undefined)
     throw invalidArgument("`judgeUrl` and `judgeRubric` need a judge: set `judge` (--judge).");
+  if (judgeUrl !== undefined)
+    checkServerAccess({
+      name: "judgeUrl",
+      address: judgeUrl,
+      example: "http://127.0.0.1:8080/v1",
+      keyVariable: "OPENAI_API_KEY",
+    });
 }

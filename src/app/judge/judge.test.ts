@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../test/support/http-server.js";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
@@ -77,6 +77,46 @@ describe("a judge at a URL", () => {
     expect(polite.takeMetrics()).toMatchObject({ "judge/failures": 1 });
     expect(warnings).toHaveLength(1);
     expect(await polite.score(conversation("a"))).toBe(4);
+  });
+
+  it("prints the first failure without onWarning", async () => {
+    const printed = vi.spyOn(console, "warn").mockReturnValue(undefined);
+    const { url } = await serveReplies(undefined);
+    const polite = open(url);
+    await polite.score(conversation("a"));
+    await polite.score(conversation("b"));
+    const texts = printed.mock.calls.map(([text]) => String(text));
+    printed.mockRestore();
+    expect(texts.filter((text) => text.includes("The judge failed, so the reward is 0: status 500"))).toHaveLength(1);
+  });
+
+  it.each([
+    [{ rubric: undefined }, "`rubric` must be a text that says what is judged, got undefined."],
+    [{ rubric: "  " }, "`rubric` must be a text"],
+    [{ rubric: 3 }, "`rubric` must be a text that says what is judged, got 3."],
+    [{ model: "" }, "`model` must be an open model or the name of one"],
+    [{ model: undefined }, "`model` must be an open model or the name of one"],
+    [{ model: 3 }, "`model` must be an open model or the name of one"],
+    [{ model: { name: "m" } }, "`model` must be an open model or the name of one"],
+    [{ baseURL: undefined }, "needs a `baseURL`"],
+    [{ baseURL: "" }, "`baseURL` must be a URL such as https://api.openai.com/v1"],
+    [{ baseURL: "localhost:8080" }, "`baseURL` must be a URL such as https://api.openai.com/v1"],
+    [{ baseURL: "file:///x" }, "`baseURL` must be a URL such as https://api.openai.com/v1"],
+    [{ baseURL: "http://user:secret@host" }, "without user and password. A key belongs in `apiKey` or OPENAI_API_KEY."],
+    [{ apiKey: 4 }, "`apiKey` must be a string, got a number."],
+    [{ apiKey: "secret\n" }, "The key in `apiKey` or OPENAI_API_KEY contains a line break"],
+    [{ timeoutSeconds: 0 }, "`timeoutSeconds` must be a number > 0"],
+    [{ timeoutSeconds: "3" }, "`timeoutSeconds` must be a number > 0"],
+    [{ retries: -1 }, "`retries` must be an integer >= 0 and <= 10, got -1."],
+    [{ maxParallel: 0.5 }, "`maxParallel` must be an integer >= 1, got 0.5."],
+    [{ cacheFile: "" }, "`cacheFile` must be a non-empty string"],
+    [{ failureReward: Number.NaN }, "`failureReward` must be from"],
+    [{ min: 3, max: 3 }, "`min` and `max` must be integers"],
+  ])("refuses %j", (options, message) => {
+    const create = () => open("http://127.0.0.1:1", options as Partial<JudgeOptions>);
+    expect(create).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT" }));
+    expect(create).toThrow(message);
+    expect(create).not.toThrow("secret");
   });
 
   it("repeats failed requests", async () => {

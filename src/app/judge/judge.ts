@@ -1,4 +1,15 @@
-import { checkOptions, type OptionNames } from "../../core/settings.js";
+import {
+  checkOptions,
+  integer,
+  number,
+  type OptionNames,
+  resolveSettings,
+  selectSettings,
+  text,
+} from "../../core/settings.js";
+import { describeValue } from "../../core/format.js";
+import { checkServerAccess } from "../../core/server-address.js";
+import { printWarning } from "../../core/terminal-text.js";
 import { LazyPromise, getOrCreatePromise } from "../../core/promise-cache.js";
 import { createHash } from "node:crypto";
 import { appendFile, readFile } from "node:fs/promises";
@@ -33,11 +44,19 @@ export interface JudgeOptions {
   readonly retries?: number;
   /** JSONL file in which the scores of a `baseURL` are kept. */
   readonly cacheFile?: string;
-  /** Receives the first failure. */
+  /** Receives the first failure. By default it is printed to stderr. */
   readonly onWarning?: (message: string) => void;
 }
 
+const judgeSettings = {
+  maxParallel: integer({ default: 8, min: 1, description: "Requests at the same time." }),
+  timeoutSeconds: number({ default: 60, above: 0, max: 86_400, description: "Limit of a request." }),
+  retries: integer({ default: 2, min: 0, max: 10, description: "Further attempts after a failure." }),
+  cacheFile: text({ description: "JSONL file of scores." }),
+};
+
 const judgeOptionNames: OptionNames<JudgeOptions> = {
+  ...judgeSettings,
   model: true,
   rubric: true,
   baseURL: true,
@@ -45,10 +64,6 @@ const judgeOptionNames: OptionNames<JudgeOptions> = {
   min: true,
   max: true,
   failureReward: true,
-  maxParallel: true,
-  timeoutSeconds: true,
-  retries: true,
-  cacheFile: true,
   onWarning: true,
 };
 
@@ -94,14 +109,19 @@ const cacheLine = z.object({ key: z.string(), score: z.number() });
  */
 export function judge(options: JudgeOptions): Judge {
   checkOptions("judge", options, judgeOptionNames);
-  const { min = 0, max = 10, failureReward = min, maxParallel = 8, retries = 2, onWarning = () => {} } = options;
-  checkJudgeOptions(options, { min, max, failureReward, maxParallel, retries });
+  const { min = 0, max = 10, failureReward = min, onWarning = printWarning } = options;
+  checkJudgeOptions(options, { min, max, failureReward });
+  const { maxParallel, retries, timeoutSeconds, cacheFile } = resolveSettings(
+    "judge",
+    judgeSettings,
+    selectSettings(judgeSettings, options),
+  );
   const scores = Array.from({ length: max - min + 1 }, (_, i) => min + i);
   const ask =
     typeof options.model === "string"
-      ? askUrl(options, scores)
-      : askModel(options.model, scores, options.timeoutSeconds);
-  const cache = new ScoreCache(options.cacheFile);
+      ? askUrl({ ...options, timeoutSeconds }, scores)
+      : askModel(options.model, scores, timeoutSeconds);
+  const cache = new ScoreCache(cacheFile);
   const limit = createLimit(maxParallel);
   const counts = { calls: 0, cached: 0, failures: 0 };
   const given = { count: 0, sum: 0 };
@@ -172,17 +192,32 @@ export function judge(options: JudgeOptions): Judge {
 }
 
 function checkJudgeOptions(
-  { model, baseURL, cacheFile }: JudgeOptions,
-  { min, max, failureReward, maxParallel, retries }: Readonly<Record<string, number>>,
+  { model, rubric, baseURL, apiKey, cacheFile }: JudgeOptions,
+  { min, max, failureReward }: Readonly<Record<"min" | "max" | "failureReward", number>>,
 ): void {
+  if (typeof rubric !== "string" || rubric.trim() === "")
+    throw invalidArgument(`\`rubric\` must be a text that says what is judged, got ${describeValue(rubric)}.`);
   if (typeof model === "string" && baseURL === undefined)
     throw invalidArgument(
       "A judge with the name of a model needs a `baseURL`. For a local model pass AutoModelForCausalLM.fromPretrained(name).",
     );
-  if (typeof model !== "string" && (baseURL ?? cacheFile) !== undefined)
+  const isOpenModel = typeof model === "object" && model !== null && "policy" in model;
+  if (model === "" || (typeof model !== "string" && !isOpenModel))
     throw invalidArgument(
-      "`baseURL` and `cacheFile` are for a judge at a URL. Remove them, or pass the name of a model.",
+      `\`model\` must be an open model or the name of one at \`baseURL\`, got ${describeValue(model)}.`,
     );
+  if (isOpenModel && (baseURL ?? apiKey ?? cacheFile) !== undefined)
+    throw invalidArgument(
+      "`baseURL`, `apiKey` and `cacheFile` are for a judge at a URL. Remove them, or pass the name of a model.",
+    );
+  if (typeof model === "string")
+    checkServerAccess({
+      name: "baseURL",
+      address: baseURL,
+      example: "https://api.openai.com/v1",
+      apiKey: apiKey ?? process.env.OPENAI_API_KEY,
+      keyVariable: "OPENAI_API_KEY",
+    });
   if (!Number.isInteger(min) || !Number.isInteger(max) || max <= min || max - min > 100)
     throw invalidArgument(
       `\`min\` and \`max\` must be integers, \`max\` 1 to 100 above \`min\`, got ${min} and ${max}.`,
@@ -191,13 +226,9 @@ function checkJudgeOptions(
     throw invalidArgument(
       `\`min\`, \`max\` and \`failureReward\` must be from -${MAX_REWARD} to ${MAX_REWARD}, got ${min}, ${max} and ${failureReward}.`,
     );
-  if (!Number.isInteger(maxParallel) || maxParallel < 1)
-    throw invalidArgument(`\`maxParallel\` must be an integer >= 1, got ${maxParallel}.`);
-  if (!Number.isInteger(retries) || retries < 0 || retries > 10)
-    throw invalidArgument(`\`retries\` must be an integer from 0 to 10, got ${retries}.`);
 }
 
-function askModel(model: LanguageModel, scores: readonly number[], timeoutSeconds = 60): Ask {
+function askModel(model: LanguageModel, scores: readonly number[], timeoutSeconds: number): Ask {
   // The texts of the schema, as constrained decoding writes them.
   const choices = scores.map((score) => `{"score": ${score}}`);
   return async (messages) => {
@@ -207,7 +238,12 @@ function askModel(model: LanguageModel, scores: readonly number[], timeoutSecond
 }
 
 function askUrl(
-  { model, baseURL, apiKey = process.env.OPENAI_API_KEY, timeoutSeconds = 60 }: JudgeOptions,
+  {
+    model,
+    baseURL,
+    apiKey = process.env.OPENAI_API_KEY,
+    timeoutSeconds,
+  }: JudgeOptions & { readonly timeoutSeconds: number },
   scores: readonly number[],
 ): Ask {
   const schema = {

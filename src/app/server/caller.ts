@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { LlamaGymError } from "../../core/errors.js";
+import { checkServerAccess } from "../../core/server-address.js";
+import { checkOptions, type OptionNames } from "../../core/settings.js";
 
 /** Options of a `Caller`. */
 export interface CallerOptions {
@@ -21,6 +23,16 @@ export interface CallerGenerateOptions {
   readonly stop?: readonly string[];
   readonly seed?: number;
 }
+
+const callerGenerateOptionNames: OptionNames<CallerGenerateOptions> = {
+  numReturnSequences: true,
+  maxNewTokens: true,
+  temperature: true,
+  topK: true,
+  topP: true,
+  stop: true,
+  seed: true,
+};
 
 /** A completion of a context. */
 export interface CallerCompletion {
@@ -44,7 +56,12 @@ const failure = z.object({ error: z.object({ message: z.string() }) });
  * does; many processes may share a server.
  */
 export class Caller {
-  constructor(private readonly options: CallerOptions) {}
+  /** @throws INVALID_ARGUMENT for an invalid address or key, and unknown options. */
+  constructor(private readonly options: CallerOptions) {
+    checkOptions("Caller", options, { baseURL: true, apiKey: true, model: true });
+    const { baseURL, apiKey } = options;
+    checkServerAccess({ name: "baseURL", address: baseURL, example: "http://127.0.0.1:8080/v1", apiKey });
+  }
 
   /**
    * Returns the log-probability of each candidate of each context.
@@ -73,6 +90,7 @@ export class Caller {
 
   /** Returns completions of each context. Throws as `score` does. */
   async generate(contexts: readonly string[], options: CallerGenerateOptions = {}): Promise<CallerCompletion[][]> {
+    checkOptions("Caller.generate", options, callerGenerateOptionNames);
     const { numReturnSequences = 1, maxNewTokens, temperature, topK, topP, stop, seed } = options;
     const sampling = { temperature, top_k: topK, top_p: topP, stop, seed, max_tokens: maxNewTokens };
     const body = { ...sampling, prompt: contexts, n: numReturnSequences, logprobs: 0 };

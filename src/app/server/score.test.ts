@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import { Caller } from "./caller.js";
+import { Caller, type CallerOptions } from "./caller.js";
 import { startHttpServer, type RunningServer } from "./http-server.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
 import { serveModels } from "./serve-models.js";
@@ -61,6 +61,14 @@ describe("Caller", () => {
     const completions = await caller.generate(CONTEXTS.slice(0, 2), options);
     expect(completions.map(({ length }) => length)).toEqual([3, 3]);
     expect(completions[0][0].logProb).toBeLessThan(0);
+  });
+
+  it.each([
+    [{}, "`baseURL` must be a URL such as http://127.0.0.1:8080/v1, got undefined."],
+    [{ baseURL: "127.0.0.1:8080" }, "`baseURL` must be a URL"],
+    [{ baseURL: "http://127.0.0.1:8080/v1", apiKey: "a\nb" }, "The key in `apiKey` contains a line break"],
+  ])("refuses %j", (options, message) => {
+    expect(() => new Caller(options as CallerOptions)).toThrow(message);
   });
 
   it("throws the server's errors, and one for a server that does not answer", async () => {

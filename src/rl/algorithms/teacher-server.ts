@@ -2,6 +2,7 @@ import * as z from "zod";
 import { system } from "#platform";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { LruCache, sizeByKey } from "../../core/lru-cache.js";
+import { checkServerAccess } from "../../core/server-address.js";
 import type { LanguageModel, PolicyScorer } from "../../generation/index.js";
 import type { TokenBatch } from "../../models/graphs/index.js";
 import { ServiceConnection, unpackSequences } from "../../tinker/index.js";
@@ -46,10 +47,8 @@ export class OpenAiServer {
 
   /** @throws INVALID_ARGUMENT for an invalid address. */
   constructor({ baseURL, apiKey = system.env.OPENAI_API_KEY ?? "", model }: TeacherServer) {
-    if (!URL.canParse(baseURL) || !/^https?:$/u.test(new URL(baseURL).protocol))
-      throw invalidArgument(
-        `The teacher's address ${baseURL} is not a URL. Give one such as http://127.0.0.1:8000/v1.`,
-      );
+    const keyVariable = "OPENAI_API_KEY";
+    checkServerAccess({ name: "baseURL", address: baseURL, example: "http://127.0.0.1:8000/v1", apiKey, keyVariable });
     this.baseURL = baseURL;
     this.model = model;
     this.connection = new ServiceConnection({
@@ -57,7 +56,7 @@ export class OpenAiServer {
       apiKey,
       scheme: "bearer",
       apiPath: "/",
-      keyVariable: "OPENAI_API_KEY",
+      keyVariable,
       docs: "docs/algorithms/distillation.md",
       maxWaitSeconds: MAX_WAIT_SECONDS,
     });

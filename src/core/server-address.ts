@@ -1,0 +1,34 @@
+import { invalidArgument } from "./errors.js";
+import { describeValue } from "./format.js";
+
+/** How a server is reached. */
+export interface ServerAccess {
+  /** Name of the option with the address. */
+  readonly name: string;
+  readonly address: unknown;
+  /** An address, for messages. */
+  readonly example: string;
+  /** The option `apiKey`, if there is a key. */
+  readonly apiKey?: unknown;
+  /** Environment variable with the key. */
+  readonly keyVariable?: string;
+}
+
+/**
+ * Checks the address of a server and its key. @throws INVALID_ARGUMENT for an address that is not
+ * of http or https or has a password, and a key that no header may have; no message has the key.
+ */
+export function checkServerAccess({ name, address, example, apiKey, keyVariable }: ServerAccess): void {
+  const url = typeof address === "string" && URL.canParse(address) ? new URL(address) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:")
+    throw invalidArgument(`\`${name}\` must be a URL such as ${example}, got ${describeValue(address)}.`);
+  const keyHome = keyVariable === undefined ? "`apiKey`" : `\`apiKey\` or ${keyVariable}`;
+  if (url.username !== "" || url.password !== "")
+    throw invalidArgument(`\`${name}\` must be a URL without user and password. A key belongs in ${keyHome}.`);
+  if (apiKey === undefined || (typeof apiKey === "string" && /^[\x20-\x7e]*$/u.test(apiKey))) return;
+  throw invalidArgument(
+    typeof apiKey === "string"
+      ? `The key in ${keyHome} contains a line break or another character that a header cannot have. Remove it.`
+      : `\`apiKey\` must be a string, got a ${typeof apiKey}.`,
+  );
+}
