@@ -2,6 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { GatewayTrainer } from "../src/gateway.js";
+import * as preferences from "../src/preferences.js";
 import * as envs from "../src/envs.js";
 import * as llamagym from "../src/index.js";
 import * as runs from "../src/runs.js";
@@ -60,6 +62,8 @@ describe("an option that a function does not have", () => {
     new llamagym.TextAgent(adapted, make("Blackjack-v1").text!, { actionMode: "choices" }) as llamagym.Agent;
   const run = { agent: undefined as never, env: "Blackjack-v1", turns: 8 };
   const messages = [{ role: "user", content: "Hello" }] as const;
+  const wrong = "embedded" as never;
+  const prompts = { model: undefined as never, rewardFuncs: () => [1], trainDataset: [{ prompt: "a" }] };
 
   it.each<[string, () => unknown]>([
     ["AutoModelForCausalLM.fromPretrained", () => llamagym.AutoModelForCausalLM.fromPretrained("embedded", other)],
@@ -130,6 +134,48 @@ describe("an option that a function does not have", () => {
       code: "INVALID_ARGUMENT",
       message: expect.stringContaining('"bogus"') as string,
     });
+  });
+
+  it.each([
+    [
+      "onProgress",
+      "a function",
+      () => llamagym.AutoModelForCausalLM.fromPretrained("embedded", { onProgress: 3 } as never),
+    ],
+    [
+      "cacheDir",
+      "a non-empty string",
+      () => llamagym.AutoModelForCausalLM.fromPretrained("embedded", { cacheDir: "" }),
+    ],
+    ["signal", "an AbortSignal", () => model.generate("a", { signal: new AbortController() } as never)],
+    ["onWarning", "a function", () => new Tosser(adapted, undefined, { onWarning: "warn" } as never)],
+    ["checkpointDir", "a non-empty string", () => new llamagym.Trainer({ ...run, agent: agent(), checkpointDir: "" })],
+    [
+      "signal",
+      "an AbortSignal",
+      () => new llamagym.Trainer({ ...run, agent: agent() }).train({ signal: true } as never),
+    ],
+    ["args", "an object of settings", () => new llamagym.GrpoTrainer({ ...prompts, model: adapted, args: 3 } as never)],
+    ["model", "a model, such as", () => new llamagym.GrpoTrainer({ ...prompts, model: wrong })],
+    ["The first argument of getPeftModel is", "a model", () => llamagym.getPeftModel("embedded" as never)],
+    ["The first argument of SftTrainer.create is", "a model", () => llamagym.SftTrainer.create(undefined as never)],
+    ["The first argument of DpoTrainer.create is", "a model", () => preferences.DpoTrainer.create(3 as never)],
+    ["The first argument of KtoTrainer.create is", "a model", () => preferences.KtoTrainer.create({} as never)],
+    ["model", "a model, such as", () => new GatewayTrainer({ episodes: 1, model: "embedded" } as never)],
+    ["agent", "a function", () => new GatewayTrainer({ episodes: 1, model: adapted, agent: "x" } as never)],
+    ["tasks", "a list", () => new GatewayTrainer({ episodes: 1, model: adapted, tasks: "abc" } as never)],
+    [
+      "sessionReward",
+      "a function",
+      () => new GatewayTrainer({ episodes: 1, model: adapted, sessionReward: 1 } as never),
+    ],
+    ["port", "an integer >= 0 and <= 65535", () => new GatewayTrainer({ episodes: 1, model: adapted, port: 70_000 })],
+    ["apiKey", "a non-empty string", () => new GatewayTrainer({ episodes: 1, model: adapted, apiKey: "" })],
+  ])("of the wrong kind is refused: %s must be %s", async (name, expected, call) => {
+    const error: unknown = await (async () => call())().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "INVALID_ARGUMENT" });
+    expect((error as Error).message).toContain(name);
+    expect((error as Error).message).toContain(expected);
   });
 
   it("is not given if it is undefined", () => {

@@ -294,16 +294,24 @@ export function splitSettings(
   return [Object.fromEntries(present.filter(isOwn)), Object.fromEntries(present.filter((entry) => !isOwn(entry)))];
 }
 
-/** The names of options that are not settings, to be listed completely. */
-export type OtherOptions<Options, Table> = Readonly<Record<Exclude<keyof Options, keyof Table>, true>>;
+/** Kinds of options that `checkOptions` checks. */
+type OptionKind = FunctionConstructor | StringConstructor | typeof AbortSignal;
+
+/**
+ * The names of options that are not settings, to be listed completely: their kinds, or true for
+ * those that are checked elsewhere.
+ */
+export type OtherOptions<Options, Table> = Readonly<Record<Exclude<keyof Options, keyof Table>, true | OptionKind>>;
 
 /** The names of all options of a function; a table of settings or defaults has them as well. */
 export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>;
 
 /**
  * Checks that options are an object with known names, also where JavaScript calls; `owner` is such
- * as "getPeftModel". Names with undefined are not given.
- * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one; `hint` ends the message.
+ * as "getPeftModel". Names with undefined are not given. The value of a name may be its kind:
+ * Function, String (not empty) or AbortSignal.
+ * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one; `hint` ends the message;
+ * and for a value of another kind.
  */
 export function checkOptions<Options>(
   owner: string,
@@ -315,10 +323,23 @@ export function checkOptions<Options>(
   if (typeof given !== "object" || given === null)
     throw invalidArgument(`${owner} takes an object of options, got ${describeValue(given)}.`);
   for (const [name, value] of Object.entries(given)) {
-    if (value === undefined || Object.hasOwn(names, name)) continue;
+    if (value === undefined) continue;
+    if (Object.hasOwn(names, name)) {
+      checkKind(name, value, (names as Readonly<Record<string, unknown>>)[name]);
+      continue;
+    }
     const end = hint === undefined ? "" : ` ${hint}`;
     throw invalidArgument(`${owner} has no option "${name}". ${suggestNames(name, Object.keys(names))}${end}`);
   }
+}
+
+function checkKind(name: string, value: unknown, kind: unknown): void {
+  const fail = (expected: string) =>
+    invalidArgument(`\`${name}\` must be ${expected}, got ${value === "" ? '""' : describeValue(value)}.`);
+  if (kind === Function && typeof value !== "function") throw fail("a function");
+  if (kind === String && (typeof value !== "string" || value === "")) throw fail("a non-empty string");
+  if (kind === AbortSignal && typeof (value as { readonly aborted?: unknown } | null)?.aborted !== "boolean")
+    throw fail("an AbortSignal, such as the property `signal` of an AbortController");
 }
 
 /** Returns the values that are settings of a table, without those that are undefined. */

@@ -12,7 +12,7 @@ import {
 } from "../models/index.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/index.js";
 import { AutoTokenizer, type Tokenizer, type TokenizerOptions } from "../models/text/index.js";
-import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
+import { checkIsModel, LanguageModel, type LanguageModelOptions } from "./language-model.js";
 
 /** Options of `AutoModelForCausalLM.fromPretrained`. */
 export interface PretrainedOptions
@@ -142,6 +142,7 @@ export const PeftModel = {
    */
   async fromPretrained(model: LanguageModel, idOrPath: string, options: ResolveOptions = {}): Promise<LanguageModel> {
     checkOptions("PeftModel.fromPretrained", options, resolveOptionNames);
+    checkIsModel("The first argument of PeftModel.fromPretrained is", model);
     const { causalLM, path } = await openAdapter(model.causalLM, idOrPath, options);
     const adapted = model.withCausalLM(causalLM);
     const tokenizer = isResized(causalLM, model.causalLM) ? await loadTokenizerIfPresent(path, {}) : undefined;
@@ -156,6 +157,7 @@ export const PeftModel = {
  * for a model that has an adapter.
  */
 export async function getPeftModel(model: LanguageModel, options: PeftOptions = {}): Promise<LanguageModel> {
+  checkIsModel("The first argument of getPeftModel is", model);
   return model.withCausalLM(await adapt(model.causalLM, options));
 }
 

@@ -146,7 +146,7 @@ const otherOptions: OtherOptions<GenerationOptions, typeof generationSettings> =
   choices: true,
   regex: true,
   jsonSchema: true,
-  signal: true,
+  signal: AbortSignal,
   adapter: true,
   tools: true,
   chatTemplate: true,

@@ -8,7 +8,7 @@ export {
   openTrainable,
 } from "./auto-model.js";
 export { type JsonSchema, isSchema } from "./constraints/json-schema/keywords.js";
-export { LanguageModel, type LanguageModelOptions } from "./language-model.js";
+export { checkIsModel, LanguageModel, type LanguageModelOptions } from "./language-model.js";
 export type {
   PolicyBackend,
   PolicyOptimizer,

@@ -1,4 +1,5 @@
 import { checkOptions, type OptionNames } from "../core/settings.js";
+import { describeValue } from "../core/format.js";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import { saveOptionNames, type CausalLM, type SaveOptions } from "../models/index.js";
 import type { ExportOptions } from "../models/export/index.js";
@@ -374,4 +375,16 @@ export class LanguageModel {
     );
     return (await this.completer({ adapter })).score(tokens, continuations);
   }
+}
+
+/**
+ * @throws INVALID_ARGUMENT for what JavaScript may pass instead of a model; `subject` begins the
+ * message, such as "`model` must be".
+ */
+export function checkIsModel(subject: string, model: unknown): void {
+  if (typeof (model as Partial<LanguageModel> | null | undefined)?.withTokenizer === "function") return;
+  const given = model instanceof Promise ? "a promise: await it" : describeValue(model);
+  throw invalidArgument(
+    `${subject} a model, such as await AutoModelForCausalLMWithValueHead.fromPretrained("embedded"), got ${given}.`,
+  );
 }

@@ -49,7 +49,7 @@ export const saveOptionNames: OptionNames<SaveOptions> = {
   dtype: true,
   baseModelName: true,
   maxShardBytes: true,
-  onProgress: true,
+  onProgress: Function,
 };
 
 /** Files of the value head's tensors and configuration. */

@@ -47,7 +47,7 @@ export interface TinkerModelOptions extends Pick<ConnectionOptions, "maxWaitSeco
 
 const tinkerOptionNames: OptionNames<TinkerModelOptions> = {
   maxWaitSeconds: true,
-  onWarning: true,
+  onWarning: Function,
   baseUrl: true,
   apiKey: true,
   rank: true,
@@ -61,7 +61,7 @@ const tinkerOptionNames: OptionNames<TinkerModelOptions> = {
   maxServiceTokens: true,
   critic: true,
   saved: true,
-  onProgress: true,
+  onProgress: Function,
 };
 
 const DEFAULT_MAX_POSITIONS = 32_768;

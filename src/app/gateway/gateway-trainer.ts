@@ -1,16 +1,18 @@
 import { printWarning } from "../../core/terminal-text.js";
 import {
   checkOptions,
+  checkSettings,
   resolveSettings,
   selectSettings,
   type OtherOptions,
   type Settings,
 } from "../../core/settings.js";
+import { describeValue } from "../../core/format.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
 import { LruCache, sizeByKey } from "../../core/lru-cache.js";
-import { CompletionCache, type LanguageModel } from "../../generation/index.js";
+import { checkIsModel, CompletionCache, type LanguageModel } from "../../generation/index.js";
 import { type AlgorithmOptions, createLearner, type Learner, selectAlgorithm } from "../../rl/algorithms/index.js";
 import {
   checkNoCheckpoints,
@@ -29,6 +31,7 @@ import {
   TrainingMonitor,
 } from "../../rl/train/index.js";
 import type { JudgedConversation } from "../judge/judge.js";
+import { serverOptions } from "../server/server-options.js";
 import { startHttpServer, type HttpServerOptions, type RunningServer } from "../server/http-server.js";
 import { ModelChatEngine } from "../server/model-chat-engine.js";
 import { EvaluatedSessions } from "./evaluated-sessions.js";
@@ -75,13 +78,13 @@ export interface GatewayTrainerOptions<Task = unknown>
 
 const otherOptions: OtherOptions<GatewayTrainerOptions, typeof gatewaySettings> = {
   model: true,
-  modelName: true,
-  agent: true,
+  modelName: String,
+  agent: Function,
   tasks: true,
-  sessionReward: true,
-  checkpointDir: true,
+  sessionReward: Function,
+  checkpointDir: String,
   lock: true,
-  onWarning: true,
+  onWarning: Function,
   algorithm: true,
   host: true,
   port: true,
@@ -127,6 +130,10 @@ export class GatewayTrainer<Task = unknown> {
     const { model, modelName = "llamagym", agent, tasks, sessionReward, onWarning = printWarning } = options;
     selectAlgorithm(options);
     checkOptions("A GatewayTrainer", options, { ...gatewaySettings, ...otherOptions });
+    checkIsModel("`model` must be", model);
+    checkSettings(serverOptions, options);
+    if (tasks !== undefined && !Array.isArray(tasks))
+      throw invalidArgument(`\`tasks\` must be a list, got ${describeValue(tasks)}.`);
     this.settings = resolveSettings("A GatewayTrainer", gatewaySettings, selectSettings(gatewaySettings, options));
     const { episodes, turns } = this.settings;
     if (episodes === undefined && turns === undefined)
@@ -252,7 +259,13 @@ export class GatewayTrainer<Task = unknown> {
    * `signal`.
    */
   async evaluate(options: GatewayEvaluateOptions<Task>): Promise<GatewayEvaluation> {
-    checkOptions("evaluate", options, { episodes: true, agent: true, seed: true, signal: true, onProgress: true });
+    checkOptions("evaluate", options, {
+      episodes: true,
+      agent: Function,
+      seed: true,
+      signal: AbortSignal,
+      onProgress: Function,
+    });
     const { episodes, agent = this.options.agent, seed = 0, signal, onProgress } = options;
     if (!Number.isInteger(episodes) || episodes < 1)
       throw invalidArgument(`\`episodes\` must be an integer >= 1, got ${episodes}.`);

@@ -64,7 +64,7 @@ const judgeOptionNames: OptionNames<JudgeOptions> = {
   min: true,
   max: true,
   failureReward: true,
-  onWarning: true,
+  onWarning: Function,
 };
 
 /** A conversation to judge. */

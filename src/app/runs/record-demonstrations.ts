@@ -52,9 +52,9 @@ const recordOptionNames: OptionNames<RecordDemonstrationsOptions> = {
   turns: true,
   seed: true,
   numEnvs: true,
-  onEpisode: true,
-  onWarning: true,
-  signal: true,
+  onEpisode: Function,
+  onWarning: Function,
+  signal: AbortSignal,
 };
 
 /** A demonstration with its return. */

@@ -36,9 +36,9 @@ export interface RunOptions extends RunHooks {
 
 const runOptionNames: OptionNames<RunOptions> = {
   trackers: true,
-  onDownload: true,
-  onWarning: true,
-  onInfo: true,
+  onDownload: Function,
+  onWarning: Function,
+  onInfo: Function,
   openTransport: true,
 };
 

@@ -190,6 +190,10 @@ describe("a server of models", () => {
 
   it("asks for its API key, and listens for other machines only with one", async () => {
     await expect(start({ host: "0.0.0.0" })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+    // Clients that send no key would have an empty one.
+    await expect(start({ host: "0.0.0.0", apiKey: "" })).rejects.toThrow("`apiKey` must be a non-empty string");
+    await expect(start({ port: 70_000 })).rejects.toThrow("`port` must be an integer >= 0 and <= 65535, got 70000.");
+    await expect(start({ maxRequests: 0 })).rejects.toThrow("`maxRequests` must be an integer >= 1, got 0.");
     const secured = await start({ apiKey: "secret" });
     const wrong = { headers: { "content-type": "application/json", authorization: "Bearer wrong" } };
     expect(await post("/chat/completions", CHAT, secured)).toMatchObject({ status: 401 });

@@ -1,6 +1,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import { invalidArgument } from "../../core/errors.js";
+import { checkSettings } from "../../core/settings.js";
 import { STREAM_END } from "./event-stream.js";
 import { refuseCaller } from "../../core/platform/node/http/check-caller.js";
 import { isSameSecret } from "../../core/platform/node/http/is-same-secret.js";
@@ -8,6 +9,7 @@ import { listenWithApp } from "./listen.js";
 import { DEFAULT_TIMEOUT_MS, formatErrorAt } from "./mount-chat-routes.js";
 import { receiveBodies } from "./read-json-body.js";
 import { RequestError, toRequestError } from "./request-error.js";
+import { serverOptions } from "./server-options.js";
 import { ServerMetrics } from "./server-metrics.js";
 
 /** Options of an HTTP server. */
@@ -39,9 +41,6 @@ export interface RunningServer {
 
 const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1", "[::1]"];
 
-/** Maximum number of requests that run or wait. A waiting request takes about 100 KB. */
-const MAX_REQUESTS = 1024;
-
 /**
  * Milliseconds that an idle connection stays open; clients reuse connections that a shorter time
  * would close under them.
@@ -57,8 +56,8 @@ const IDLE_MARGIN_MS = 60_000;
 /**
  * Starts an HTTP server with the routes that `addRoutes` adds, with /health and /metrics, a limit
  * on requests and, with an API key, authentication.
- * @throws INVALID_ARGUMENT for a host other than this machine's without an API key, INVALID_STATE
- * if the port is taken.
+ * @throws INVALID_ARGUMENT for a host other than this machine's without an API key and for an option
+ * out of range, INVALID_STATE if the port is taken.
  */
 export async function startHttpServer(
   options: HttpServerOptions & {
@@ -67,7 +66,10 @@ export async function startHttpServer(
   },
   addRoutes: (app: Hono, metrics: ServerMetrics) => void,
 ): Promise<RunningServer> {
-  const { host = "127.0.0.1", port = 8080, apiKey, maxRequests = MAX_REQUESTS, maxBodyBytes } = options;
+  checkSettings(serverOptions, options);
+  const { host = serverOptions.host.default, port = serverOptions.port.default, apiKey, maxBodyBytes } = options;
+  // A waiting request takes about 100 KB.
+  const { maxRequests = serverOptions.maxRequests.default } = options;
   const isLocal = LOOPBACK_HOSTS.includes(host);
   if (!isLocal && apiKey === undefined)
     throw invalidArgument(

@@ -110,7 +110,7 @@ export class RecordEpisode<Observation, Action> extends Wrapper<Observation, Act
 
   constructor(env: Env<Observation, Action>, options: RecordEpisodeOptions) {
     super(env);
-    checkOptions("RecordEpisode", options, { onEpisode: true, renderMode: true });
+    checkOptions("RecordEpisode", options, { onEpisode: Function, renderMode: true });
     this.options = options;
   }
 

@@ -54,8 +54,8 @@ const exportOptionNames: OptionNames<ExportOptions> = {
   dtype: true,
   overwrite: true,
   readme: true,
-  onProgress: true,
-  onWarning: true,
+  onProgress: Function,
+  onWarning: Function,
 };
 
 /** A model to export. */

@@ -8,7 +8,7 @@ import { createDistillation, createHintInserter } from "../algorithms/teacher.js
 import { type Info, SchemaSpace, isReward, REWARD_RULE } from "../../envs/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import type { JsonSchema, LanguageModel } from "../../generation/index.js";
+import { checkIsModel, type JsonSchema, type LanguageModel } from "../../generation/index.js";
 import { checkObservation } from "../rollout/validate-env-output.js";
 import type { Extraction } from "../rollout/extraction.js";
 import { Episode } from "../rollout/episode.js";
@@ -384,11 +384,7 @@ const missingMethod = ({ constructor }: object, expected: string): LlamaGymError
 
 /** @throws INVALID_ARGUMENT for what JavaScript may pass instead of a model and a tokenizer. */
 function checkModelArguments(model: unknown, tokenizer: unknown): void {
-  const opened = 'such as await AutoModelForCausalLMWithValueHead.fromPretrained("embedded")';
-  if (typeof (model as Partial<LanguageModel> | null | undefined)?.withTokenizer !== "function")
-    throw invalidArgument(
-      `The first argument of an Agent is a model, ${opened}, got ${model instanceof Promise ? "a promise: await it" : describeValue(model)}.`,
-    );
+  checkIsModel("The first argument of an Agent is", model);
   if (tokenizer !== undefined && !isTokenizer(tokenizer))
     throw invalidArgument(
       `The second argument of an Agent is a tokenizer, or undefined for the model's, got ${describeValue(tokenizer)}. Options are the third.`,

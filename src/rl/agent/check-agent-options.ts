@@ -12,7 +12,7 @@ const otherOptions: OtherOptions<AgentOptions, typeof agentSettings & OnlineSftO
   generation: true,
   actionSchema: true,
   invalidAction: true,
-  onWarning: true,
+  onWarning: Function,
   algorithm: true,
   sftWarmStart: true,
   replay: true,

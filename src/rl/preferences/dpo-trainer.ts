@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import { printWarning } from "../../core/terminal-text.js";
-import type { LanguageModel } from "../../generation/index.js";
+import { checkIsModel, type LanguageModel } from "../../generation/index.js";
 import { DpoLearner, type DpoEvaluation, type DpoMetrics, type PairMetrics } from "./dpo-learner.js";
 import { resolveDpoConfig, type DpoConfig, type DpoOptions } from "./dpo-settings.js";
 import { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
@@ -38,6 +38,7 @@ export class DpoTrainer extends PreferenceTrainer<PreferenceExample, TokenPair, 
     model: LanguageModel,
     { train, evaluation = [], refModel, ...options }: DpoTrainerOptions = {},
   ): Promise<DpoTrainer> {
+    checkIsModel("The first argument of DpoTrainer.create is", model);
     const config = resolveDpoConfig(options);
     const encode = (examples: readonly PreferenceExample[]) =>
       encodePairs(examples, () => model.tokenizer, getEncodingOptions(model, config));

@@ -1,5 +1,5 @@
 import { printWarning } from "../../core/terminal-text.js";
-import type { LanguageModel } from "../../generation/index.js";
+import { checkIsModel, type LanguageModel } from "../../generation/index.js";
 import { KtoLearner, type KtoEvaluation, type KtoMetrics, type CompletionMetrics } from "./kto-learner.js";
 import { resolveKtoConfig, type KtoConfig, type KtoOptions } from "./kto-settings.js";
 import { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
@@ -42,6 +42,7 @@ export class KtoTrainer extends PreferenceTrainer<
     model: LanguageModel,
     { train, evaluation = [], refModel, ...options }: KtoTrainerOptions = {},
   ): Promise<KtoTrainer> {
+    checkIsModel("The first argument of KtoTrainer.create is", model);
     const config = resolveKtoConfig(options);
     const limits = getEncodingOptions(model, config);
     const encode = (examples: readonly UnpairedPreferenceExample[]) =>

@@ -22,7 +22,7 @@ export interface CombineTrackersOptions {
  * awaited.
  */
 export function combineTrackers(sources: readonly TrackerSource[], options: CombineTrackersOptions): Required<Tracker> {
-  checkOptions("combineTrackers", options, { onWarning: true, timeoutSeconds: true });
+  checkOptions("combineTrackers", options, { onWarning: Function, timeoutSeconds: true });
   const { onWarning, timeoutSeconds = 300 } = options;
   let active: readonly Tracker[] = [];
   const reportFailure = (error: unknown): undefined => {

@@ -27,7 +27,7 @@ export function openRunTrackers(folder: string, options: RunTrackersOptions): Re
     tensorboard: true,
     maxRolloutBytes: true,
     trackers: true,
-    onWarning: true,
+    onWarning: Function,
     resumeFromStep: true,
   });
   const { tensorboard = true, trackers = [], maxRolloutBytes, onWarning, resumeFromStep } = options;

@@ -30,9 +30,9 @@ const evaluateOptionNames: OptionNames<EvaluateOptions> = {
   numEnvs: true,
   seed: true,
   mode: true,
-  onWarning: true,
-  signal: true,
-  onProgress: true,
+  onWarning: Function,
+  signal: AbortSignal,
+  onProgress: Function,
 };
 
 /** Returns and metrics of evaluated episodes. */

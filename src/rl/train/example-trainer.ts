@@ -20,15 +20,15 @@ export interface ExampleTrainOptions<StepMetricsType, Evaluation> extends Pick<
 }
 
 const trainOptionNames: OptionNames<ExampleTrainOptions<unknown, unknown>> = {
-  checkpointDir: true,
+  checkpointDir: String,
   lock: true,
   saveSteps: true,
   evalSteps: true,
   tracker: true,
-  onUpdate: true,
-  signal: true,
-  onStep: true,
-  onEvaluation: true,
+  onUpdate: Function,
+  signal: AbortSignal,
+  onStep: Function,
+  onEvaluation: Function,
 };
 
 /** The examples of one update. */

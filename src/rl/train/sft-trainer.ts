@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { LanguageModel } from "../../generation/index.js";
+import { checkIsModel, type LanguageModel } from "../../generation/index.js";
 import { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "../algorithms/sft/settings.js";
 import { SftLearner, type SftEvaluation, type SftLossMetrics, type SftMetrics } from "../algorithms/sft/sft-learner.js";
@@ -45,6 +45,7 @@ export class SftTrainer extends ExampleTrainer<TokenExample, SftLossMetrics, Sft
     model: LanguageModel,
     { train, evaluation = [], ...options }: SftTrainerOptions = {},
   ): Promise<SftTrainer> {
+    checkIsModel("The first argument of SftTrainer.create is", model);
     const config = resolveSftConfig(options);
     const { maxPositions, vocabSize } = model.policy.config;
     const maxLength = Math.min(config.maxLength ?? Infinity, maxPositions);

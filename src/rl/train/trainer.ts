@@ -48,10 +48,10 @@ export interface TrainerOptions extends Partial<Settings<typeof trainerSettings>
 const otherOptions: OtherOptions<TrainerOptions, typeof trainerSettings> = {
   agent: true,
   env: true,
-  checkpointDir: true,
+  checkpointDir: String,
   lock: true,
   rollouts: true,
-  onWarning: true,
+  onWarning: Function,
   transport: true,
   gradientTransport: true,
 };
@@ -64,10 +64,10 @@ export interface TrainCallbacks extends Pick<TrainLoopOptions, "tracker" | "onPr
 
 const callbackNames: OptionNames<TrainCallbacks> = {
   tracker: true,
-  onProgress: true,
-  onUpdate: true,
-  signal: true,
-  onWarmStart: true,
+  onProgress: Function,
+  onUpdate: Function,
+  signal: AbortSignal,
+  onWarmStart: Function,
 };
 
 /** Where training ends. */

@@ -30,7 +30,7 @@ import { readRubric } from "../options/read-rubric.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
-import { listenOptions } from "../options/listen-options.js";
+import { listenOptions, readApiKey } from "../../server/server-options.js";
 import { loadArgAlgorithm } from "../options/load-arg-algorithm.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
@@ -119,7 +119,7 @@ async function evaluateSessions(args: Args & GatewayRunOptions, reporter: Report
   const unused = (["output", "resume", "dashboard"] as const).find((name) => args[name] !== undefined);
   if (unused !== undefined)
     throw new UsageError(`--eval writes no run folder, so --${unused} has no effect. Leave one of them out.`);
-  const { host, port = 8080, sessionTimeout, apiKey = getApiKey(), episodes = EVAL_EPISODES } = args;
+  const { host, port = 8080, sessionTimeout, apiKey = readApiKey(), episodes = EVAL_EPISODES } = args;
   const run = args.adapter === undefined ? undefined : await findRunOfAdapter(args.adapter);
   const { model: name = "embedded", quantize, maxCompletionLength } = { ...run, ...args };
   const model = await withModelAdvice(name, async () => openModel(name, { ...args, quantize }, reporter));
@@ -153,7 +153,7 @@ async function evaluateSessions(args: Args & GatewayRunOptions, reporter: Report
 
 async function openRun(args: Args, hooks: RunHooks): Promise<GatewayRun> {
   const { output, resume, host, port = 8080, sessionTimeout, apiKey, dashboard: _, eval: _eval, ...settings } = args;
-  const server = { host, port, apiKey: apiKey ?? getApiKey(), sessionTimeoutSeconds: sessionTimeout };
+  const server = { host, port, apiKey: apiKey ?? readApiKey(), sessionTimeoutSeconds: sessionTimeout };
   if (resume !== undefined) return resumeGatewayRun(resume, settings, { ...hooks, server });
   const given: GatewayRunOptions = settings;
   const options = { ...(await inheritModel(given)), ...given, ...(await readRubric(given.judgeRubric)) };
@@ -161,12 +161,10 @@ async function openRun(args: Args, hooks: RunHooks): Promise<GatewayRun> {
   return withModelAdvice(options.model ?? "", async () => startGatewayRun(options, folder, { ...hooks, server }));
 }
 
-const getApiKey = () => process.env.LLAMAGYM_API_KEY;
-
 async function trainGateway(run: GatewayRun, args: Args, display: RunDisplay): Promise<void> {
   const { reporter, report } = display;
   reporter.print(describeStart(run, "through a gateway"));
-  reporter.print(describeGateway(run.opened.url, args.apiKey ?? getApiKey()));
+  reporter.print(describeGateway(run.opened.url, args.apiKey ?? readApiKey()));
   const result = await run.train({
     onProgress: (event) => report.update(event, run.config.episodes),
     signal: reporter.signal,

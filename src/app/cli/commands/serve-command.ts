@@ -10,7 +10,7 @@ import { withLocalAdapter } from "../local-adapter.js";
 import { openModel } from "../open-model.js";
 import { defineCommand } from "../options/define-command.js";
 import { generateOptions, modelOptions } from "../options/generation-options.js";
-import { listenOptions } from "../options/listen-options.js";
+import { readApiKey, serverOptions } from "../../server/server-options.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
@@ -57,14 +57,9 @@ const serveOptions = {
     },
     { group: "Tinker API" },
   ),
-  ...listenOptions,
+  ...serverOptions,
   ...defineSettings(
     {
-      maxRequests: integer({
-        default: 1024,
-        min: 1,
-        description: "Requests that run or wait; more are refused with status 429.",
-      }),
       timeout: integer({ default: 600, min: 1, valueName: "seconds", description: "Maximum time of a request." }),
     },
     { group: "Server" },
@@ -97,7 +92,7 @@ async function serve(args: GivenSettings<typeof serveOptions>, reporter: Reporte
       await withLocalAdapter(adapter.path, reporter, async ({ folder }) => {
         engines.push(new ModelChatEngine(await PeftModel.fromPretrained(base, folder), adapter.name));
       });
-    const { host, port, apiKey = process.env.LLAMAGYM_API_KEY, maxRequests, timeout } = args;
+    const { host, port, apiKey = readApiKey(), maxRequests, timeout } = args;
     const outputs = args.outputs === undefined ? {} : await loadOutputs(args.outputs);
     const onError = (error: unknown) => reporter.warn(String(error));
     const addRoutes: Parameters<typeof startHttpServer>[1] = (app, metrics) =>

@@ -25,8 +25,8 @@ export interface ResolveOptions extends HubOptions {
 export const resolveOptionNames: OptionNames<ResolveOptions> = {
   revision: true,
   file: true,
-  onProgress: true,
-  cacheDir: true,
+  onProgress: Function,
+  cacheDir: String,
   token: true,
 };
 

@@ -84,7 +84,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
    * INVALID_ARGUMENT or CONTEXT_OVERFLOW for invalid rows; REWARD_FAILED; TRAINING_DIVERGED.
    */
   async train(options: PromptTrainOptions = {}): Promise<PromptTrainResult> {
-    checkOptions("train", options, { resumeFromCheckpoint: true, onStep: true, signal: true });
+    checkOptions("train", options, { resumeFromCheckpoint: true, onStep: Function, signal: AbortSignal });
     const { outputDir } = this.config;
     if (this.isRunning) throw new LlamaGymError("INVALID_STATE", "This trainer is already training; await it.");
     if (options.resumeFromCheckpoint === true && outputDir === undefined)

@@ -1,6 +1,6 @@
 import { describeValue } from "../../../core/format.js";
 import { isJsonObject } from "../../../core/json.js";
-import { type LanguageModel, policySamplingSettings } from "../../../generation/index.js";
+import { checkIsModel, type LanguageModel, policySamplingSettings } from "../../../generation/index.js";
 import type { PeftOptions } from "../../../models/adapters/index.js";
 import type { TrackerSource } from "../../tracking/index.js";
 import type { PromptRow } from "../../data/prompt-dataset.js";
@@ -293,7 +293,10 @@ export function checkTrainerOptions(
     throw invalidArgument(`${trainer} needs ${missing}: new ${trainer}({ model, rewardFuncs, trainDataset, args }).`);
   if (given.rewardWeights !== undefined && given.rewardFuncs === undefined)
     throw invalidArgument("`rewardWeights` needs rewardFuncs, whose weights they are.");
+  checkIsModel("`model` must be", given.model);
   const { trainDataset, evalDataset = [], args } = given;
+  if (args !== undefined && (typeof args !== "object" || args === null))
+    throw invalidArgument(`\`args\` must be an object of settings, got ${describeValue(args)}.`);
   for (const [name, dataset] of Object.entries({ trainDataset, evalDataset }))
     if (typeof dataset !== "string" && !Array.isArray(dataset))
       throw invalidArgument(`${name} must be a list of rows with a prompt each, or the path of a JSONL file of them.`);

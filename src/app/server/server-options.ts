@@ -1,4 +1,4 @@
-import { defineSettings, integer, text } from "../../../core/settings.js";
+import { defineSettings, integer, text } from "../../core/settings.js";
 
 /** Where a server listens. */
 export const listenOptions = defineSettings(
@@ -17,3 +17,21 @@ export const listenOptions = defineSettings(
   },
   { group: "Server", common: true },
 );
+
+/** Options of a server. */
+export const serverOptions = {
+  ...listenOptions,
+  ...defineSettings(
+    {
+      maxRequests: integer({
+        default: 1024,
+        min: 1,
+        description: "Requests that run or wait; more are refused with status 429.",
+      }),
+    },
+    { group: "Server" },
+  ),
+};
+
+/** Returns the key in LLAMAGYM_API_KEY; an empty one, which any client would have, is none. */
+export const readApiKey = (): string | undefined => process.env.LLAMAGYM_API_KEY || undefined;
