@@ -8,21 +8,20 @@ export interface ServerAccess {
   readonly address: unknown;
   /** An address, for messages. */
   readonly example: string;
-  /** The option `apiKey`, if there is a key. */
+  /** The key, if there is one. */
   readonly apiKey?: unknown;
-  /** Environment variable with the key. */
-  readonly keyVariable?: string;
+  /** Where a key belongs, such as "OPENAI_API_KEY". */
+  readonly keyHome: string;
 }
 
 /**
  * Checks the address of a server and its key. @throws INVALID_ARGUMENT for an address that is not
  * of http or https or has a password, and a key that no header may have; no message has the key.
  */
-export function checkServerAccess({ name, address, example, apiKey, keyVariable }: ServerAccess): void {
+export function checkServerAccess({ name, address, example, apiKey, keyHome }: ServerAccess): void {
   const url = typeof address === "string" && URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
     throw invalidArgument(`\`${name}\` must be a URL such as ${example}, got ${describeValue(address)}.`);
-  const keyHome = keyVariable === undefined ? "`apiKey`" : `\`apiKey\` or ${keyVariable}`;
   if (url.username !== "" || url.password !== "")
     throw invalidArgument(`\`${name}\` must be a URL without user and password. A key belongs in ${keyHome}.`);
   if (apiKey === undefined || (typeof apiKey === "string" && /^[\x20-\x7e]*$/u.test(apiKey))) return;

@@ -176,7 +176,7 @@ function toForm(
 /** @throws INVALID_ARGUMENT */
 function checkConnection(baseUrl: string, apiKey: string): void {
   const example = "http://127.0.0.1:8000";
-  checkServerAccess({ name: "baseUrl", address: baseUrl, example, apiKey, keyVariable: "TINKER_API_KEY" });
+  checkServerAccess({ name: "baseUrl", address: baseUrl, example, apiKey, keyHome: "`apiKey` or TINKER_API_KEY" });
 }
 
 async function loadTokenizer(

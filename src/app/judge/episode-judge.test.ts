@@ -111,6 +111,10 @@ describe("a run's judge", () => {
 
   it("needs a rubric, and a judge for one", () => {
     expect(() => EpisodeJudge.create({ judge: "m" }, () => {})).toThrow(/needs a rubric/);
+    const create = (config: object) => () => EpisodeJudge.create({ judge: "m", judgeRubric: "r", ...config }, () => {});
+    expect(create({ judgeRubric: " \n" })).toThrow("`judgeRubric` (--judge-rubric) is blank");
+    expect(create({ judgeUrl: "localhost:8080" })).toThrow("`judgeUrl` must be a URL such as http://127.0.0.1:8080/v1");
+    expect(create({ judgeUrl: "http://a:b@host/v1" })).toThrow("A key belongs in OPENAI_API_KEY");
     expect(() => EpisodeJudge.create({ judgeRubric: "r" }, () => {})).toThrow(/need a judge/);
     expect(EpisodeJudge.create({}, () => {})).toBeUndefined();
   });

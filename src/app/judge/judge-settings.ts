@@ -27,6 +27,8 @@ export type JudgeConfig = Partial<GivenSettings<typeof judgeSettings>>;
 export function checkJudge({ judge, judgeUrl, judgeRubric }: JudgeConfig): void {
   if (judge !== undefined && judgeRubric === undefined)
     throw invalidArgument("The judge needs a rubric: set `judgeRubric` (--judge-rubric).");
+  if (judgeRubric?.trim() === "")
+    throw invalidArgument("`judgeRubric` (--judge-rubric) is blank. Say what is judged, or name a file that does.");
   if (judge === undefined && (judgeUrl ?? judgeRubric) !== undefined)
     throw invalidArgument("`judgeUrl` and `judgeRubric` need a judge: set `judge` (--judge).");
   if (judgeUrl !== undefined)
@@ -34,6 +36,7 @@ export function checkJudge({ judge, judgeUrl, judgeRubric }: JudgeConfig): void 
       name: "judgeUrl",
       address: judgeUrl,
       example: "http://127.0.0.1:8080/v1",
-      keyVariable: "OPENAI_API_KEY",
+      apiKey: process.env.OPENAI_API_KEY,
+      keyHome: "OPENAI_API_KEY",
     });
 }

@@ -216,7 +216,7 @@ function checkJudgeOptions(
       address: baseURL,
       example: "https://api.openai.com/v1",
       apiKey: apiKey ?? process.env.OPENAI_API_KEY,
-      keyVariable: "OPENAI_API_KEY",
+      keyHome: "`apiKey` or OPENAI_API_KEY",
     });
   if (!Number.isInteger(min) || !Number.isInteger(max) || max <= min || max - min > 100)
     throw invalidArgument(

@@ -60,7 +60,13 @@ export class Caller {
   constructor(private readonly options: CallerOptions) {
     checkOptions("Caller", options, { baseURL: true, apiKey: true, model: true });
     const { baseURL, apiKey } = options;
-    checkServerAccess({ name: "baseURL", address: baseURL, example: "http://127.0.0.1:8080/v1", apiKey });
+    checkServerAccess({
+      name: "baseURL",
+      address: baseURL,
+      example: "http://127.0.0.1:8080/v1",
+      apiKey,
+      keyHome: "`apiKey`",
+    });
   }
 
   /**

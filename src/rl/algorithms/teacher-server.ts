@@ -47,8 +47,8 @@ export class OpenAiServer {
 
   /** @throws INVALID_ARGUMENT for an invalid address. */
   constructor({ baseURL, apiKey = system.env.OPENAI_API_KEY ?? "", model }: TeacherServer) {
-    const keyVariable = "OPENAI_API_KEY";
-    checkServerAccess({ name: "baseURL", address: baseURL, example: "http://127.0.0.1:8000/v1", apiKey, keyVariable });
+    const keyHome = "`apiKey` or OPENAI_API_KEY";
+    checkServerAccess({ name: "baseURL", address: baseURL, example: "http://127.0.0.1:8000/v1", apiKey, keyHome });
     this.baseURL = baseURL;
     this.model = model;
     this.connection = new ServiceConnection({
@@ -56,7 +56,7 @@ export class OpenAiServer {
       apiKey,
       scheme: "bearer",
       apiPath: "/",
-      keyVariable,
+      keyVariable: "OPENAI_API_KEY",
       docs: "docs/algorithms/distillation.md",
       maxWaitSeconds: MAX_WAIT_SECONDS,
     });
