@@ -70,7 +70,7 @@ const NO_KEY = "tml-none";
 
 /** Returns the key in the environment. */
 export function readApiKey(): string {
-  return system.env.TINKER_API_KEY ?? NO_KEY;
+  return system.env.TINKER_API_KEY || NO_KEY;
 }
 
 /**

@@ -119,6 +119,14 @@ describe("a judge at a URL", () => {
     expect(create).not.toThrow("secret");
   });
 
+  it("sends no key where OPENAI_API_KEY is empty", async () => {
+    vi.stubEnv("OPENAI_API_KEY", "");
+    const { url, requests } = await serveReplies('{"score": 7}');
+    await judge({ model: "m", rubric: "Is it polite?", baseURL: url }).score(conversation("a"));
+    vi.unstubAllEnvs();
+    expect(requests[0].authorization).toBeUndefined();
+  });
+
   it("repeats failed requests", async () => {
     const { url } = await serveReplies(undefined, "{", '{"score": 4}');
     const polite = open(url, { retries: 2 });

@@ -241,7 +241,7 @@ function askUrl(
   {
     model,
     baseURL,
-    apiKey = process.env.OPENAI_API_KEY,
+    apiKey = process.env.OPENAI_API_KEY || undefined,
     timeoutSeconds,
   }: JudgeOptions & { readonly timeoutSeconds: number },
   scores: readonly number[],

@@ -10,6 +10,7 @@ describe("resolveWandbConfig", () => {
     expect(resolveWandbConfig({}, { WANDB_API_KEY: "k", WANDB_MODE: "online" })).toBeUndefined();
     expect(resolveWandbConfig({ mode: "disabled" }, { WANDB_PROJECT: "p" })).toBeUndefined();
     expect(resolveWandbConfig({ project: "p" }, { WANDB_MODE: "disabled" })).toBeUndefined();
+    expect(resolveWandbConfig({ project: "p" }, { WANDB_MODE: "" })).toMatchObject({ mode: "online" });
     expect(() => resolveWandbConfig({ mode: "offline" }, {})).toThrow("there is no project");
   });
 

@@ -70,7 +70,7 @@ export function resolveWandbConfig(
     group: true,
     tags: true,
   });
-  const mode = parseMode(options.mode ?? env.WANDB_MODE ?? "online");
+  const mode = parseMode(options.mode ?? (env.WANDB_MODE || "online"));
   const project = options.project ?? env.WANDB_PROJECT ?? "";
   if (project === "" && options.mode !== undefined && mode !== "disabled")
     throw new LlamaGymError(
