@@ -62,7 +62,7 @@ describe("an option that a function does not have", () => {
     new llamagym.TextAgent(adapted, make("Blackjack-v1").text!, { actionMode: "choices" }) as llamagym.Agent;
   const run = { agent: undefined as never, env: "Blackjack-v1", turns: 8 };
   const messages = [{ role: "user", content: "Hello" }] as const;
-  const wrong = "embedded" as never;
+  const wrong = Promise.resolve("embedded") as never;
   const prompts = { model: undefined as never, rewardFuncs: () => [1], trainDataset: [{ prompt: "a" }] };
 
   it.each<[string, () => unknown]>([
@@ -156,7 +156,7 @@ describe("an option that a function does not have", () => {
       () => new llamagym.Trainer({ ...run, agent: agent() }).train({ signal: true } as never),
     ],
     ["args", "an object of settings", () => new llamagym.GrpoTrainer({ ...prompts, model: adapted, args: 3 } as never)],
-    ["model", "a model, such as", () => new llamagym.GrpoTrainer({ ...prompts, model: wrong })],
+    ["model", "a promise: await it", () => new llamagym.GrpoTrainer({ ...prompts, model: wrong })],
     ["The first argument of getPeftModel is", "a model", () => llamagym.getPeftModel("embedded" as never)],
     ["The first argument of SftTrainer.create is", "a model", () => llamagym.SftTrainer.create(undefined as never)],
     ["The first argument of DpoTrainer.create is", "a model", () => preferences.DpoTrainer.create(3 as never)],

@@ -293,7 +293,7 @@ export function checkTrainerOptions(
     throw invalidArgument(`${trainer} needs ${missing}: new ${trainer}({ model, rewardFuncs, trainDataset, args }).`);
   if (given.rewardWeights !== undefined && given.rewardFuncs === undefined)
     throw invalidArgument("`rewardWeights` needs rewardFuncs, whose weights they are.");
-  checkIsModel("`model` must be", given.model);
+  if (typeof given.model !== "string") checkIsModel("`model` must be the path or id of a model, or", given.model);
   const { trainDataset, evalDataset = [], args } = given;
   if (args !== undefined && (typeof args !== "object" || args === null))
     throw invalidArgument(`\`args\` must be an object of settings, got ${describeValue(args)}.`);
