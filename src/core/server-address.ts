@@ -20,8 +20,10 @@ export interface ServerAccess {
  */
 export function checkServerAccess({ name, address, example, apiKey, keyHome }: ServerAccess): void {
   const url = typeof address === "string" && URL.canParse(address) ? new URL(address) : undefined;
+  // What stands before an @ may be a password.
+  const given = typeof address === "string" && address.includes("@") ? "" : `, got ${describeValue(address)}`;
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
-    throw invalidArgument(`\`${name}\` must be a URL such as ${example}, got ${describeValue(address)}.`);
+    throw invalidArgument(`\`${name}\` must be a URL such as ${example}${given}.`);
   if (url.username !== "" || url.password !== "")
     throw invalidArgument(`\`${name}\` must be a URL without user and password. A key belongs in ${keyHome}.`);
   if (apiKey === undefined || (typeof apiKey === "string" && /^[\x20-\x7e]*$/u.test(apiKey))) return;

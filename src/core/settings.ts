@@ -334,8 +334,7 @@ export function checkOptions<Options>(
 }
 
 function checkKind(name: string, value: unknown, kind: unknown): void {
-  const fail = (expected: string) =>
-    invalidArgument(`\`${name}\` must be ${expected}, got ${value === "" ? '""' : describeValue(value)}.`);
+  const fail = (expected: string) => invalidArgument(`\`${name}\` must be ${expected}, got ${describeValue(value)}.`);
   if (kind === Function && typeof value !== "function") throw fail("a function");
   if (kind === String && (typeof value !== "string" || value === "")) throw fail("a non-empty string");
   if (kind === AbortSignal && typeof (value as { readonly aborted?: unknown } | null)?.aborted !== "boolean")

@@ -103,6 +103,7 @@ describe("a judge at a URL", () => {
     [{ baseURL: "localhost:8080" }, "`baseURL` must be a URL such as https://api.openai.com/v1"],
     [{ baseURL: "file:///x" }, "`baseURL` must be a URL such as https://api.openai.com/v1"],
     [{ baseURL: "http://user:secret@host" }, "without user and password. A key belongs in `apiKey` or OPENAI_API_KEY."],
+    [{ baseURL: "user:secret@host" }, "`baseURL` must be a URL such as https://api.openai.com/v1."],
     [{ apiKey: 4 }, "`apiKey` must be a string, got a number."],
     [{ apiKey: "secret\n" }, "The key in `apiKey` or OPENAI_API_KEY contains a line break"],
     [{ timeoutSeconds: 0 }, "`timeoutSeconds` must be a number > 0"],

@@ -48,7 +48,7 @@ export interface JudgeOptions {
   readonly onWarning?: (message: string) => void;
 }
 
-const judgeSettings = {
+const requestSettings = {
   maxParallel: integer({ default: 8, min: 1, description: "Requests at the same time." }),
   timeoutSeconds: number({ default: 60, above: 0, max: 86_400, description: "Limit of a request." }),
   retries: integer({ default: 2, min: 0, max: 10, description: "Further attempts after a failure." }),
@@ -56,7 +56,7 @@ const judgeSettings = {
 };
 
 const judgeOptionNames: OptionNames<JudgeOptions> = {
-  ...judgeSettings,
+  ...requestSettings,
   model: true,
   rubric: true,
   baseURL: true,
@@ -113,8 +113,8 @@ export function judge(options: JudgeOptions): Judge {
   checkJudgeOptions(options, { min, max, failureReward });
   const { maxParallel, retries, timeoutSeconds, cacheFile } = resolveSettings(
     "judge",
-    judgeSettings,
-    selectSettings(judgeSettings, options),
+    requestSettings,
+    selectSettings(requestSettings, options),
   );
   const scores = Array.from({ length: max - min + 1 }, (_, i) => min + i);
   const ask =
