@@ -17,7 +17,7 @@ import { z } from "zod";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { sleep } from "../../core/sleep.js";
 import { isReward, MAX_REWARD } from "../../envs/index.js";
-import type { LanguageModel } from "../../generation/index.js";
+import { checkIsModel, type LanguageModel } from "../../generation/index.js";
 import type { RewardBatch, RewardFunction } from "../../rl/train/index.js";
 
 /** Options of `judge`. */
@@ -191,6 +191,9 @@ export function judge(options: JudgeOptions): Judge {
   return Object.defineProperty(Object.assign(scoreBatch, { score, takeMetrics }), "name", { value: "judge" });
 }
 
+/** Returns the key in the environment; an empty one is none. */
+const readApiKey = () => process.env.OPENAI_API_KEY || undefined;
+
 function checkJudgeOptions(
   { model, rubric, baseURL, apiKey, cacheFile }: JudgeOptions,
   { min, max, failureReward }: Readonly<Record<"min" | "max" | "failureReward", number>>,
@@ -201,12 +204,9 @@ function checkJudgeOptions(
     throw invalidArgument(
       "A judge with the name of a model needs a `baseURL`. For a local model pass AutoModelForCausalLM.fromPretrained(name).",
     );
-  const isOpenModel = typeof model === "object" && model !== null && "policy" in model;
-  if (model === "" || (typeof model !== "string" && !isOpenModel))
-    throw invalidArgument(
-      `\`model\` must be an open model or the name of one at \`baseURL\`, got ${describeValue(model)}.`,
-    );
-  if (isOpenModel && (baseURL ?? apiKey ?? cacheFile) !== undefined)
+  if (typeof model !== "string" || model === "")
+    checkIsModel("`model` must be the name of a model at `baseURL`, or", model);
+  if (typeof model !== "string" && (baseURL ?? apiKey ?? cacheFile) !== undefined)
     throw invalidArgument(
       "`baseURL`, `apiKey` and `cacheFile` are for a judge at a URL. Remove them, or pass the name of a model.",
     );
@@ -215,7 +215,7 @@ function checkJudgeOptions(
       name: "baseURL",
       address: baseURL,
       example: "https://api.openai.com/v1",
-      apiKey: apiKey ?? process.env.OPENAI_API_KEY,
+      apiKey: apiKey ?? readApiKey(),
       keyHome: "`apiKey` or OPENAI_API_KEY",
     });
   if (!Number.isInteger(min) || !Number.isInteger(max) || max <= min || max - min > 100)
@@ -238,12 +238,7 @@ function askModel(model: LanguageModel, scores: readonly number[], timeoutSecond
 }
 
 function askUrl(
-  {
-    model,
-    baseURL,
-    apiKey = process.env.OPENAI_API_KEY || undefined,
-    timeoutSeconds,
-  }: JudgeOptions & { readonly timeoutSeconds: number },
+  { model, baseURL, apiKey = readApiKey(), timeoutSeconds }: JudgeOptions & { readonly timeoutSeconds: number },
   scores: readonly number[],
 ): Ask {
   const schema = {
