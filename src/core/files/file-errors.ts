@@ -13,6 +13,23 @@ export function corruptFileError(path: string, fault: string, cause?: unknown): 
   return new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${fault}. Copy or download the file again.`, { cause });
 }
 
+/** A pointer of Git LFS has fewer bytes. */
+export const LFS_POINTER_BYTES = 1024;
+
+/**
+ * Checks that Git LFS has downloaded a file, of which a clone without it has a pointer of three
+ * lines only.
+ * @throws FILE_CORRUPT
+ */
+export function checkNoLfsPointer(path: string, bytes: Uint8Array): void {
+  if (bytes.length >= LFS_POINTER_BYTES || !new TextDecoder().decode(bytes).startsWith("version https://git-lfs"))
+    return;
+  throw new LlamaGymError(
+    "FILE_CORRUPT",
+    `${path} is a pointer of Git LFS, not the file itself. Run "git lfs pull" in its folder, or download the file again.`,
+  );
+}
+
 /** Returns undefined for FILE_NOT_FOUND; rethrows other errors. For `catch`. */
 export function ignoreMissingFile(error: unknown): undefined {
   if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;

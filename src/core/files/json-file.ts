@@ -3,7 +3,7 @@ import { errorMessage, LlamaGymError } from "../errors.js";
 import { describeUnsavable, MAX_JSON_DEPTH } from "../describe-unsavable.js";
 import { isJsonObject, parseBoundedJson, type JsonObject, type JsonValue } from "../json.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
-import { corruptFileError, ignoreMissingFile, toReadError } from "./file-errors.js";
+import { checkNoLfsPointer, corruptFileError, ignoreMissingFile, toReadError } from "./file-errors.js";
 
 /** Maximum size of a JSON file; tokenizer.json of a 262,144-token vocabulary has 35 MB. */
 const MAX_JSON_BYTES = 512 * 2 ** 20;
@@ -26,6 +26,7 @@ export function parseJson(path: string, bytes: Uint8Array, part = "it"): JsonVal
   try {
     return parseBoundedJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes), MAX_JSON_NODES) as JsonValue;
   } catch (error) {
+    checkNoLfsPointer(path, bytes);
     throw corruptFileError(path, `${part} is not valid JSON (${errorMessage(error)})`, error);
   }
 }

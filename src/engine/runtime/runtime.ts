@@ -227,12 +227,12 @@ export class Runtime {
     this.pending.delete(response.id);
     if (this.pending.size === 0) this.worker.unref();
     if (response.ok) return pending.resolve(response.result);
-    const { message, isUnavailable } = response;
-    const engine = this.device === "webgpu" ? "GPU" : "ONNX Runtime";
+    const { message, code } = response;
+    const library = this.device === "webgpu" ? "GPU" : "ONNX Runtime";
     pending.reject(
-      isUnavailable
-        ? new LlamaGymError("DEVICE_UNAVAILABLE", message)
-        : new LlamaGymError("RUNTIME_FAILED", `${engine}: ${message}`),
+      code === undefined
+        ? new LlamaGymError("RUNTIME_FAILED", `${library}: ${message}`)
+        : new LlamaGymError(code, message),
     );
   }
 

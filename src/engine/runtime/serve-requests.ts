@@ -26,8 +26,8 @@ export function serveRequests(
       try {
         response = { id, ok: true, result: await runGuarded(parent.data, () => handle(request)) };
       } catch (error) {
-        const isUnavailable = error instanceof LlamaGymError && error.code === "DEVICE_UNAVAILABLE";
-        response = { id, ok: false, message: errorMessage(error), isUnavailable };
+        const code = error instanceof LlamaGymError ? error.code : undefined;
+        response = { id, ok: false, message: errorMessage(error), code };
       }
       parent.post(response, response.ok ? listTransferables(response.result) : []);
     });

@@ -1,3 +1,4 @@
+import type { ErrorCode } from "../../core/errors.js";
 import type { TypedArray } from "../tensor/dtype.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { BufferView } from "./buffer-view.js";
@@ -93,5 +94,5 @@ export interface GpuReport {
 
 export type WorkerResponse =
   | { readonly id: number; readonly ok: true; readonly result: WorkerResult }
-  /** `isUnavailable`: the device cannot be used at all. */
-  | { readonly id: number; readonly ok: false; readonly message: string; readonly isUnavailable: boolean };
+  /** `code`: undefined for an error of the library that computes. */
+  | { readonly id: number; readonly ok: false; readonly message: string; readonly code: ErrorCode | undefined };

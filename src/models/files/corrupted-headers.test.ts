@@ -6,6 +6,7 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LlamaGymError } from "../../core/errors.js";
+import { readJson } from "../../core/files/json-file.js";
 import { openGguf, readGgufTokenizer } from "./gguf/index.js";
 import { SafetensorsFile } from "./safetensors/index.js";
 
@@ -94,6 +95,21 @@ async function readSafetensors(path: string): Promise<void> {
     await file.close();
   }
 }
+
+describe("a pointer of Git LFS", () => {
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${"0".repeat(64)}\nsize 269060552\n`;
+
+  it.each([
+    ["model.safetensors", readSafetensors],
+    ["model.gguf", readGguf],
+    ["tokenizer.json", readJson],
+  ])("is named, as %s", async (name, read) => {
+    const path = join(folder, name);
+    await writeFile(path, pointer);
+    const message = `${path} is a pointer of Git LFS, not the file itself. Run "git lfs pull" in its folder, or download the file again.`;
+    await expect(read(path)).rejects.toMatchObject({ code: "FILE_CORRUPT", message });
+  });
+});
 
 describe("a mutated header", () => {
   it("of a safetensors file is one error or a valid file", async () => {

@@ -1,7 +1,7 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
 import type { OpenFile } from "../../core/platform/ports.js";
-import { corruptFileError, toReadError } from "../../core/files/file-errors.js";
+import { checkNoLfsPointer, corruptFileError, LFS_POINTER_BYTES, toReadError } from "../../core/files/file-errors.js";
 
 /** Bytes per stream buffer, of which there are two; fits the L2 cache. */
 const CHUNK_BYTES = 512 * 1024;
@@ -16,12 +16,14 @@ export class FileSource {
     private readonly file: OpenFile,
   ) {}
 
-  /** @throws FILE_NOT_FOUND or FILE_READ_FAILED. */
+  /** @throws FILE_NOT_FOUND, FILE_READ_FAILED, or FILE_CORRUPT for a pointer of Git LFS. */
   static async open(path: string): Promise<FileSource> {
     try {
       const { isFile, size } = await fs.stat(path);
-      if (isFile) return new FileSource(path, size, await fs.open(path, "read"));
-      throw new LlamaGymError("FILE_READ_FAILED", `${path} is not a file. Give the path of the file itself.`);
+      if (!isFile)
+        throw new LlamaGymError("FILE_READ_FAILED", `${path} is not a file. Give the path of the file itself.`);
+      if (size < LFS_POINTER_BYTES) checkNoLfsPointer(path, await fs.readBytes(path));
+      return new FileSource(path, size, await fs.open(path, "read"));
     } catch (error) {
       throw toReadError(path, error);
     }

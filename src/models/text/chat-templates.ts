@@ -1,10 +1,10 @@
 import { LlamaGymError } from "../../core/errors.js";
-import { type JsonRecord, isObject } from "./tokenization/tokenizer-json.js";
+import { corruptFileError, type JsonRecord, isObject } from "./tokenization/tokenizer-json.js";
 
 /**
  * Collects chat templates by name, the main one under "default". tokenizer_config.json has one
  * string or a list of named ones; a template from its own file takes precedence, as in
- * Transformers.
+ * Transformers. @throws FILE_CORRUPT for a template that is no text.
  */
 export function readChatTemplates(
   config: JsonRecord,
@@ -17,14 +17,19 @@ export function readChatTemplates(
 }
 
 function readConfiguredTemplates(value: unknown): Map<string, string> {
-  const templates = new Map<string, string>();
-  if (typeof value === "string") templates.set("default", value);
-  const named: unknown[] = Array.isArray(value) ? value : [];
-  for (const entry of named) {
-    if (isObject(entry) && typeof entry.name === "string" && typeof entry.template === "string")
-      templates.set(entry.name, entry.template);
-  }
-  return templates;
+  if (value === undefined || value === null) return new Map();
+  if (typeof value === "string") return new Map([["default", value]]);
+  const fault = corruptFileError(
+    "chat_template in tokenizer_config.json must be a text or a list of objects with the texts name and template.",
+  );
+  if (!Array.isArray(value)) throw fault;
+  return new Map(
+    value.map((entry: unknown) => {
+      if (isObject(entry) && typeof entry.name === "string" && typeof entry.template === "string")
+        return [entry.name, entry.template];
+      throw fault;
+    }),
+  );
 }
 
 /**

@@ -67,6 +67,15 @@ describe("sampleToken", () => {
     expect(() => sampleToken(broken, PLAIN, [], 0.5)).toThrowError(/not finite/);
     expect(() => sampleToken(broken, { ...PLAIN, topP: 0.5 }, [], 0.5)).toThrowError(/not finite/);
     expect(() => sampleToken(broken, { ...PLAIN, temperature: 0 }, [], 0.5)).toThrowError(/not finite/);
+    for (const values of [
+      [1, NaN],
+      [NaN, 1],
+      [Infinity, 1],
+      [-Infinity, -Infinity],
+    ])
+      expect(() => argMax(Float32Array.from(values))).toThrowError(/not finite/);
+    expect(argMax(Float32Array.of(-Infinity, 1))).toBe(1);
+    expect(() => rawLogProb(Float32Array.of(1, NaN), Float32Array.of(NaN, NaN), 0)).toThrowError(/not finite/);
   });
 });
 

@@ -140,7 +140,10 @@ export function notFiniteError(): LlamaGymError {
   );
 }
 
-/** Returns the first index of the largest logit, among `allowedTokens` if given. */
+/**
+ * Returns the first index of the largest logit, among `allowedTokens` if given.
+ * @throws RUNTIME_FAILED when one of them is NaN or infinite, or all are -infinity.
+ */
 export function argMax(logits: Float32Array, allowedTokens?: Int32Array): number {
   let best = -1;
   let value = -Infinity;
@@ -150,9 +153,9 @@ export function argMax(logits: Float32Array, allowedTokens?: Int32Array): number
     if (logits[id] > value) {
       value = logits[id];
       best = id;
-    }
+    } else if (Number.isNaN(logits[id])) throw notFiniteError();
   }
-  if (best === -1) throw notFiniteError();
+  if (best === -1 || value === Infinity) throw notFiniteError();
   return best;
 }
 

@@ -269,7 +269,9 @@ export class SamplingKernels {
     const floats = new Float32Array(drawn.buffer, drawn.byteOffset, drawn.length);
     const counts = rows.map(({ allowedTokens }) => allowedTokens?.length ?? width);
     const isMissing = (i: number) => drawn[i * RESULT_WORDS] >= counts[i];
-    if (rows.some((_, i) => isMissing(i) || Number.isNaN(floats[i * RESULT_WORDS + 1]))) throw notFiniteError();
+    const logProbIndices = hasRaw ? [1, 2] : [1];
+    const isNaNLogProb = (i: number) => logProbIndices.some((k) => Number.isNaN(floats[i * RESULT_WORDS + k]));
+    if (rows.some((_, i) => isMissing(i) || isNaNLogProb(i))) throw notFiniteError();
     return {
       tokens: Int32Array.from(rows, ({ allowedTokens }, i) => {
         const place = drawn[i * RESULT_WORDS];
@@ -284,6 +286,7 @@ export class SamplingKernels {
     };
   }
 
+  /** @throws RUNTIME_FAILED when the logits are not finite. */
   async score({ logits, rawProbabilities, tokens }: ScoreCall): Promise<ScoreResult> {
     const { executor } = this.context;
     const locate = (view: BufferView) => this.context.locate(view);
@@ -292,7 +295,9 @@ export class SamplingKernels {
     const locations = [locate(logits), locate(rawProbabilities), tokenData, tokenData, results];
     executor.run(SCORE, locations, [logits.shape[1], 1, 0, 0], tokens.length);
     const [words] = await executor.read([{ ...results, words: tokens.length }]);
-    return { logProbs: Float64Array.from(new Float32Array(words.slice().buffer)), topLogProbs: [] };
+    const logProbs = Float64Array.from(new Float32Array(words.slice().buffer));
+    if (logProbs.some(Number.isNaN)) throw notFiniteError();
+    return { logProbs, topLogProbs: [] };
   }
 
   /** Returns memory for the candidates' weights and for results. */
