@@ -94,7 +94,7 @@ export interface EndedRun {
  */
 export async function saveTrained(
   run: EndedRun,
-  { state: { updates }, isInterrupted, latestCheckpoint }: TrainResult,
+  { state: { updates }, isInterrupted, stoppedEarly, latestCheckpoint }: TrainResult,
   { reporter, report, resumeCommand }: RunDisplay,
   length: string,
 ): Promise<string | undefined> {
@@ -112,7 +112,8 @@ export async function saveTrained(
     reporter.print(`Stopped and saved after ${trained}${limit}. Resume with: ${resumeCommand}${more}`);
     return undefined;
   }
-  if (run.hasCheckpoint && updates === run.resumedAt)
+  if (stoppedEarly !== undefined) reporter.print(`Ended early, after update ${updates}: ${stoppedEarly}.`);
+  else if (run.hasCheckpoint && updates === run.resumedAt)
     reporter.print(`The run was already complete. Extend it with ${length}.`);
   return path;
 }

@@ -1,6 +1,7 @@
-import { choice, defineSettings, integer, number, text } from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
+import { choice, defineSettings, integer, number, text, type Settings } from "../../core/settings.js";
 import { modelSettings, tuningSettings } from "../../models/index.js";
-import { loopSettings } from "../../rl/train/index.js";
+import { checkEarlyStopping, earlyStoppingSettings, loopSettings } from "../../rl/train/index.js";
 import { serviceSettings } from "../../tinker/index.js";
 import { trackingSettings } from "./tracking-settings.js";
 
@@ -23,6 +24,7 @@ export const exampleRunSettings = defineSettings({
     description: "Fraction of the examples held out for evaluation, without evalData.",
   }),
   evalSteps: integer({ min: 1, description: "Number of updates between evaluations. Default: once per epoch." }),
+  ...earlyStoppingSettings,
   saveSteps: { ...loopSettings.saveSteps, default: 100 },
   onInvalidLine: choice({
     default: "error",
@@ -36,3 +38,17 @@ export const exampleRunSettings = defineSettings({
       "Format of prompt and completion texts: chat messages or plain text. auto is chat for models with a chat template.",
   }),
 });
+
+/** @throws INVALID_ARGUMENT for evaluations without examples for them. */
+export function checkExampleEvaluations({
+  evalData,
+  evalSplit,
+  evalSteps,
+  earlyStoppingPatience,
+  earlyStoppingThreshold,
+}: Settings<typeof exampleRunSettings>): void {
+  checkEarlyStopping({ earlyStoppingPatience, earlyStoppingThreshold });
+  const needing = Object.entries({ evalSteps, earlyStoppingPatience }).find(([, value]) => value !== undefined)?.[0];
+  if (needing === undefined || evalData !== undefined || evalSplit > 0) return;
+  throw invalidArgument(`\`${needing}\` needs examples to evaluate: set \`evalData\` or \`evalSplit\`.`);
+}

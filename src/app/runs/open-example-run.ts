@@ -9,7 +9,10 @@ import type { Settings } from "../../core/settings.js";
 
 type ExampleRunConfig = BaseRunConfig &
   ExampleFiles &
-  Pick<Settings<typeof exampleRunSettings>, "saveSteps" | "evalSteps">;
+  Pick<
+    Settings<typeof exampleRunSettings>,
+    "saveSteps" | "evalSteps" | "earlyStoppingPatience" | "earlyStoppingThreshold"
+  >;
 
 /** A trainer on examples, as far as a run uses it. */
 interface RunTrainer<Metrics, Evaluation> {
@@ -57,7 +60,8 @@ export async function openExampleRun<
   const { trainer, invalidLines, unusedColumns } = await createTrainer(config, model);
   context.defer(async () => trainer.release());
   const resumedAt = saved !== undefined ? await trainer.resume(checkpointDir, hooks.onWarning) : 0;
-  const { saveSteps, evalSteps } = config;
+  const { saveSteps, evalSteps, earlyStoppingPatience, earlyStoppingThreshold } = config;
+  const evaluations = { evalSteps, earlyStoppingPatience, earlyStoppingThreshold };
   return {
     config,
     model,
@@ -66,6 +70,6 @@ export async function openExampleRun<
     unusedColumns,
     resumedAt,
     hasCheckpoint: resumedAt > 0,
-    train: async (callbacks) => trainer.train({ checkpointDir, lock, saveSteps, evalSteps, ...callbacks }),
+    train: async (callbacks) => trainer.train({ checkpointDir, lock, saveSteps, ...evaluations, ...callbacks }),
   };
 }

@@ -8,7 +8,7 @@ import {
   resolveKtoConfig,
   type KtoConfig,
 } from "../../rl/preferences/index.js";
-import { exampleRunSettings } from "./example-run-settings.js";
+import { checkExampleEvaluations, exampleRunSettings } from "./example-run-settings.js";
 import { dataSettings } from "./sft-run-settings.js";
 
 /** Algorithms that train on files of preferences. */
@@ -83,6 +83,7 @@ export function resolvePreferenceRunConfig({
   const config = { algorithm, data, dataSha256, evalDataSha256, ...resolved } as unknown as PreferenceRunConfig;
   getPreferenceConfig(config);
   checkTuning(config);
+  checkExampleEvaluations(config);
   return config;
 }
 

@@ -90,6 +90,8 @@ describe("resolveTrainConfig", () => {
     [{ tuning: "full", backwardPrecision: "int8" }, '`tuning` "full" freezes none'],
     [{ evalSteps: 2 }, "`evalSteps` needs episodes to evaluate"],
     [{ evalEpisodes: 2, loadBestModelAtEnd: true }, "set `evalSteps`"],
+    [{ evalEpisodes: 2, earlyStoppingPatience: 3 }, "`earlyStoppingPatience` compares evaluations during training"],
+    [{ evalEpisodes: 2, rewardThreshold: 1 }, "`rewardThreshold` compares evaluations during training"],
     [{ quantize: "4", backwardPrecision: "int8" }, "does not apply to the weights of quantize 4"],
     [{ algorithm: "ppo", numGenerations: 4 }, "numGenerations is a setting of grpo, rloo, reinforce"],
     [{ algorithm: "grpo", numGenerations: 1 }, "`numGenerations` must be an integer >= 2"],

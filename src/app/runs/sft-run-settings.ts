@@ -9,7 +9,7 @@ import {
 } from "../../core/settings.js";
 import { checkTuning } from "../../models/index.js";
 import { checkCompletionTeacher, completionTeacherSettings } from "./teacher-completions.js";
-import { exampleRunSettings } from "./example-run-settings.js";
+import { checkExampleEvaluations, exampleRunSettings } from "./example-run-settings.js";
 
 /** The file of the examples. */
 export const dataSettings = defineSettings({
@@ -48,6 +48,7 @@ export function resolveSftRunConfig({ data, dataSha256, evalDataSha256, ...given
   const hashes = { dataSha256, evalDataSha256 };
   const config = { data, ...hashes, ...resolveSettings("A fine-tuning run", allSftRunSettings, given) };
   checkTuning(config);
+  checkExampleEvaluations(config);
   checkCompletionTeacher(config);
   return config;
 }

@@ -120,6 +120,10 @@ describe("SFT run", () => {
     await expect(startSftRun({ ...options(), evalSplit: 2 }, target)).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
+    for (const needing of [{ evalSteps: 2 }, { earlyStoppingPatience: 2 }])
+      await expect(startSftRun({ ...options(), evalSplit: 0, ...needing }, target)).rejects.toThrow(
+        `\`${Object.keys(needing)[0]}\` needs examples to evaluate: set \`evalData\` or \`evalSplit\`.`,
+      );
     await expect(startSftRun({ ...options(), data: join(folder, "none") }, target)).rejects.toMatchObject({
       code: "FILE_NOT_FOUND",
     });

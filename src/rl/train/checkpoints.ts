@@ -26,6 +26,7 @@ const savedState = z.object({
     tokens: count,
     seconds: z.number().min(0),
     recentReturns: z.array(z.number()),
+    evaluations: z.object({ best: z.number().nullable(), sinceBest: count }).optional(),
   }),
   task: z.unknown(),
   optimizer: z.object({ kind: z.enum(["adamw", "sgd"]), step: count }),

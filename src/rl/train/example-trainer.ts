@@ -1,5 +1,5 @@
-import { checkOptions, type OptionNames } from "../../core/settings.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { checkOptions, resolveSettings, selectSettings, type OptionNames, type Settings } from "../../core/settings.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { printWarning } from "../../core/terminal-text.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { withFolderLock } from "../../core/files/folder-lock.js";
@@ -7,23 +7,27 @@ import type { LearnerState, Metrics } from "../algorithms/learner.js";
 import type { ExampleLearner, ExampleState, StepMetrics } from "../algorithms/shared/example-learner.js";
 import { checkNoCheckpoints, restoreLatestCheckpoint } from "./checkpoints.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
+import { checkEarlyStopping, earlyStoppingSettings, evaluationSettings } from "./trainer-settings.js";
 import type { ResumedRun, RolloutCounts, TrainerState, TrainTask } from "./train-task.js";
 
 /** Callbacks of a trainer on examples. */
-export interface ExampleTrainOptions<StepMetricsType, Evaluation> extends Pick<
-  TrainLoopOptions,
-  "checkpointDir" | "lock" | "saveSteps" | "evalSteps" | "tracker" | "onUpdate" | "signal"
-> {
+export interface ExampleTrainOptions<StepMetricsType, Evaluation>
+  extends
+    Pick<TrainLoopOptions, "checkpointDir" | "lock" | "saveSteps" | "evalSteps" | "tracker" | "onUpdate" | "signal">,
+    Partial<Settings<typeof earlyStoppingSettings>> {
   /** Called after each update, and awaited. */
   readonly onStep?: (metrics: StepMetricsType) => void | Promise<void>;
   readonly onEvaluation?: (evaluation: Evaluation, step: number) => void;
 }
 
+/** When it is evaluated, and when that ends training. */
+const evaluationSteps = { evalSteps: evaluationSettings.evalSteps, ...earlyStoppingSettings };
+
 const trainOptionNames: OptionNames<ExampleTrainOptions<unknown, unknown>> = {
   checkpointDir: String,
   lock: true,
   saveSteps: true,
-  evalSteps: true,
+  ...evaluationSteps,
   tracker: true,
   onUpdate: Function,
   signal: AbortSignal,
@@ -114,10 +118,19 @@ export abstract class ExampleTrainer<Example, Loss extends AnyLoss, Evaluation e
   }: ExampleTrainOptions<StepMetrics & Loss, Evaluation>): Promise<TrainResult> {
     const task = this.requireTask();
     const { resumed } = this;
+    const settings = resolveSettings("train", evaluationSteps, selectSettings(evaluationSteps, options));
+    const { evalSteps, earlyStoppingPatience } = settings;
+    checkEarlyStopping(settings);
+    const needing = evalSteps === undefined ? earlyStoppingPatience && "earlyStoppingPatience" : "evalSteps";
+    if (needing !== undefined && this.parts.evalExamples.length === 0)
+      throw invalidArgument(
+        `\`${needing}\` needs examples to evaluate: give ${this.parts.name}.create \`evaluation\`.`,
+      );
     if (resumed === undefined)
       await checkNoCheckpoints(options.checkpointDir, "Call resume() before train(), or choose another folder.");
     const result = await runTrainLoop(task, {
       ...options,
+      stopping: earlyStoppingPatience === undefined ? undefined : { ...settings, metric: task.lossName, isLoss: true },
       resumed,
       onUpdate: async (event) => {
         await onStep?.(task.lastMetrics!);
@@ -199,6 +212,11 @@ class ExampleTask<Example, Loss extends AnyLoss, Evaluation extends object> impl
     const { learner } = this.parts;
     await learner.model.loadTrainedValues(folder);
     await learner.setState({ ...(state as Omit<ExampleState, "optimizer">), optimizer });
+  }
+
+  /** The metric of evaluations. */
+  get lossName(): string {
+    return `${this.parts.metricPrefix}/eval_loss`;
   }
 
   /** sft/loss, sft/eval_loss, ... */

@@ -50,7 +50,9 @@ export { findRunResult, getCheckpointDir, readRunConfig, requireRunConfig, write
 export { GamePlayers } from "./self-play.js";
 export {
   MAX_EVAL_EPISODES,
+  checkEarlyStopping,
   checkEvaluationSettings,
+  earlyStoppingSettings,
   loopSettings,
   maxRolloutBytes,
   recordingSettings,

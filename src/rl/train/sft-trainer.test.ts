@@ -187,6 +187,31 @@ describe("SftTrainer", () => {
     await rm(folder, { recursive: true });
   });
 
+  it("ends after evaluations without a lower loss", async () => {
+    const settings = {
+      train: examples(4),
+      evaluation: examples(8).slice(4),
+      batchSize: 4,
+      maxSteps: 16,
+      learningRate: 0.1,
+      lrSchedulerType: "constant",
+    } as const;
+    const trainWith = async (options: { readonly earlyStoppingPatience?: number }) => {
+      const losses: number[] = [];
+      const trainer = await SftTrainer.create(await withAdapter(), settings);
+      const onEvaluation = ({ eval_loss: loss }: { readonly eval_loss: number }) => void losses.push(loss);
+      return { losses, ...(await trainer.train({ evalSteps: 1, onEvaluation, ...options })) };
+    };
+    const { losses } = await trainWith({});
+    const isStale = (i: number) => Math.min(...losses.slice(0, i - 1)) <= Math.min(losses[i - 1], losses[i]);
+    const last = losses.findIndex((_, i) => i >= 2 && isStale(i));
+    expect(last).toBeGreaterThan(0);
+    const stopped = await trainWith({ earlyStoppingPatience: 2 });
+    expect(stopped.losses).toEqual(losses.slice(0, last + 1));
+    expect(stopped).toMatchObject({ isInterrupted: false, state: { updates: last + 1 } });
+    expect(stopped.stoppedEarly).toMatch(/^sft\/eval_loss did not improve on /);
+  });
+
   it("follows the learning rate schedule", async () => {
     const rates = async (options: SftTrainerOptions) =>
       (
@@ -205,6 +230,13 @@ describe("SftTrainer", () => {
     await expect(SftTrainer.create(adapted, { batchSize: 0 })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
     await expect(SftTrainer.create(adapted, { train: [] })).rejects.toThrow(/no examples/);
     await expect((await SftTrainer.create(adapted)).train()).rejects.toThrow(/nothing to train on/);
+    for (const [options, message] of [
+      [{ evalSteps: 0 }, /`evalSteps` must be/],
+      [{ evalSteps: 1 }, /`evalSteps` needs examples to evaluate: give SftTrainer.create `evaluation`/],
+      [{ earlyStoppingPatience: 1 }, /`earlyStoppingPatience` needs examples/],
+      [{ earlyStoppingThreshold: 1 }, /is read with `earlyStoppingPatience` only/],
+    ] as const)
+      await expect((await SftTrainer.create(adapted, { train: examples(4) })).train(options)).rejects.toThrow(message);
     await expect((await SftTrainer.create(adapted)).update([{ tokens: [1, 2], lossMask: [0, 0] }])).rejects.toThrow(
       /no loss tokens/,
     );

@@ -6,7 +6,16 @@ import type { Tracker } from "../tracking/index.js";
 import { loopSettings } from "./trainer-settings.js";
 import type { BestEvaluation } from "./best-model.js";
 import { saveCheckpoint } from "./checkpoints.js";
-import { addCounts, INITIAL_STATE, type ResumedRun, type TrainerState, type TrainTask } from "./train-task.js";
+import {
+  addCounts,
+  addEvaluation,
+  describeEarlyStop,
+  INITIAL_STATE,
+  type ResumedRun,
+  type StoppingRule,
+  type TrainerState,
+  type TrainTask,
+} from "./train-task.js";
 import type { TrainingMonitor } from "../algorithms/training-monitor.js";
 
 /** State of a run after a rollout round or an update. */
@@ -35,6 +44,8 @@ export interface TrainLoopOptions extends Partial<Settings<typeof loopSettings>>
   readonly checkpointDir?: string;
   /** Updates between evaluations. Default: once per epoch. The last update is always evaluated. */
   readonly evalSteps?: number;
+  /** When evaluations end the run. Default: never. */
+  readonly stopping?: StoppingRule;
   /** Lock on the folder of the run, which the loop checks before it logs or saves. */
   readonly lock?: FolderLock;
   readonly tracker?: Tracker;
@@ -56,6 +67,8 @@ export interface TrainResult {
   /** Whether `signal` ended the run early. */
   readonly isInterrupted: boolean;
   readonly latestCheckpoint: string | undefined;
+  /** Why evaluations ended the run before its length; undefined for any other end. */
+  readonly stoppedEarly?: string | undefined;
   /** The evaluation whose parameters the agent has at the end, with `loadBestModelAtEnd`. */
   readonly bestEvaluation?: BestEvaluation;
 }
@@ -108,13 +121,22 @@ class TrainLoop<Rollout, Batch> {
   async run(): Promise<TrainResult> {
     const { signal } = this.options;
     const isAborted = () => signal?.aborted === true || this.isStopped;
-    while (this.progress < 1 && !isAborted()) {
+    while (!this.isComplete && !isAborted()) {
       await this.update();
       if (this.state.updates % this.settings.saveSteps === 0 || this.isSaveRequested) await this.save();
     }
     await this.save();
-    const { state, metrics, latestCheckpoint } = this;
-    return { state, metrics, isInterrupted: this.progress < 1, latestCheckpoint };
+    const { state, metrics, latestCheckpoint, stoppedEarly } = this;
+    return { state, metrics, isInterrupted: !this.isComplete, latestCheckpoint, stoppedEarly };
+  }
+
+  private get isComplete(): boolean {
+    return this.progress >= 1 || this.stoppedEarly !== undefined;
+  }
+
+  private get stoppedEarly(): string | undefined {
+    const { stopping } = this.options;
+    return stopping && describeEarlyStop(this.state, stopping);
   }
 
   /**
@@ -215,7 +237,7 @@ class TrainLoop<Rollout, Batch> {
   /** Adds an evaluation to the update's metrics. */
   private async evaluateIfDue(): Promise<void> {
     const { task, state, options } = this;
-    const { evalSteps, onEvaluation } = options;
+    const { evalSteps, stopping, onEvaluation } = options;
     if (task.evaluate === undefined) return;
     const isDue = evalSteps === undefined ? task.isEpochEnd?.() : state.updates % evalSteps === 0;
     if (isDue !== true && this.progress < 1) return;
@@ -223,6 +245,11 @@ class TrainLoop<Rollout, Batch> {
     const metrics = await task.evaluate(state);
     if (metrics === undefined) return;
     this.state = { ...state, seconds: state.seconds + (performance.now() - start) / 1000 };
+    if (stopping !== undefined)
+      this.state = {
+        ...this.state,
+        evaluations: addEvaluation(state.evaluations, metrics[stopping.metric], stopping),
+      };
     this.metrics = { ...this.metrics, ...metrics };
     onEvaluation?.(metrics, state);
   }

@@ -13,6 +13,32 @@ export interface TrainerState {
   readonly seconds: number;
   /** Returns of the most recent episodes, for the moving mean. */
   readonly recentReturns: readonly number[];
+  /** What evaluations have shown, in a run that they may end. */
+  readonly evaluations?: EvaluationHistory | undefined;
+}
+
+/** Evaluations so far, as early stopping counts them. */
+export interface EvaluationHistory {
+  /** Null before the first finite value. */
+  readonly best: number | null;
+  /** Evaluations since the last that was better by more than the threshold. */
+  readonly sinceBest: number;
+}
+
+/**
+ * When evaluations end a run before its length: after `earlyStoppingPatience` of them in a row
+ * without a better one (EarlyStoppingCallback in Transformers), or with a value that reaches
+ * `rewardThreshold` (StopTrainingOnRewardThreshold in Stable-Baselines3).
+ */
+export interface StoppingRule {
+  readonly earlyStoppingPatience?: number | undefined;
+  /** By how much a value must be better than the best so far. Default 0. */
+  readonly earlyStoppingThreshold?: number | undefined;
+  readonly rewardThreshold?: number | undefined;
+  /** The metric that is compared. */
+  readonly metric: string;
+  /** Whether lower values are better, as of a loss. Default false. */
+  readonly isLoss?: boolean;
 }
 
 export const INITIAL_STATE: TrainerState = {
@@ -42,6 +68,7 @@ export function addCounts(
   seconds: number,
 ): TrainerState {
   return {
+    ...state,
     updates: state.updates + 1,
     turns: state.turns + turns,
     episodes: state.episodes + returns.length,
@@ -50,6 +77,31 @@ export function addCounts(
     // NaN is the return of an unscored completion.
     recentReturns: [...state.recentReturns, ...returns.filter((value) => !Number.isNaN(value))].slice(-RETURN_WINDOW),
   };
+}
+
+/** Adds an evaluation to the history; a value that is not finite is never better. */
+export function addEvaluation(
+  { best, sinceBest }: EvaluationHistory = { best: null, sinceBest: 0 },
+  value: number,
+  { earlyStoppingThreshold = 0, isLoss = false }: StoppingRule,
+): EvaluationHistory {
+  if (!Number.isFinite(value)) return { best, sinceBest: sinceBest + 1 };
+  const gain = best === null ? Infinity : isLoss ? best - value : value - best;
+  return { best: gain > 0 ? value : best, sinceBest: gain > earlyStoppingThreshold ? 0 : sinceBest + 1 };
+}
+
+/** Says why evaluations have ended a run; undefined while it continues. */
+export function describeEarlyStop(
+  { evaluations }: Pick<TrainerState, "evaluations">,
+  { earlyStoppingPatience, rewardThreshold, metric }: StoppingRule,
+): string | undefined {
+  if (evaluations === undefined) return undefined;
+  const { best, sinceBest } = evaluations;
+  if (rewardThreshold !== undefined && best !== null && best >= rewardThreshold)
+    return `${metric} reached ${best}, and rewardThreshold is ${rewardThreshold}`;
+  return earlyStoppingPatience !== undefined && sinceBest >= earlyStoppingPatience
+    ? `${metric} did not improve on ${best} in ${sinceBest} evaluations (earlyStoppingPatience)`
+    : undefined;
 }
 
 /**

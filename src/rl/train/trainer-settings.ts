@@ -83,6 +83,28 @@ export const loopSettings = defineSettings(
   { group: "Logging and checkpoints", scope: "run", changeable: "live" },
 );
 
+/** Settings with which evaluations end a run, of all trainers with evaluations. */
+export const earlyStoppingSettings = defineSettings(
+  {
+    /** Evaluations in a row without a better one that end training. Default: none. */
+    earlyStoppingPatience: integer({
+      min: 1,
+      changeable: "resume",
+      description: "End the run after this many evaluations (evalSteps) in a row without a better one.",
+      source: "Transformers",
+    }),
+    /** By how much an evaluation must be better than the best so far. Default 0. */
+    earlyStoppingThreshold: number({
+      default: 0,
+      min: 0,
+      changeable: "resume",
+      description: "By how much an evaluation must be better to count for earlyStoppingPatience.",
+      source: "Transformers",
+    }),
+  },
+  { group: "Run", scope: "evaluation" },
+);
+
 /** Settings of evaluations during training. */
 export const evaluationSettings = defineSettings(
   {
@@ -104,6 +126,13 @@ export const evaluationSettings = defineSettings(
     loadBestModelAtEnd: boolean({
       description: "End with the parameters of the best evaluation (evalSteps) instead of the last ones.",
       source: "Transformers",
+    }),
+    ...earlyStoppingSettings,
+    /** Mean return of an evaluation with which training ends. Default: none. */
+    rewardThreshold: number({
+      changeable: "resume",
+      description: "End the run when the mean return of an evaluation (evalSteps) reaches this.",
+      source: "Stable-Baselines3",
     }),
   },
   { group: "Run", scope: "evaluation" },
@@ -183,21 +212,40 @@ export const trainerSettings = defineSettings({
 });
 
 /**
- * @throws INVALID_ARGUMENT for evaluations without episodes, and for a best model without
- * evaluations.
+ * @throws INVALID_ARGUMENT for evaluations without episodes, and for what compares evaluations
+ * without them.
  */
 export function checkEvaluationSettings({
   evalSteps,
   evalEpisodes,
   loadBestModelAtEnd = false,
   evalExact = false,
+  earlyStoppingPatience,
+  earlyStoppingThreshold = 0,
+  rewardThreshold,
 }: Partial<Settings<typeof evaluationSettings & typeof exactEvaluationSettings>>): void {
   if (evalExact && evalSteps === undefined)
     throw invalidArgument("`evalExact` belongs to evaluations during training: set `evalSteps`.");
-  if (evalSteps !== undefined && evalEpisodes === 0 && (!evalExact || loadBestModelAtEnd))
+  const comparisons = {
+    loadBestModelAtEnd: loadBestModelAtEnd ? true : undefined,
+    earlyStoppingPatience,
+    rewardThreshold,
+  };
+  const comparing = Object.entries(comparisons).find(([, value]) => value !== undefined)?.[0];
+  if (evalSteps !== undefined && evalEpisodes === 0 && (!evalExact || comparing !== undefined))
     throw invalidArgument("`evalSteps` needs episodes to evaluate: set `evalEpisodes`.");
-  if (loadBestModelAtEnd && evalSteps === undefined)
-    throw invalidArgument("`loadBestModelAtEnd` compares evaluations during training: set `evalSteps`.");
+  if (comparing !== undefined && evalSteps === undefined)
+    throw invalidArgument(`\`${comparing}\` compares evaluations during training: set \`evalSteps\`.`);
+  checkEarlyStopping({ earlyStoppingPatience, earlyStoppingThreshold });
+}
+
+/** @throws INVALID_ARGUMENT for a threshold without the patience that reads it. */
+export function checkEarlyStopping({
+  earlyStoppingPatience,
+  earlyStoppingThreshold = 0,
+}: Partial<Settings<typeof earlyStoppingSettings>>): void {
+  if (earlyStoppingThreshold > 0 && earlyStoppingPatience === undefined)
+    throw invalidArgument("`earlyStoppingThreshold` is read with `earlyStoppingPatience` only. Set it, or remove it.");
 }
 
 /** Settings of the recording in a run's folder. */

@@ -163,7 +163,8 @@ export class Trainer {
     if (gradientTransport !== undefined) learner.useGradientTransport?.(gradientTransport);
     const task = await this.openTask();
     this.isClosed = true;
-    const options = { ...settings, resumed: this.resumed, monitor, checkpointDir, lock };
+    const stopping = isStoppedByEvaluations(settings) ? { ...settings, metric: "eval/mean_return" } : undefined;
+    const options = { ...settings, stopping, resumed: this.resumed, monitor, checkpointDir, lock };
     const result = await runTrainLoop(task, { ...callbacks, ...options });
     const bestEvaluation = result.isInterrupted ? undefined : await this.bestModel?.load();
     return { ...result, bestEvaluation, isInterrupted: result.isInterrupted || !isWarmedUp };
@@ -245,6 +246,10 @@ export class Trainer {
       bestModel: this.bestModel,
     }));
   }
+}
+
+function isStoppedByEvaluations({ earlyStoppingPatience, rewardThreshold }: Settings<typeof trainerSettings>): boolean {
+  return earlyStoppingPatience !== undefined || rewardThreshold !== undefined;
 }
 
 /** @throws INVALID_ARGUMENT for an unknown option. */
