@@ -71,8 +71,6 @@ export const getEmbeddedPpoDefaults = ({
     explorationBonus: 0.1,
     vfCoef: 0.5,
     ...decayingEntropyBonus(0.3, isListed),
-    entropyMinRate: 0.1,
-    entropySchedulerEnd: 0.75,
   }) as const satisfies AlgorithmSettings;
 
 /**

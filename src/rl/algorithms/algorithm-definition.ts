@@ -35,8 +35,6 @@ export interface UpdateConfig extends ScheduleShape {
   readonly entropySchedulerType?: EntropySchedule;
   /** Final share of the entropy bonus. Default 0. */
   readonly entropyMinRate?: number;
-  /** Share of the run at which that is reached. Default 1. */
-  readonly entropySchedulerEnd?: number;
   /** Whether the reference policy is a copy that follows the policy. Default false. */
   readonly syncRefModel?: boolean;
   readonly refModelMixupAlpha?: number;

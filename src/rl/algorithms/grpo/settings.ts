@@ -1,4 +1,4 @@
-import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE, ENTROPY_SCHEDULER_END } from "../shared/entropy-bonus.js";
+import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { adaptiveEntropySettings, checkAdaptiveEntropy } from "../shared/adaptive-entropy.js";
 import { returnSettings } from "../shared/returns.js";
 import {
@@ -118,7 +118,6 @@ export const grpoSettings = defineSettings({
   entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: TRL }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in TRL 1.16" },
   entropyMinRate: ENTROPY_MIN_RATE,
-  entropySchedulerEnd: ENTROPY_SCHEDULER_END,
   ...adaptiveEntropySettings,
   ...returnSettings,
   grouping: choice({

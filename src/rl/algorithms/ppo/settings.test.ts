@@ -37,7 +37,6 @@ describe("resolvePpoConfig", () => {
       entropyCoef: 0,
       entropySchedulerType: "constant",
       entropyMinRate: 0,
-      entropySchedulerEnd: 1,
       syncRefModel: false,
       refModelMixupAlpha: 0.6,
       refModelSyncSteps: 512,

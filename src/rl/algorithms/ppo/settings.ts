@@ -1,4 +1,4 @@
-import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE, ENTROPY_SCHEDULER_END } from "../shared/entropy-bonus.js";
+import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { invalidArgument } from "../../../core/errors.js";
 import {
   boolean,
@@ -135,7 +135,6 @@ export const ppoSettings = defineSettings({
   entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: OURS }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: OURS },
   entropyMinRate: { ...ENTROPY_MIN_RATE, source: OURS },
-  entropySchedulerEnd: { ...ENTROPY_SCHEDULER_END, source: OURS },
   explorationBonus: number({
     default: 0,
     min: 0,

@@ -1,4 +1,4 @@
-import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE, ENTROPY_SCHEDULER_END } from "../shared/entropy-bonus.js";
+import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
 import {
   checkReference,
@@ -69,7 +69,6 @@ export const reinforceSettings = defineSettings({
   entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: OPENRLHF }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in OpenRLHF" },
   entropyMinRate: ENTROPY_MIN_RATE,
-  entropySchedulerEnd: ENTROPY_SCHEDULER_END,
   maskTruncatedCompletions: boolean({ description: "Exclude truncated completions from the loss.", source: SHARED }),
   maxCompletionLength: { ...MAX_COMPLETION_LENGTH, source: SHARED },
 });

@@ -1,4 +1,4 @@
-import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE, ENTROPY_SCHEDULER_END } from "../shared/entropy-bonus.js";
+import { ENTROPY_MIN_RATE, ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
 import {
   LR_SCHEDULE,
@@ -46,7 +46,6 @@ export const rlooSettings = defineSettings({
   }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "off, as in TRL 1.16" },
   entropyMinRate: ENTROPY_MIN_RATE,
-  entropySchedulerEnd: ENTROPY_SCHEDULER_END,
   normalizeAdvantages: boolean({
     description: "Normalize the advantages of a batch to mean 0 and standard deviation 1.",
     source: TRL,

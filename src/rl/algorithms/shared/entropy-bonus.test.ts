@@ -10,7 +10,6 @@ describe("entropyFactor", () => {
     expect(factors({ entropySchedulerType: "linear" })).toEqual([1, 0.75, 0]);
     const cosine = (1 + Math.cos(Math.PI / 4)) / 2;
     expect(factors({ entropySchedulerType: "cosine" })).toEqual([1, expect.closeTo(cosine, 12), expect.closeTo(0, 12)]);
-    expect(factors({ entropySchedulerType: "linear", entropySchedulerEnd: 0.5 })).toEqual([1, 0.5, 0]);
     expect(factors({ entropyMinRate: 0.2 })).toEqual([1, 1, 1]);
     expect(factors({})).toEqual([1, 1, 1]);
   });

@@ -22,32 +22,15 @@ export const ENTROPY_MIN_RATE = number({
   source: "0, as in TRL 1.16",
 });
 
-/** The setting entropySchedulerEnd. */
-export const ENTROPY_SCHEDULER_END = number({
-  default: 1,
-  above: 0,
-  max: 1,
-  description: "Share of the run at which entropySchedulerType has reached entropyMinRate.",
-  source: "1, as in TRL 1.16",
-});
-
 /** Returns the factor of the entropy bonus at a share of the run. */
 export function entropyFactor(
   {
     entropySchedulerType = "constant",
     entropyMinRate = 0,
-    entropySchedulerEnd = 1,
-  }: {
-    readonly entropySchedulerType?: EntropySchedule;
-    readonly entropyMinRate?: number;
-    readonly entropySchedulerEnd?: number;
-  },
+  }: { readonly entropySchedulerType?: EntropySchedule; readonly entropyMinRate?: number },
   progress: number,
 ): number {
-  return (
-    entropyMinRate +
-    (1 - entropyMinRate) * scheduleFactor(entropySchedulerType, Math.min(1, progress / entropySchedulerEnd))
-  );
+  return entropyMinRate + (1 - entropyMinRate) * scheduleFactor(entropySchedulerType, progress);
 }
 
 /** @throws INVALID_ARGUMENT where entropies are weighted but missing. */
