@@ -62,6 +62,8 @@ describe("an option that a function does not have", () => {
     new llamagym.TextAgent(adapted, make("Blackjack-v1").text!, { actionMode: "choices" }) as llamagym.Agent;
   const run = { agent: undefined as never, env: "Blackjack-v1", turns: 8 };
   const messages = [{ role: "user", content: "Hello" }] as const;
+  const registration = { id: "Kinds-v0", entryPoint: CoinEnv };
+  const open = (options: object) => llamagym.AutoModelForCausalLM.fromPretrained("embedded", options);
   const wrong = Promise.resolve("embedded") as never;
   const prompts = { model: undefined as never, rewardFuncs: () => [1], trainDataset: [{ prompt: "a" }] };
 
@@ -169,6 +171,47 @@ describe("an option that a function does not have", () => {
       "a function",
       () => new GatewayTrainer({ episodes: 1, model: adapted, sessionReward: 1 } as never),
     ],
+    ["quantize", "8 or 4", () => open({ quantize: "4" })],
+    ["backwardPrecision", '"float32" or "int8"', () => open({ backwardPrecision: "int4" })],
+    ["gradientCheckpointing", "true or false", () => open({ gradientCheckpointing: "yes" })],
+    ["threads", "an integer >= 1", () => open({ threads: 0 })],
+    ["maxNumSequences", "an integer >= 1", () => open({ maxNumSequences: "8" })],
+    ["splitSpecialTokens", "true or false", () => open({ splitSpecialTokens: 0 })],
+    ["revision", "a non-empty string", () => open({ revision: 3 })],
+    ["tokenizer", "an object", () => open({ tokenizer: "gpt2" })],
+    ["stopTokenIds", "a list", () => model.generate("a", { stopTokenIds: 3 as never })],
+    ["ignoreEos", "true or false", () => model.generate("a", { ignoreEos: "false" as never })],
+    ["adapter", "true or false", () => model.generate("a", { adapter: "mine" as never })],
+    ["tools", "a list", () => model.generate(messages, { tools: {} as never })],
+    ["variables", "an object", () => model.generate(messages, { variables: [] as never })],
+    ["chatTemplate", "is for messages", () => model.generate("a", { chatTemplate: "{{ 1 }}" })],
+    ["contextOverflow", '"error" or "drop-oldest"', () => model.score("a", ["b"], { contextOverflow: "x" as never })],
+    ["Continuations", "a list of texts", () => model.score("a", "b" as never)],
+    ["99999", "is not a token of this model", () => model.score("a", [[99_999]])],
+    ["now", "a valid Date", () => model.tokenizer.renderChat(messages, { now: "today" as never })],
+    ["addSpecialTokens", "true or false", () => model.tokenizer.encode("a", { addSpecialTokens: 1 as never })],
+    ["skipSpecialTokens", "true or false", () => model.tokenizer.decode([1], { skipSpecialTokens: "no" as never })],
+    ["dtype", '"F32", "F16" or "BF16"', () => model.savePretrained("never", { dtype: "bfloat16" as never })],
+    ["maxShardBytes", "an integer >= 1", () => model.savePretrained("never", { maxShardBytes: 0.5 })],
+    ["format", '"peft", "merged"', () => model.export("never", { format: "safetensors" as never })],
+    [
+      "mode",
+      '"train" or "eval"',
+      () => llamagym.evaluate(agent(), "Blackjack-v1", { episodes: 1, mode: "test" as never }),
+    ],
+    ["mode", '"sync" or "worker"', () => envs.makeVector("Blackjack-v1", { numEnvs: 1, mode: "async" as never })],
+    [
+      "onFailure",
+      '"stop" or "continue"',
+      () => envs.makeVector("Blackjack-v1", { numEnvs: 1, onFailure: "skip" as never }),
+    ],
+    ["timeout", "a number > 0", () => envs.checkEnv(llamagym.make("Blackjack-v1"), { timeout: -1 })],
+    [
+      "maxEpisodeSteps",
+      "an integer >= 1",
+      () => llamagym.register({ ...registration, maxEpisodeSteps: "10" as never }),
+    ],
+    ["rewardThreshold", "a number", () => llamagym.register({ ...registration, rewardThreshold: NaN })],
     ["port", "an integer >= 0 and <= 65535", () => new GatewayTrainer({ episodes: 1, model: adapted, port: 70_000 })],
     ["apiKey", "a non-empty string", () => new GatewayTrainer({ episodes: 1, model: adapted, apiKey: "" })],
   ])("of the wrong kind is refused: %s must be %s", async (name, expected, call) => {

@@ -294,8 +294,62 @@ export function splitSettings(
   return [Object.fromEntries(present.filter(isOwn)), Object.fromEntries(present.filter((entry) => !isOwn(entry)))];
 }
 
-/** Kinds of options that `checkOptions` checks. */
-type OptionKind = FunctionConstructor | StringConstructor | typeof AbortSignal;
+/** What an option may be, in words and as a test. */
+interface ValueKind {
+  readonly expected: string;
+  readonly isOf: (value: unknown) => boolean;
+}
+
+const isObject = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+const VALUE_KINDS = new Map<unknown, ValueKind>([
+  [Function, { expected: "a function", isOf: (value) => typeof value === "function" }],
+  [String, { expected: "a non-empty string", isOf: (value) => typeof value === "string" && value !== "" }],
+  [Boolean, { expected: "true or false", isOf: (value) => typeof value === "boolean" }],
+  [Number, { expected: "a number", isOf: Number.isFinite }],
+  [Array, { expected: "a list", isOf: Array.isArray }],
+  [Object, { expected: "an object", isOf: isObject }],
+  [Date, { expected: "a valid Date", isOf: (value) => value instanceof Date && !Number.isNaN(value.getTime()) }],
+  [
+    AbortSignal,
+    {
+      expected: "an AbortSignal, such as the property `signal` of an AbortController",
+      isOf: (value) => isObject(value) && typeof (value as { readonly aborted?: unknown }).aborted === "boolean",
+    },
+  ],
+]);
+
+/** The kind of a number of things that are needed. */
+export const COUNT: ValueKind = {
+  expected: "an integer >= 1",
+  isOf: (value) => Number.isSafeInteger(value) && (value as number) >= 1,
+};
+
+/** The kind of a time limit; Infinity is none. */
+export const TIME_LIMIT: ValueKind = {
+  expected: "a number > 0",
+  isOf: (value) => typeof value === "number" && value > 0,
+};
+
+/** The kind of an option with these values. */
+export function oneOf(...values: readonly (string | number)[]): ValueKind {
+  return {
+    expected: joinAlternatives(values.map((value) => JSON.stringify(value))),
+    isOf: (value) => values.includes(value as string),
+  };
+}
+
+/** Kinds of options that `checkOptions` checks: a type or a test. */
+type OptionKind =
+  | FunctionConstructor
+  | StringConstructor
+  | BooleanConstructor
+  | NumberConstructor
+  | ArrayConstructor
+  | ObjectConstructor
+  | DateConstructor
+  | typeof AbortSignal
+  | ValueKind;
 
 /**
  * The names of options that are not settings, to be listed completely: their kinds, or true for
@@ -333,12 +387,11 @@ export function checkOptions<Options>(
   }
 }
 
+/** Checks a value whose kind a table has; its settings and defaults are no kinds. */
 function checkKind(name: string, value: unknown, kind: unknown): void {
-  const fail = (expected: string) => invalidArgument(`\`${name}\` must be ${expected}, got ${describeValue(value)}.`);
-  if (kind === Function && typeof value !== "function") throw fail("a function");
-  if (kind === String && (typeof value !== "string" || value === "")) throw fail("a non-empty string");
-  if (kind === AbortSignal && typeof (value as { readonly aborted?: unknown } | null)?.aborted !== "boolean")
-    throw fail("an AbortSignal, such as the property `signal` of an AbortController");
+  const { expected, isOf } = VALUE_KINDS.get(kind) ?? (isObject(kind) ? (kind as Partial<ValueKind>) : {});
+  if (isOf?.(value) === false)
+    throw invalidArgument(`${quoteName(name)} must be ${expected}, got ${describeValue(value)}.`);
 }
 
 /** Returns the values that are settings of a table, without those that are undefined. */

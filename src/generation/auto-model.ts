@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames } from "../core/settings.js";
+import { checkOptions, type OptionNames, COUNT } from "../core/settings.js";
 import { ignoreMissingFile } from "../core/files/file-errors.js";
 import { getPeftModel as adapt, makeTrainable, replaceValueHead, type PeftOptions } from "../models/adapters/index.js";
 import {
@@ -25,9 +25,9 @@ export interface PretrainedOptions
 
 const pretrainedOptionNames: OptionNames<PretrainedOptions> = {
   ...openOptionNames,
-  splitSpecialTokens: true,
-  maxNumSequences: true,
-  tokenizer: true,
+  splitSpecialTokens: Boolean,
+  maxNumSequences: COUNT,
+  tokenizer: Object,
   adapter: true,
 };
 
@@ -87,7 +87,7 @@ export const AutoModelForCausalLMWithValueHead = {
     checkOptions(
       "AutoModelForCausalLMWithValueHead.fromPretrained",
       options,
-      { ...pretrainedOptionNames, peftConfig: true, valueHead: true },
+      { ...pretrainedOptionNames, peftConfig: Object, valueHead: Object },
       "Settings of the adapter go into `peftConfig`.",
     );
     checkOptions("A value head", options.valueHead, VALUE_HEAD_DEFAULTS);

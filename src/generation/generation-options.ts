@@ -141,17 +141,17 @@ export interface GenerationOptions
 }
 
 const otherOptions: OtherOptions<GenerationOptions, typeof generationSettings> = {
-  stopTokenIds: true,
-  ignoreEos: true,
+  stopTokenIds: Array,
+  ignoreEos: Boolean,
   choices: true,
   regex: true,
   jsonSchema: true,
   signal: AbortSignal,
-  adapter: true,
-  tools: true,
-  chatTemplate: true,
-  variables: true,
-  splitSpecialTokens: true,
+  adapter: Boolean,
+  tools: Array,
+  chatTemplate: String,
+  variables: Object,
+  splitSpecialTokens: Boolean,
 };
 
 /** Default of `maxNewTokens` if the model's files have none. */

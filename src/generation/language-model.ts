@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames } from "../core/settings.js";
+import { checkOptions, type OptionNames, oneOf } from "../core/settings.js";
 import { describeValue } from "../core/format.js";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import { saveOptionNames, type CausalLM, type SaveOptions } from "../models/index.js";
@@ -14,8 +14,9 @@ import type { PatternConstraint, PatternConstraintOptions } from "./constraints/
 import { ConstraintCompiler, type CompileOptions } from "./constraints/constraint-compiler.js";
 import { EnginePolicy } from "./engine-policy.js";
 import { readPattern, type OutputConstraint, type TextPattern } from "./constraints/output-constraint.js";
-import { resolveOptions, type GenerationOptions } from "./generation-options.js";
+import { generationSettings, resolveOptions, type GenerationOptions } from "./generation-options.js";
 import {
+  type PromptEncoder,
   fitToContext,
   encodeContinuations,
   encodePrompt,
@@ -47,12 +48,12 @@ export interface LanguageModelOptions {
 }
 
 const scoreOptionNames: OptionNames<ScoreOptions> = {
-  adapter: true,
-  contextOverflow: true,
-  tools: true,
-  chatTemplate: true,
-  variables: true,
-  splitSpecialTokens: true,
+  adapter: Boolean,
+  contextOverflow: oneOf(...generationSettings.contextOverflow.choices),
+  tools: Array,
+  chatTemplate: String,
+  variables: Object,
+  splitSpecialTokens: Boolean,
 };
 
 const chooseOptionNames: OptionNames<ChooseOptions> = { ...scoreOptionNames, temperature: true, seed: true };
@@ -195,9 +196,7 @@ export class LanguageModel {
   ): Promise<readonly ContinuationScore[]> {
     checkOptions("LanguageModel.score", options, scoreOptionNames);
     const prompt = await this.encodePrompt(input, options);
-    const continuationTokens = await runStepsWithPauses(
-      encodeContinuations(continuations, prompt, () => this.tokenizer),
-    );
+    const continuationTokens = await runStepsWithPauses(encodeContinuations(continuations, prompt, this.promptEncoder));
     const scores = await this.scoreTokens(prompt, continuationTokens, options);
     return scores.map((tokenLogProbs, i) => ({
       logProb: tokenLogProbs.reduce((sum, value) => sum + value, 0),
@@ -356,11 +355,13 @@ export class LanguageModel {
   }
 
   private encodePrompt(input: PromptInput, options: ScoreOptions): Promise<EncodedPrompt> {
-    const { vocabSize, maxPositions } = this.policy.config;
-    const bosTokenId = this.textTokenizer?.bosTokenId;
-    const maxTokens = options.contextOverflow === "drop-oldest" ? undefined : maxPositions;
-    const encoder = { vocabSize, tokenizer: () => this.tokenizer, bosTokenId };
-    return runStepsWithPauses(encodePrompt(input, encoder, options, maxTokens));
+    const maxTokens = options.contextOverflow === "drop-oldest" ? undefined : this.policy.config.maxPositions;
+    return runStepsWithPauses(encodePrompt(input, this.promptEncoder, options, maxTokens));
+  }
+
+  private get promptEncoder(): PromptEncoder {
+    const { vocabSize } = this.policy.config;
+    return { vocabSize, tokenizer: () => this.tokenizer, bosTokenId: this.textTokenizer?.bosTokenId };
   }
 
   private async scoreTokens(

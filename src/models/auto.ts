@@ -1,4 +1,4 @@
-import type { OptionNames } from "../core/settings.js";
+import { COUNT, type OptionNames, oneOf } from "../core/settings.js";
 import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
 import {
@@ -23,10 +23,10 @@ export interface OpenOptions extends ModelOptions, ResolveOptions {}
 export const openOptionNames: OptionNames<OpenOptions> = {
   ...resolveOptionNames,
   device: true,
-  threads: true,
-  quantize: true,
-  backwardPrecision: true,
-  gradientCheckpointing: true,
+  threads: COUNT,
+  quantize: oneOf(8, 4),
+  backwardPrecision: oneOf("float32", "int8"),
+  gradientCheckpointing: Boolean,
 };
 
 /** An opened model and its location. */

@@ -1,4 +1,4 @@
-import type { OptionNames } from "../core/settings.js";
+import { COUNT, type OptionNames, oneOf } from "../core/settings.js";
 import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
 import { isAllFinite } from "../core/numbers.js";
@@ -46,9 +46,9 @@ export interface SaveOptions {
 
 /** The names of `SaveOptions`. */
 export const saveOptionNames: OptionNames<SaveOptions> = {
-  dtype: true,
-  baseModelName: true,
-  maxShardBytes: true,
+  dtype: oneOf("F32", "F16", "BF16"),
+  baseModelName: String,
+  maxShardBytes: COUNT,
   onProgress: Function,
 };
 

@@ -1,5 +1,5 @@
 import { checkServerAccess } from "../core/server-address.js";
-import { checkOptions, type OptionNames } from "../core/settings.js";
+import { checkOptions, type OptionNames, COUNT } from "../core/settings.js";
 import { system } from "#platform";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import { LanguageModel } from "../generation/index.js";
@@ -52,12 +52,12 @@ const tinkerOptionNames: OptionNames<TinkerModelOptions> = {
   apiKey: true,
   rank: true,
   seed: true,
-  trainAttn: true,
-  trainMlp: true,
-  trainUnembed: true,
+  trainAttn: Boolean,
+  trainMlp: Boolean,
+  trainUnembed: Boolean,
   tokenizer: true,
-  splitSpecialTokens: true,
-  maxPositions: true,
+  splitSpecialTokens: Boolean,
+  maxPositions: COUNT,
   maxServiceTokens: true,
   critic: true,
   saved: true,

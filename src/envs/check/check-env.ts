@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames } from "../../core/settings.js";
+import { checkOptions, type OptionNames, TIME_LIMIT } from "../../core/settings.js";
 import { invalidEnv, type LlamaGymError } from "../../core/errors.js";
 import { Env } from "../env.js";
 import { Box, formatValue } from "../spaces/index.js";
@@ -22,11 +22,11 @@ export interface CheckEnvOptions {
 }
 
 const checkEnvOptionNames: OptionNames<CheckEnvOptions> = {
-  skipRenderCheck: true,
-  skipCloseCheck: true,
-  skipReturnsCheck: true,
-  warn: true,
-  timeout: true,
+  skipRenderCheck: Boolean,
+  skipCloseCheck: Boolean,
+  skipReturnsCheck: Boolean,
+  warn: Function,
+  timeout: TIME_LIMIT,
 };
 
 /**

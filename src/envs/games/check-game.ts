@@ -1,4 +1,4 @@
-import { checkOptions } from "../../core/settings.js";
+import { checkOptions, COUNT } from "../../core/settings.js";
 import { errorMessage, invalidEnv, LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { RandomStream } from "../../core/random/random-stream.js";
@@ -25,7 +25,7 @@ export interface CheckGameOptions {
  * @throws ENV_INVALID at the first violation, and what the game throws if it is a LlamaGymError
  */
 export async function checkGame(game: Game, options: CheckGameOptions = {}): Promise<void> {
-  checkOptions("checkGame", options, { games: true });
+  checkOptions("checkGame", options, { games: COUNT });
   const { games = NUM_GAMES } = options;
   if (!Number.isInteger(game.seats) || game.seats < 2)
     throw invalidEnv(`${nameOf(game)}.seats must be an integer of at least 2, got ${formatValue(game.seats)}.`);

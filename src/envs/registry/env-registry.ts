@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames } from "../../core/settings.js";
+import { checkOptions, type OptionNames, COUNT } from "../../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { findNearestName } from "../../core/suggest.js";
 import { type EnvExport, toEnvFactory } from "../env-export.js";
@@ -36,16 +36,16 @@ export type Registration = Partial<Omit<EnvSpec, "entryPoint">> &
 const registrationNames: OptionNames<Registration> = {
   id: true,
   entryPoint: true,
-  options: true,
-  maxEpisodeSteps: true,
-  rewardThreshold: true,
-  nondeterministic: true,
-  orderEnforce: true,
-  disableEnvChecker: true,
-  summary: true,
-  knownReturns: true,
-  expert: true,
-  module: true,
+  options: Object,
+  maxEpisodeSteps: COUNT,
+  rewardThreshold: Number,
+  nondeterministic: Boolean,
+  orderEnforce: Boolean,
+  disableEnvChecker: Boolean,
+  summary: String,
+  knownReturns: Object,
+  expert: Function,
+  module: String,
 };
 
 /** Packages that register an id when they are imported. */

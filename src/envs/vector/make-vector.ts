@@ -1,11 +1,11 @@
-import { checkOptions, type OptionNames } from "../../core/settings.js";
+import { checkOptions, type OptionNames, oneOf } from "../../core/settings.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { EnvOptions } from "../env.js";
 import type { MakeOptions } from "../registry/make.js";
 import { findSpec, isRemoteEnvId, openEnv } from "../registry/open-env.js";
 import { SyncVectorEnv } from "./sync-vector-env.js";
 import type { VectorEnv } from "./vector-env.js";
-import { WorkerVectorEnv, type WorkerVectorOptions } from "./worker-vector-env.js";
+import { WorkerVectorEnv, workerVectorOptionNames, type WorkerVectorOptions } from "./worker-vector-env.js";
 
 /** Options of `makeVector`. */
 export interface MakeVectorOptions extends WorkerVectorOptions {
@@ -16,13 +16,9 @@ export interface MakeVectorOptions extends WorkerVectorOptions {
 }
 
 const makeVectorOptionNames: OptionNames<MakeVectorOptions> = {
-  mode: true,
-  envOptions: true,
-  numEnvs: true,
-  numWorkers: true,
-  timeout: true,
-  autoresetMode: true,
-  onFailure: true,
+  mode: oneOf("sync", "worker"),
+  envOptions: Object,
+  ...workerVectorOptionNames,
 };
 
 /**
@@ -43,6 +39,8 @@ export async function makeVector<Observation = unknown, Action = unknown>(
       `${id} already runs outside this process. Use mode "sync", which steps such environments concurrently.`,
     );
   }
-  const factories = Array.from({ length: options.numEnvs }, () => () => openEnv<Observation, Action>(id, envOptions));
-  return await SyncVectorEnv.create(factories, options);
+  // In this process there are no workers to limit.
+  const { numEnvs, numWorkers: _, timeout: __, ...vectorOptions } = options;
+  const factories = Array.from({ length: numEnvs }, () => () => openEnv<Observation, Action>(id, envOptions));
+  return await SyncVectorEnv.create(factories, vectorOptions);
 }

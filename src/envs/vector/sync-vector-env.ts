@@ -1,4 +1,5 @@
 import { LlamaGymError, invalidArgument, invalidEnv } from "../../core/errors.js";
+import { checkOptions } from "../../core/settings.js";
 import { requireEnv, type Env, type RenderFrame, type RenderMode, type ResetResult } from "../env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Space } from "../spaces/space.js";
@@ -9,6 +10,7 @@ import {
   stackResets,
   stackSteps,
   splitResetOptions,
+  vectorOptionNames,
   type AutoresetMode,
   type VectorEnv,
   type VectorOptions,
@@ -56,6 +58,7 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     factories: readonly (() => MaybePromise<Env<Observation, Action>>)[],
     options: VectorOptions = {},
   ): Promise<SyncVectorEnv<Observation, Action>> {
+    checkOptions("SyncVectorEnv.create", options, vectorOptionNames);
     if (factories.length === 0) throw invalidArgument("A vector needs at least one environment.");
     const created = await Promise.allSettled(
       factories.map(async (make, i) => requireEnv(await make(), `The factory of environment ${i}`)),

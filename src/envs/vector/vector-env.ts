@@ -3,6 +3,7 @@ import type { Info } from "../info.js";
 import type { Space } from "../spaces/space.js";
 import type { TextInterface } from "../text-interface.js";
 import { invalidArgument } from "../../core/errors.js";
+import { type OptionNames, oneOf } from "../../core/settings.js";
 
 /**
  * Behavior at the end of an episode. "next-step": the following step ignores its action and resets.
@@ -24,6 +25,12 @@ export interface VectorOptions {
   readonly autoresetMode?: AutoresetMode;
   readonly onFailure?: FailurePolicy;
 }
+
+/** The names of `VectorOptions`. */
+export const vectorOptionNames: OptionNames<VectorOptions> = {
+  autoresetMode: oneOf("next-step", "same-step", "disabled"),
+  onFailure: oneOf("stop", "continue"),
+};
 
 /** Options of `VectorEnv.reset`. */
 export interface VectorResetOptions {

@@ -1,4 +1,5 @@
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
+import { checkOptions, COUNT, TIME_LIMIT, type OptionNames } from "../../core/settings.js";
 import type { RenderFrame, RenderMode, ResetResult, StepResult } from "../env.js";
 import { make, registry } from "../registry/make.js";
 import { spaceFromJson, type Space } from "../spaces/index.js";
@@ -10,6 +11,7 @@ import {
   stackResets,
   stackSteps,
   splitResetOptions,
+  vectorOptionNames,
   type AutoresetMode,
   type FailurePolicy,
   type SubEnvState,
@@ -30,6 +32,14 @@ export interface WorkerVectorOptions extends VectorOptions {
   /** Time limit of a call in milliseconds; Infinity for none. Default: two minutes. */
   readonly timeout?: number;
 }
+
+/** The names of `WorkerVectorOptions`. */
+export const workerVectorOptionNames: OptionNames<WorkerVectorOptions> = {
+  ...vectorOptionNames,
+  numEnvs: COUNT,
+  numWorkers: COUNT,
+  timeout: TIME_LIMIT,
+};
 
 const DEFAULT_TIMEOUT_MS = 120_000;
 
@@ -61,6 +71,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
     source: EnvReference,
     options: WorkerVectorOptions,
   ): Promise<WorkerVectorEnv<Observation, Action>> {
+    checkOptions("WorkerVectorEnv.create", options, workerVectorOptionNames);
     const { numEnvs, numWorkers = numEnvs, timeout = DEFAULT_TIMEOUT_MS } = options;
     const { autoresetMode = "next-step", onFailure = "stop" } = options;
     if (

@@ -1,4 +1,5 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { describeValue } from "../../core/format.js";
 import type { Steps } from "../../core/steps.js";
 import type { ChatMessage, RenderedText, RenderOptions, Tokenizer } from "../../models/text/index.js";
 import type { GenerationOptions, ContextOverflow } from "../generation-options.js";
@@ -69,6 +70,9 @@ export function* encodePrompt(
       truncatedTo: (length) => dropOldestMessages(tokenizer(), messages, templateOptions, length),
     };
   }
+  const chatOption = Object.entries({ tools, chatTemplate, variables }).find(([, value]) => value !== undefined)?.[0];
+  if (chatOption !== undefined)
+    throw invalidArgument(`\`${chatOption}\` is for messages, but the prompt has none. Pass messages, or remove it.`);
   if (typeof input === "string") checkLength(input);
   const tokens =
     typeof input === "string" ? yield* tokenizer().encodeSteps(input, {}, limit) : validateTokenIds(input, vocabSize);
@@ -83,19 +87,28 @@ export function* encodePrompt(
   return { tokens, isContinuation: true, truncatedTo };
 }
 
-/** Encodes texts that continue a prompt, in steps. @throws INVALID_ARGUMENT for an empty one. */
+/**
+ * Encodes texts that continue a prompt, in steps. @throws INVALID_ARGUMENT for an empty one, and
+ * what is neither a text nor token ids.
+ */
 export function* encodeContinuations(
   continuations: readonly (string | readonly number[])[],
   prompt: EncodedPrompt,
-  tokenizer: () => Tokenizer,
+  { tokenizer, vocabSize }: Pick<PromptEncoder, "tokenizer" | "vocabSize">,
 ): Steps<(readonly number[])[]> {
+  const isContinuation = (each: unknown) =>
+    typeof each === "string" || Array.isArray(each) || each instanceof Int32Array;
+  if (!Array.isArray(continuations) || !continuations.every(isContinuation))
+    throw invalidArgument(
+      `Continuations must be a list of texts or lists of token ids, got ${describeValue(continuations)}.`,
+    );
   const previousToken = prompt.tokens.at(-1);
   const encoded: (readonly number[])[] = [];
   for (const [i, continuation] of continuations.entries()) {
     const tokens =
       typeof continuation === "string"
         ? yield* tokenizer().encodeContinuationSteps(continuation, previousToken)
-        : continuation;
+        : validateTokenIds(continuation, vocabSize);
     if (tokens.length === 0) throw invalidArgument(`Continuation ${i} is empty; it must have at least one token.`);
     encoded.push(tokens);
   }

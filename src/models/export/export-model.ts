@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames } from "../../core/settings.js";
+import { checkOptions, type OptionNames, oneOf } from "../../core/settings.js";
 import { fs } from "#platform";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { CausalLM } from "../causal-lm.js";
@@ -50,10 +50,10 @@ export interface ExportOptions {
 }
 
 const exportOptionNames: OptionNames<ExportOptions> = {
-  format: true,
+  format: oneOf(...Object.keys(EXPORT_DTYPES)),
   dtype: true,
-  overwrite: true,
-  readme: true,
+  overwrite: Boolean,
+  readme: String,
   onProgress: Function,
   onWarning: Function,
 };

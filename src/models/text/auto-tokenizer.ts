@@ -13,7 +13,7 @@ export const AutoTokenizer = {
    * @throws FILE_NOT_FOUND, FILE_CORRUPT, TOKENIZER_UNSUPPORTED, and what `resolveModel` throws.
    */
   async fromPretrained(idOrPath: string, given: ResolveOptions & TokenizerOptions = {}): Promise<Tokenizer> {
-    checkOptions("AutoTokenizer.fromPretrained", given, { ...resolveOptionNames, splitSpecialTokens: true });
+    checkOptions("AutoTokenizer.fromPretrained", given, { ...resolveOptionNames, splitSpecialTokens: Boolean });
     const { splitSpecialTokens, ...options } = given;
     const tokenizerOptions = { splitSpecialTokens };
     const { kind, path } = await resolveModel(idOrPath === EMBEDDED_MODEL ? getEmbeddedModelPath() : idOrPath, options);

@@ -37,17 +37,17 @@ export interface RenderOptions extends ChatOptions {
 
 /** The names of `ChatOptions`. */
 export const chatOptionNames: OptionNames<ChatOptions> = {
-  tools: true,
-  chatTemplate: true,
-  variables: true,
-  now: true,
-  splitSpecialTokens: true,
+  tools: Array,
+  chatTemplate: String,
+  variables: Object,
+  now: Date,
+  splitSpecialTokens: Boolean,
 };
 
 const renderOptionNames: OptionNames<RenderOptions> = {
   ...chatOptionNames,
-  addGenerationPrompt: true,
-  continueFinalMessage: true,
+  addGenerationPrompt: Boolean,
+  continueFinalMessage: Boolean,
 };
 
 /** @throws INVALID_ARGUMENT for an option that rendering does not have. */

@@ -61,8 +61,11 @@ export interface DecodeOptions {
   readonly skipSpecialTokens?: boolean;
 }
 
-const encodeOptionNames: OptionNames<EncodeOptions> = { addSpecialTokens: true, splitSpecialTokens: true };
-const decodeOptionNames: OptionNames<DecodeOptions> = { skipSpecialTokens: true };
+const encodeOptionNames: OptionNames<EncodeOptions> = {
+  addSpecialTokens: Boolean,
+  splitSpecialTokens: Boolean,
+};
+const decodeOptionNames: OptionNames<DecodeOptions> = { skipSpecialTokens: Boolean };
 
 /** A conversation as text and token ids. */
 export interface EncodedChat {

@@ -213,7 +213,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
    */
   async terminateEpisode(options: TerminateOptions<Observation> = {}): Promise<Metrics | undefined> {
     return this.calls.run("terminateEpisode", async () => {
-      checkOptions("terminateEpisode", options, { train: true, finalObservation: true, info: true });
+      checkOptions("terminateEpisode", options, { train: Boolean, finalObservation: true, info: Object });
       const { train = true, finalObservation, info = {} } = options;
       const { mode, agentEpisode, turns } = this.requireEpisode("terminateEpisode");
       if (!train || mode === "eval") {

@@ -23,8 +23,8 @@ export interface ResolveOptions extends HubOptions {
 
 /** The names of `ResolveOptions`. */
 export const resolveOptionNames: OptionNames<ResolveOptions> = {
-  revision: true,
-  file: true,
+  revision: String,
+  file: String,
   onProgress: Function,
   cacheDir: String,
   token: true,

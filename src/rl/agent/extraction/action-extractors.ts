@@ -32,11 +32,11 @@ export interface ActionExtractorOptions
 }
 
 const optionNames: OptionNames<ActionExtractorOptions> = {
-  choices: true,
+  choices: Array,
   pattern: true,
-  numbers: true,
-  keys: true,
-  names: true,
+  numbers: Boolean,
+  keys: Array,
+  names: Array,
   first: true,
   threshold: true,
   where: true,

@@ -18,7 +18,7 @@ export interface JsonActionOptions {
  * as "hit" or [1, 2], is the action itself.
  */
 export function jsonAction(options: JsonActionOptions = {}): Extractor<JsonValue> {
-  checkOptions("jsonAction", options, { keys: true });
+  checkOptions("jsonAction", options, { keys: Array });
   const { keys = DEFAULT_KEYS } = options;
   const names = keys.map((key) => key.toLowerCase());
   return (completion) => {

@@ -1,4 +1,4 @@
-import { checkOptions } from "../../../core/settings.js";
+import { checkOptions, oneOf } from "../../../core/settings.js";
 import { findLastNamed } from "../../../envs/index.js";
 import { checkChoices } from "./choice-extractors.js";
 import type { Extractor } from "./extractor.js";
@@ -18,7 +18,7 @@ export interface MentionedChoiceOptions {
  * several qualify. Negations, lists and idioms do not count (`removeNonDecisions`).
  */
 export function mentionedChoice(choices: readonly string[], options: MentionedChoiceOptions = {}): Extractor<string> {
-  checkOptions("mentionedChoice", options, { where: true });
+  checkOptions("mentionedChoice", options, { where: oneOf("decision", "anywhere") });
   const { where = "decision" } = options;
   checkChoices(choices);
   const lastMention = (text: string) => {

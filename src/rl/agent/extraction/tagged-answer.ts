@@ -17,7 +17,7 @@ export interface TaggedAnswerOptions {
  * is empty). Tags precede labels; the last of each kind counts.
  */
 export function taggedAnswer(options: TaggedAnswerOptions = {}): Extractor<string> {
-  checkOptions("taggedAnswer", options, { names: true });
+  checkOptions("taggedAnswer", options, { names: Array });
   const { names = DEFAULT_NAMES } = options;
   const name = names.map(escapeRegExp).join("|");
   const closed = new RegExp(`<(${name})>([\\s\\S]*?)</\\1>`, "gi");
