@@ -87,7 +87,7 @@ export const AutoModelForCausalLMWithValueHead = {
     checkOptions(
       "AutoModelForCausalLMWithValueHead.fromPretrained",
       options,
-      { ...pretrainedOptionNames, peftConfig: Object, valueHead: Object },
+      { ...pretrainedOptionNames, peftConfig: true, valueHead: true },
       "Settings of the adapter go into `peftConfig`.",
     );
     checkOptions("A value head", options.valueHead, VALUE_HEAD_DEFAULTS);
