@@ -78,24 +78,17 @@ function withFlags(token: AddedToken, entry: JsonRecord): AddedToken {
 const MAX_EOS_TOKENS = 1000;
 
 /**
- * Returns generation_config.json's eos_token_id, a number or a list, as a list; -1 and null are
- * none. @throws FILE_CORRUPT for what is no token id, and for more than 1,000.
+ * Returns generation_config.json's eos_token_id, a number or a list, as a list. @throws
+ * FILE_CORRUPT for more than 1,000.
  */
-export function readEosTokenIds({ eos_token_id: ids = null }: JsonRecord): number[] {
-  if (ids === null) return [];
+export function readEosTokenIds({ eos_token_id: ids }: JsonRecord): number[] {
   const list: unknown[] = Array.isArray(ids) ? ids : [ids];
   if (list.length > MAX_EOS_TOKENS)
     throw new LlamaGymError(
       "FILE_CORRUPT",
       `eos_token_id in generation_config.json has ${list.length} tokens, expected at most ${MAX_EOS_TOKENS}. Correct the file.`,
     );
-  return list.filter((id): id is number => {
-    if (typeof id === "number" && Number.isSafeInteger(id) && id >= -1) return id >= 0;
-    throw new LlamaGymError(
-      "FILE_CORRUPT",
-      `eos_token_id contains ${JSON.stringify(id)}, expected token ids. Correct generation_config.json or config.json.`,
-    );
-  });
+  return list.filter((id): id is number => typeof id === "number" && Number.isSafeInteger(id) && id >= 0);
 }
 
 /** Returns a token's content from a string or an object. */
