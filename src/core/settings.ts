@@ -1,5 +1,6 @@
 import { invalidArgument, type LlamaGymError } from "./errors.js";
 import { describeValue } from "./format.js";
+import { isJsonObject } from "./json.js";
 import { suggestNames } from "./suggest.js";
 
 /**
@@ -300,21 +301,19 @@ interface ValueKind {
   readonly isOf: (value: unknown) => boolean;
 }
 
-const isObject = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
-
 const VALUE_KINDS = new Map<unknown, ValueKind>([
   [Function, { expected: "a function", isOf: (value) => typeof value === "function" }],
   [String, { expected: "a non-empty string", isOf: (value) => typeof value === "string" && value !== "" }],
   [Boolean, { expected: "true or false", isOf: (value) => typeof value === "boolean" }],
   [Number, { expected: "a number", isOf: Number.isFinite }],
   [Array, { expected: "a list", isOf: Array.isArray }],
-  [Object, { expected: "an object", isOf: isObject }],
+  [Object, { expected: "an object", isOf: isJsonObject }],
   [Date, { expected: "a valid Date", isOf: (value) => value instanceof Date && !Number.isNaN(value.getTime()) }],
   [
     AbortSignal,
     {
       expected: "an AbortSignal, such as the property `signal` of an AbortController",
-      isOf: (value) => isObject(value) && typeof (value as { readonly aborted?: unknown }).aborted === "boolean",
+      isOf: (value) => isJsonObject(value) && typeof value.aborted === "boolean",
     },
   ],
 ]);
@@ -389,7 +388,7 @@ export function checkOptions<Options>(
 
 /** Checks a value whose kind a table has; its settings and defaults are no kinds. */
 function checkKind(name: string, value: unknown, kind: unknown): void {
-  const { expected, isOf } = VALUE_KINDS.get(kind) ?? (isObject(kind) ? (kind as Partial<ValueKind>) : {});
+  const { expected, isOf } = VALUE_KINDS.get(kind) ?? ((isJsonObject(kind) ? kind : {}) as Partial<ValueKind>);
   if (isOf?.(value) === false)
     throw invalidArgument(`${quoteName(name)} must be ${expected}, got ${describeValue(value)}.`);
 }

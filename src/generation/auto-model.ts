@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames, COUNT } from "../core/settings.js";
+import { checkOptions, COUNT, type OptionNames } from "../core/settings.js";
 import { ignoreMissingFile } from "../core/files/file-errors.js";
 import { getPeftModel as adapt, makeTrainable, replaceValueHead, type PeftOptions } from "../models/adapters/index.js";
 import {

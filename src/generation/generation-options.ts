@@ -140,6 +140,15 @@ export interface GenerationOptions
   readonly adapter?: boolean;
 }
 
+/** The names of options that say how a prompt is encoded and whether the adapter is used. */
+export const promptOptionNames = {
+  adapter: Boolean,
+  tools: Array,
+  chatTemplate: String,
+  variables: Object,
+  splitSpecialTokens: Boolean,
+} as const;
+
 const otherOptions: OtherOptions<GenerationOptions, typeof generationSettings> = {
   stopTokenIds: Array,
   ignoreEos: Boolean,
@@ -147,11 +156,7 @@ const otherOptions: OtherOptions<GenerationOptions, typeof generationSettings> =
   regex: true,
   jsonSchema: true,
   signal: AbortSignal,
-  adapter: Boolean,
-  tools: Array,
-  chatTemplate: String,
-  variables: Object,
-  splitSpecialTokens: Boolean,
+  ...promptOptionNames,
 };
 
 /** Default of `maxNewTokens` if the model's files have none. */

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames, oneOf } from "../core/settings.js";
+import { checkOptions, oneOf, type OptionNames } from "../core/settings.js";
 import { describeValue } from "../core/format.js";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import { saveOptionNames, type CausalLM, type SaveOptions } from "../models/index.js";
@@ -14,7 +14,7 @@ import type { PatternConstraint, PatternConstraintOptions } from "./constraints/
 import { ConstraintCompiler, type CompileOptions } from "./constraints/constraint-compiler.js";
 import { EnginePolicy } from "./engine-policy.js";
 import { readPattern, type OutputConstraint, type TextPattern } from "./constraints/output-constraint.js";
-import { generationSettings, resolveOptions, type GenerationOptions } from "./generation-options.js";
+import { generationSettings, promptOptionNames, resolveOptions, type GenerationOptions } from "./generation-options.js";
 import {
   type PromptEncoder,
   fitToContext,
@@ -48,12 +48,8 @@ export interface LanguageModelOptions {
 }
 
 const scoreOptionNames: OptionNames<ScoreOptions> = {
-  adapter: Boolean,
+  ...promptOptionNames,
   contextOverflow: oneOf(...generationSettings.contextOverflow.choices),
-  tools: Array,
-  chatTemplate: String,
-  variables: Object,
-  splitSpecialTokens: Boolean,
 };
 
 const chooseOptionNames: OptionNames<ChooseOptions> = { ...scoreOptionNames, temperature: true, seed: true };

@@ -1,4 +1,4 @@
-import { COUNT, type OptionNames, oneOf } from "../core/settings.js";
+import { COUNT, oneOf, type OptionNames } from "../core/settings.js";
 import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
 import {

@@ -1,5 +1,5 @@
 import { checkServerAccess } from "../core/server-address.js";
-import { checkOptions, type OptionNames, COUNT } from "../core/settings.js";
+import { checkOptions, COUNT, type OptionNames } from "../core/settings.js";
 import { system } from "#platform";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import { LanguageModel } from "../generation/index.js";

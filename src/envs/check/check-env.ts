@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames, TIME_LIMIT } from "../../core/settings.js";
+import { checkOptions, TIME_LIMIT, type OptionNames } from "../../core/settings.js";
 import { invalidEnv, type LlamaGymError } from "../../core/errors.js";
 import { Env } from "../env.js";
 import { Box, formatValue } from "../spaces/index.js";

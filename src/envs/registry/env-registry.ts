@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames, COUNT } from "../../core/settings.js";
+import { checkOptions, COUNT, type OptionNames } from "../../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { findNearestName } from "../../core/suggest.js";
 import { type EnvExport, toEnvFactory } from "../env-export.js";

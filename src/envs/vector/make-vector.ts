@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames, oneOf } from "../../core/settings.js";
+import { checkOptions, oneOf, type OptionNames } from "../../core/settings.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { EnvOptions } from "../env.js";
 import type { MakeOptions } from "../registry/make.js";

@@ -3,7 +3,7 @@ import type { Info } from "../info.js";
 import type { Space } from "../spaces/space.js";
 import type { TextInterface } from "../text-interface.js";
 import { invalidArgument } from "../../core/errors.js";
-import { type OptionNames, oneOf } from "../../core/settings.js";
+import { oneOf, type OptionNames } from "../../core/settings.js";
 
 /**
  * Behavior at the end of an episode. "next-step": the following step ignores its action and resets.

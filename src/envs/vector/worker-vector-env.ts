@@ -74,17 +74,9 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
     checkOptions("WorkerVectorEnv.create", options, workerVectorOptionNames);
     const { numEnvs, numWorkers = numEnvs, timeout = DEFAULT_TIMEOUT_MS } = options;
     const { autoresetMode = "next-step", onFailure = "stop" } = options;
-    if (
-      !(
-        Number.isInteger(numEnvs) &&
-        numEnvs >= 1 &&
-        Number.isInteger(numWorkers) &&
-        numWorkers >= 1 &&
-        numWorkers <= numEnvs
-      )
-    ) {
+    // Also without numEnvs.
+    if (!(numWorkers <= numEnvs))
       throw invalidArgument(`A vector needs numEnvs >= numWorkers >= 1, got ${numEnvs} and ${numWorkers}.`);
-    }
     const computeBoundary = (i: number) => Math.round((i * numEnvs) / numWorkers);
     const workers = Array.from({ length: numWorkers }, (_, i) => {
       const setup: EnvWorkerSetup = {

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames, oneOf } from "../../core/settings.js";
+import { checkOptions, oneOf, type OptionNames } from "../../core/settings.js";
 import { fs } from "#platform";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { CausalLM } from "../causal-lm.js";

@@ -5,7 +5,7 @@ import { computeSuccessRate } from "./rollout-metrics.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
 import { invalidArgument } from "../../core/errors.js";
 import { toMakeEnv, type EnvSource } from "../../envs/index.js";
-import { checkOptions, checkSettings, type OptionNames, oneOf } from "../../core/settings.js";
+import { checkOptions, checkSettings, oneOf, type OptionNames } from "../../core/settings.js";
 import { MAX_EVAL_EPISODES, trainerSettings } from "./trainer-settings.js";
 import { RolloutCollector, type CollectOptions, type Rollout } from "../rollout/rollout-collector.js";
 import { EnvSlot } from "../rollout/env-slot.js";

@@ -136,7 +136,7 @@ class TrainLoop<Rollout, Batch> {
 
   private get stoppedEarly(): string | undefined {
     const { stopping } = this.options;
-    return stopping && describeEarlyStop(this.state, stopping);
+    return this.progress < 1 && stopping !== undefined ? describeEarlyStop(this.state, stopping) : undefined;
   }
 
   /**
@@ -244,12 +244,11 @@ class TrainLoop<Rollout, Batch> {
     const start = performance.now();
     const metrics = await task.evaluate(state);
     if (metrics === undefined) return;
-    this.state = { ...state, seconds: state.seconds + (performance.now() - start) / 1000 };
-    if (stopping !== undefined)
-      this.state = {
-        ...this.state,
-        evaluations: addEvaluation(state.evaluations, metrics[stopping.metric], stopping),
-      };
+    this.state = {
+      ...state,
+      seconds: state.seconds + (performance.now() - start) / 1000,
+      ...(stopping && { evaluations: addEvaluation(state.evaluations, metrics[stopping.metric], stopping) }),
+    };
     this.metrics = { ...this.metrics, ...metrics };
     onEvaluation?.(metrics, state);
   }

@@ -114,6 +114,8 @@ it("ends with an evaluation that reaches the threshold of the reward", async () 
   const result = await (await setUp({ rewardThreshold: -100 })).trainer.train();
   expect(result).toMatchObject({ isInterrupted: false, state: { updates: 1 } });
   expect(result.stoppedEarly).toMatch(/^eval\/mean_return reached .*, and rewardThreshold is -100$/);
+  const whole = await (await setUp({ rewardThreshold: -100, turns: 12 })).trainer.train();
+  expect(whole).toMatchObject({ isInterrupted: false, state: { updates: 1 }, stoppedEarly: undefined });
   const { logs, isInterrupted } = await train(await setUp({ rewardThreshold: 1000 }));
   expect([logs.length, isInterrupted]).toEqual([4, false]);
 });
