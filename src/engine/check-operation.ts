@@ -180,7 +180,8 @@ async function checkOnDevice(
   });
   const byteLengths = new Map(buffers.map(({ name, data }) => [name, data.byteLength]));
   const session = await runtime.createSession(
-    { ...graph, serialize: (locate) => graph.serialize(locate, device) },
+    // Graphs for the CPU are written for this processor.
+    { ...graph, serialize: (locate, own) => graph.serialize(locate, device === "cpu" ? own : device) },
     { buffers, locate: ({ name }) => ({ file: name, offset: 0, byteLength: byteLengths.get(name)! }) },
   );
   try {

@@ -111,6 +111,7 @@ export class CausalLM {
   ): Promise<CausalLM> {
     checkBackwardPrecision({ device, quantize, backwardPrecision });
     const source = await openModelSource(path);
+    let runtime: Runtime | undefined;
     try {
       const { config, weights: file } = await matchWeights(
         parseModelConfig(source.config, getConfigPath(source)),
@@ -119,18 +120,19 @@ export class CausalLM {
       const names = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
       const chosen = await chooseModelDevice({ device, threads, backwardPrecision }, countParameters(config));
       const isCpu = chosen === "cpu";
+      runtime = new Runtime({ device: chosen, threads });
       const quantization = quantize && {
         bits: quantize,
         scalesPerOutput: quantize === 8 && isCpu,
+        codeType: await runtime.getCodeType(),
         names,
         head: isCpu ? config.names.head : undefined,
         transposed: config.transposedWeights,
       };
       const weights = await ModelWeights.open(file, quantization);
-      const runtime = new Runtime({ device: chosen, threads });
       return new CausalLM(source, config, weights, runtime, { backwardPrecision, gradientCheckpointing });
     } catch (error) {
-      await source.close();
+      await Promise.all([source.close(), runtime?.close()]);
       throw error;
     }
   }

@@ -29,6 +29,7 @@ import {
   weight,
   where,
   withGradientOf,
+  ZERO_CODE,
   type Int8Weight,
   type Node,
 } from "../engine/graph/index.js";
@@ -37,10 +38,12 @@ import type { TrainedTokens } from "./adapters/adapter-parts.js";
 import { loraAName, loraBiasName, loraBName, loraMagnitudeName, type LoraModule } from "./adapters/lora-module.js";
 import { BLOCK_SIZE } from "./weights/quantize.js";
 import {
+  getHeadRows,
   getInt8Parts,
   getQuantizedParts,
   isInt8,
   type BlockParameter,
+  type HeadParameter,
   type StoredParameter,
 } from "./weights/stored-parameter.js";
 
@@ -113,7 +116,7 @@ export class ModelParameterScope implements ParameterScope {
     }
     switch (parameter.kind) {
       case "int8Head":
-        return weight(name, "float32", parameter.shape);
+        return this.dequantizeHead(name, parameter);
       case "frozen":
         return cast(weight(name, parameter.dtype ?? "float32", parameter.shape), "float32");
       case "base":
@@ -124,7 +127,8 @@ export class ModelParameterScope implements ParameterScope {
         return this.dequantizeWeight(name, parameter);
       case "int8": {
         const { codes, scales } = getInt8Parts(name, parameter);
-        return transpose(mul(cast(codes, "float32"), scales), [1, 0]);
+        const zero = parameter.codeType === "uint8" ? ZERO_CODE : 0;
+        return transpose(mul(sub(cast(codes, "float32"), zero), scales), [1, 0]);
       }
     }
   }
@@ -168,7 +172,7 @@ export class ModelParameterScope implements ParameterScope {
     if (tokens !== undefined) return { head: this.gatherStoredRows(name, tokens) };
     const parameter = this.options.parameters.get(name);
     if (parameter?.kind !== "int8Head") return { head: this.tensor(name) };
-    const { codes, scales } = getInt8Parts(name, parameter);
+    const { codes, scales } = getHeadRows(name, parameter);
     return { head: codes, scales };
   }
 
@@ -176,7 +180,7 @@ export class ModelParameterScope implements ParameterScope {
   private gatherStoredRows(name: string, tokens: Node): Node {
     const parameter = this.options.parameters.get(name);
     if (parameter?.kind !== "int8Head") return gatherRows(this.tensor(name), tokens);
-    const { codes, scales } = getInt8Parts(name, parameter);
+    const { codes, scales } = getHeadRows(name, parameter);
     const rowScales = reshape(gatherRows(scales, tokens), [tokens.shape[0], 1]);
     return mul(cast(gatherRows(codes, tokens), "float32"), rowScales);
   }
@@ -185,7 +189,7 @@ export class ModelParameterScope implements ParameterScope {
     const parameter = this.options.parameters.get(name);
     if (this.options.forDecoding !== true || parameter?.kind !== "int8Head")
       return matmul(x, this.tensor(name), { transposeB: true });
-    return this.multiplyInt8(x, getInt8Parts(name, parameter), { transposeB: true });
+    return this.multiplyInt8(x, getInt8Parts(name, parameter));
   }
 
   embed(name: string, tokens: Node, ignorePadding: (rows: Node) => Node): Node {
@@ -305,9 +309,17 @@ export class ModelParameterScope implements ParameterScope {
     }
   }
 
-  private multiplyInt8(x: Node, parts: Int8Weight, { transposeB = false } = {}): Node {
+  private multiplyInt8(x: Node, parts: Int8Weight): Node {
     const gradientBits = this.options.backwardPrecision === "int8" ? 8 : 16;
-    return int8WeightMatmul(x, parts, { transposeB, bits: 16, gradientBits });
+    return int8WeightMatmul(x, parts, { transposeB: false, bits: 16, gradientBits });
+  }
+
+  /** Returns the rounded values of an output matrix [vocabulary, width]. */
+  private dequantizeHead(name: string, parameter: HeadParameter): Node {
+    const { codes, scales } = getHeadRows(name, parameter);
+    const [rows, columns] = parameter.shape;
+    const zeros = constant("int8", [rows, 1], new Int8Array(rows));
+    return dequantize(codes, reshape(scales, [rows, 1]), zeros, columns);
   }
 
   private dequantizeWeight(name: string, parameter: BlockParameter): Node {

@@ -4,6 +4,7 @@ import { dropout } from "../../src/engine/graph/ops/dropout.js";
 import { int8GradientMatmul, int8Matmul, int8WeightMatmul, type RowBits } from "../../src/engine/graph/ops/int8.js";
 import { dequantize, quantizedMatmul } from "../../src/engine/graph/ops/quantized.js";
 import { RandomStream } from "../../src/core/random/random-stream.js";
+import { ZERO_CODE, type CodeType } from "../../src/engine/graph/emitter.js";
 import type { DType } from "../../src/engine/tensor/dtype.js";
 import { between, float, integers, matrixSizes, type Dims, type OperationCase, type Sizes } from "./case.js";
 import { elementAt, broadcastShapes, buildArray, range, sum, type PlainArray } from "./plain.js";
@@ -250,32 +251,57 @@ const int8GradientCase = (transposeB: boolean, columns: number): OperationCase =
   tolerance: int8Tolerance,
 });
 
-/**
- * Codes of a matrix with a scale per output; `bits` of the rows forward, `gradientBits` backward.
- */
-const int8WeightCase = (transposeB: boolean, bits: RowBits, hasScales = true): OperationCase => ({
-  title: `${bits} bits, codes [${transposeB ? "out, in" : "in, out"}]${hasScales ? "" : " without scales"}`,
-  sizes: int8Sizes,
-  inputs: ({ rows }) => ({
-    x: between([rows, 7], -1, 1),
-    codes: { ...integers(swapIf([7, 5], transposeB), "int8", -127, 127), frozen: true },
-    ...(hasScales ? { scales: { ...between([5], 0.001, 0.01), frozen: true } } : {}),
-  }),
-  build: ({ x, codes, scales }) => int8WeightMatmul(x, { codes, scales }, { transposeB, bits, gradientBits: bits }),
-  reference: ({ x, codes, scales }) =>
-    buildArray([x.shape[0], 5], ([row, out]) => {
-      const terms = range(7).map((k) => elementAt(x, [row, k]) * elementAt(codes, transposeB ? [out, k] : [k, out]));
-      return sum(terms) * (scales === undefined ? 1 : elementAt(scales, [out]));
+interface Int8WeightCase {
+  readonly transposeB: boolean;
+  /** Bits of the rows, forward and backward. */
+  readonly bits: RowBits;
+  readonly codeType: CodeType;
+  readonly hasScales?: boolean;
+  /** Smallest code, without the code of 0. */
+  readonly smallest?: number;
+}
+
+/** Codes of a matrix, with a scale per output. */
+function int8WeightCase({
+  transposeB,
+  bits,
+  codeType,
+  hasScales = true,
+  smallest = -127,
+}: Int8WeightCase): OperationCase {
+  const layout = `codes [${transposeB ? "out, in" : "in, out"}]${hasScales ? "" : " without scales"}`;
+  const zero = codeType === "int8" ? 0 : ZERO_CODE;
+  return {
+    title: `${bits} bits, ${codeType} ${layout}, from ${smallest} on`,
+    sizes: int8Sizes,
+    inputs: ({ rows }) => ({
+      // With the largest codes, sums of two products do not fit into 16 bits.
+      x: between([rows, 7], smallest > 0 ? 0.9 : -1, 1),
+      codes: { ...integers(swapIf([7, 5], transposeB), codeType, zero + smallest, zero + 127), frozen: true },
+      ...(hasScales ? { scales: { ...between([5], 0.001, 0.01), frozen: true } } : {}),
     }),
-  differentiable: ["x"],
-  tolerance: (bits === 8 ? int8Tolerance : 1e-3) * (hasScales ? 1 : 20),
-});
+    build: ({ x, codes, scales }) => int8WeightMatmul(x, { codes, scales }, { transposeB, bits, gradientBits: bits }),
+    reference: ({ x, codes, scales }) =>
+      buildArray([x.shape[0], 5], ([row, out]) => {
+        const codeAt = (k: number) => elementAt(codes, transposeB ? [out, k] : [k, out]) - zero;
+        const terms = range(7).map((k) => elementAt(x, [row, k]) * codeAt(k));
+        return sum(terms) * (scales === undefined ? 1 : elementAt(scales, [out]));
+      }),
+    differentiable: ["x"],
+    tolerance: (bits === 8 ? int8Tolerance : 1e-3) * (hasScales ? 1 : 20),
+  };
+}
+
+const int8WeightCases = (["int8", "uint8"] as const).flatMap((codeType) => [
+  ...[true, false].flatMap((transposeB) =>
+    ([8, 16] as const).map((bits) => int8WeightCase({ transposeB, bits, codeType })),
+  ),
+  int8WeightCase({ transposeB: false, bits: 16, codeType, hasScales: false }),
+  int8WeightCase({ transposeB: false, bits: 16, codeType, smallest: 126 }),
+]);
 
 export const productCases = {
-  int8WeightMatmul: [
-    ...[true, false].flatMap((transposeB) => [8, 16].map((bits) => int8WeightCase(transposeB, bits as RowBits))),
-    int8WeightCase(false, 16, false),
-  ],
+  int8WeightMatmul: int8WeightCases,
   int8Matmul: [...int8Columns.map(int8MatmulCase), int8LargeCase],
   int8GradientMatmul: [true, false].flatMap((transposeB) =>
     int8Columns.map((columns) => int8GradientCase(transposeB, columns)),

@@ -64,9 +64,16 @@ export function createValueInfo(name: string, dtype: DType, shape: Shape): Value
 
 /**
  * Runtime that an ONNX graph is for: ONNX Runtime on the CPU, with its own operators, or any that
- * runs exported models on WebGPU.
+ * runs exported models on WebGPU. "cpu-uint8" is for processors that multiply only unsigned codes
+ * of 8 bits right (see Runtime.getCodeType).
  */
-export type GraphDevice = "cpu" | "webgpu";
+export type GraphDevice = "cpu" | "cpu-uint8" | "webgpu";
+
+/** Types of 8-bit codes; of unsigned ones, 128 is 0. */
+export type CodeType = "int8" | "uint8";
+
+/** Unsigned code of 0. */
+export const ZERO_CODE = 128;
 
 /**
  * Collects the ONNX nodes and constants of a graph or of a subgraph, which shares its parent's

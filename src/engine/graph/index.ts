@@ -5,6 +5,7 @@ export { compile, type CompiledGraph, type NamedTensorType, type WeightLocation 
 export { constant, dimValue, input, intScalar, scalar, weight } from "./ops/leaves.js";
 export * from "./ops/elementwise.js";
 export { dropout } from "./ops/dropout.js";
+export { ZERO_CODE, type CodeType } from "./emitter.js";
 export { int8GradientMatmul, int8WeightMatmul, type Int8Weight, type RowBits } from "./ops/int8.js";
 export {
   countLogitRows,

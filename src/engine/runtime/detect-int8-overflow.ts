@@ -9,8 +9,7 @@ const overflows = new LazyPromise(async () => (await multiplyLargestCodes()) < 0
 
 /**
  * Whether ONNX Runtime's fastest 8-bit products are wrong on this processor: without VNNI, x86 adds
- * two products in 16 bits, which the largest ones exceed. Its option for wider sums is slow on
- * processors with AMX, which do not need it.
+ * two products in 16 bits, which the largest ones exceed.
  */
 export function detectInt8Overflow(): Promise<boolean> {
   return overflows.get();

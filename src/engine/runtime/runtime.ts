@@ -5,6 +5,7 @@ import { GPU_WORKER, RUNTIME_WORKER } from "#compute-workers";
 import type { ComputeWorker } from "../../core/platform/ports.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../graph/compile.js";
+import type { CodeType } from "../graph/emitter.js";
 import { byteLength, type DType, type TypedArray } from "../tensor/dtype.js";
 import { type Tensor } from "../tensor/tensor.js";
 import { countElements } from "../../core/count-elements.js";
@@ -86,15 +87,8 @@ export class Runtime {
     const { locate = missingWeight, folder, buffers = [], packWeights = true } = await readWeightFiles(graph, options);
     const session = this.nextId++;
     const { threads } = this;
-    const { hasInt8Products } = graph;
     const hasPackedForms = graph.weights.some((weight) => locate(weight).packed !== undefined);
-    const settings = {
-      threads,
-      folder,
-      buffers,
-      packWeights: packWeights || hasPackedForms,
-      hasInt8Products,
-    };
+    const settings = { threads, folder, buffers, packWeights: packWeights || hasPackedForms };
     // With the packed forms of some weights, ONNX Runtime would also pack the others.
     const locateForSession = (weight: NamedTensorType): WeightLocation =>
       packWeights || !hasPackedForms ? { ...locate(weight), isVariable: false } : locate(weight);
@@ -107,7 +101,8 @@ export class Runtime {
       const weights = graph.weights.map((weight) => [weight.name, locate(weight)] as const);
       request = { kind: "createProgram", session, program: lowerGraph(graph), weights, folder, buffers };
     } else {
-      request = { kind: "create", session, model: graph.serialize(locateForSession, this.device), settings };
+      const device = graph.hasInt8Products && (await this.getCodeType()) === "uint8" ? "cpu-uint8" : "cpu";
+      request = { kind: "create", session, model: graph.serialize(locateForSession, device), settings };
     }
     await this.request(request, [...transferred]);
     return new Session(graph, session, (request) => this.request(request));
@@ -123,10 +118,20 @@ export class Runtime {
     target: string,
   ): Promise<ReadonlyMap<string, readonly PackedForm[]>> {
     const { threads } = this;
-    const settings = { threads, folder, buffers: [], packWeights: true, hasInt8Products: false };
+    const settings = { threads, folder, buffers: [], packWeights: true };
     const saved = { folder: target, name: PACKED_NAME };
     await this.request({ kind: "pack", model: graph.serialize(locate, this.device), settings, saved });
     return readPackedForms(target, PACKED_NAME);
+  }
+
+  /**
+   * Returns the type of 8-bit weights that this processor multiplies right and fastest. Of int8
+   * codes, x86 without VNNI adds two products in 16 bits, which the largest ones exceed; of uint8
+   * codes, processors with AMX multiply a tenth as many.
+   */
+  async getCodeType(): Promise<CodeType> {
+    if (this.device === "webgpu") return "int8";
+    return (await this.request({ kind: "detectInt8Overflow" })) === true ? "uint8" : "int8";
   }
 
   /** Allocates zeros in the worker; release them with `free`. */

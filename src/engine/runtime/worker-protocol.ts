@@ -14,7 +14,6 @@ export interface SessionConfig {
   /** In-memory weight files, by the names in the graph. */
   readonly buffers: readonly { readonly name: string; readonly data: Uint8Array }[];
   readonly packWeights: boolean;
-  readonly hasInt8Products: boolean;
 }
 
 type NamedValues<T> = readonly (readonly [name: string, value: T])[];
@@ -55,6 +54,8 @@ export type WorkerRequest =
       readonly folder: string | undefined;
       readonly buffers: SessionConfig["buffers"];
     }
+  /** Returns whether sums of products of unsigned by signed bytes are wrong on this processor. */
+  | { readonly kind: "detectInt8Overflow" }
   | { readonly kind: "release"; readonly session: number }
   | RunRequest
   | {
@@ -79,8 +80,8 @@ export interface WorkerMessage {
   readonly request: WorkerRequest;
 }
 
-/** Result of a request: outputs by name, one tensor, a kernel's result or nothing. */
-export type WorkerResult = Record<string, Tensor> | Tensor | KernelResult | GpuReport;
+/** Result of a request: outputs by name, one tensor, a kernel's result, an answer or nothing. */
+export type WorkerResult = Record<string, Tensor> | Tensor | KernelResult | GpuReport | boolean;
 
 /** The GPU that a worker has opened, and what it has done. */
 export interface GpuReport {

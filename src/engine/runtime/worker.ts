@@ -7,7 +7,6 @@ import { releaseMemory } from "./release-memory.js";
 import type { ExitGuard } from "./exit-guard.js";
 import { serveRequests } from "./serve-requests.js";
 import { detectInt8Overflow } from "./detect-int8-overflow.js";
-import { separateInt8Weights } from "./separate-int8-weights.js";
 import { runKernel } from "./kernels/run-kernel.js";
 import type { BufferView } from "./buffer-view.js";
 import type { WorkerMessage, WorkerRequest, WorkerResult, RunRequest, SessionConfig } from "./worker-protocol.js";
@@ -21,10 +20,12 @@ const bindings = new Map<
   { readonly feeds: Record<string, Tensor>; readonly fetches: Record<string, Tensor> } | Error
 >();
 
-function sessionOptions(
-  { threads, folder, buffers: files, packWeights }: SessionConfig,
-  usesWideInt8Sums: boolean,
-): InferenceSession.SessionOptions {
+function sessionOptions({
+  threads,
+  folder,
+  buffers: files,
+  packWeights,
+}: SessionConfig): InferenceSession.SessionOptions {
   return {
     executionProviders: [CPU_PROVIDER],
     intraOpNumThreads: threads,
@@ -40,7 +41,6 @@ function sessionOptions(
         ...(folder === undefined ? {} : { model_external_initializers_file_folder_path: folder }),
         // Returns the memory of packed weights to the system instead of keeping it in the arena.
         use_device_allocator_for_initializers: "1",
-        ...(usesWideInt8Sums ? { x64quantprecision: "1" } : {}),
         ...(packWeights ? {} : { disable_prepacking: "1" }),
       },
       // Graphs contain no common subexpressions except those that are cheaper to recompute than to
@@ -113,16 +113,14 @@ async function run({ session, bindings: boundIds, feeds, fetches }: RunRequest):
 async function handle(request: WorkerRequest): Promise<WorkerResult> {
   switch (request.kind) {
     case "create": {
-      const { settings } = request;
-      const overflows = settings.hasInt8Products && (await detectInt8Overflow());
-      const model = overflows ? separateInt8Weights(request.model) : request.model;
-      sessions.set(request.session, await createSession(model, sessionOptions(settings, overflows)));
+      const { model, settings } = request;
+      sessions.set(request.session, await createSession(model, sessionOptions(settings)));
       releaseMemory(settings.buffers.map(({ data }) => data.buffer));
       return undefined;
     }
     case "pack": {
       const { model, settings, saved } = request;
-      const options = sessionOptions(settings, false);
+      const options = sessionOptions(settings);
       const session = await createSession(model, {
         ...options,
         optimizedModelFilePath: `${saved.folder}/${saved.name}.onnx`,
@@ -139,6 +137,8 @@ async function handle(request: WorkerRequest): Promise<WorkerResult> {
       await session.release();
       return undefined;
     }
+    case "detectInt8Overflow":
+      return detectInt8Overflow();
     case "run":
       return run(request);
     case "release":

@@ -1,7 +1,7 @@
 import { viewBytes } from "../../core/bytes.js";
 import { countElements } from "../../core/count-elements.js";
-import { getPartNames, type StoredParameter } from "./stored-parameter.js";
-import { BLOCK_SIZE, quantize, roundRows, transposeCodes } from "./quantize.js";
+import { getPartNames, type Int8Parameter, type StoredParameter } from "./stored-parameter.js";
+import { BLOCK_SIZE, createCodes, quantize, roundRows, transposeCodes } from "./quantize.js";
 
 /** Receives bytes of one of a parameter's tensors, and where in the tensor they begin. */
 export type WritePart = (part: string, bytes: Uint8Array, offset: number) => Promise<void>;
@@ -32,7 +32,7 @@ export function listParts(name: string, parameter: StoredParameter): PartLayout[
     }
     case "int8":
     case "int8Head": {
-      const lengths = [count, 4 * parameter.shape[0], 4 * count];
+      const lengths = [count, 4 * parameter.shape[0], count];
       return names.map((part, i) => ({ part, byteLength: lengths[i] }));
     }
     default:
@@ -53,9 +53,9 @@ export async function convertWeight(
   const names = getPartNames(name, parameter);
   switch (parameter.kind) {
     case "int8":
-      return convertToInt8(names, parameter.shape, chunks, { transposed, write });
+      return convertToInt8(names, parameter, chunks, { transposed, write });
     case "int8Head":
-      return convertHead(names, parameter.shape[1], chunks, write);
+      return convertHead(names, parameter, chunks, write);
     case "quantized": {
       const [rows, columns] = parameter.shape;
       const source = transposed ? transposeChunks(chunks, columns, rows) : chunks;
@@ -74,21 +74,23 @@ async function writeValues(part: string, chunks: AsyncIterable<Float32Array>, wr
   }
 }
 
-/** Rounds rows of an output matrix: codes, scales and the rounded values. */
+/** Rounds rows of an output matrix: codes [out, in], scales and codes [in, out]. */
 async function convertHead(
-  [codesPart, scalesPart, valuesPart]: readonly string[],
-  columns: number,
+  [codesPart, scalesPart, transposedPart]: readonly string[],
+  { shape: [rows, columns], codeType }: Int8Parameter,
   chunks: AsyncIterable<Float32Array>,
   write: WritePart,
 ): Promise<void> {
-  let start = 0;
+  const transposed = createCodes(codeType, rows * columns);
+  let row = 0;
   for await (const values of chunks) {
     const { codes, scales } = roundRows(values, columns);
-    await write(codesPart, viewBytes(codes), start);
-    await write(scalesPart, viewBytes(scales), (4 * start) / columns);
-    await write(valuesPart, viewBytes(values), 4 * start);
-    start += values.length;
+    transposeCodes(codes, { codes: transposed, rows, columns, row });
+    await write(codesPart, viewBytes(codes), row * columns);
+    await write(scalesPart, viewBytes(scales), 4 * row);
+    row += scales.length;
   }
+  await write(transposedPart, viewBytes(transposed), 0);
 }
 
 /** Rounds blocks of a matrix [out, in]. */
@@ -113,19 +115,19 @@ async function convertToBlocks(
 /** Rounds a matrix to codes [in, out] with a scale per output. */
 async function convertToInt8(
   [codesPart, scalesPart]: readonly string[],
-  [rows, columns]: readonly number[],
+  { shape: [rows, columns], codeType }: Int8Parameter,
   chunks: AsyncIterable<Float32Array>,
   { transposed, write }: { readonly transposed: boolean; readonly write: WritePart },
 ): Promise<void> {
-  const codes = new Int8Array(rows * columns);
-  const scales = new Float32Array(rows);
+  const transposedCodes = createCodes(codeType, rows * columns);
   let row = 0;
   for await (const values of transposed ? transposeChunks(chunks, columns, rows) : chunks) {
-    transposeCodes(values, { codes, scales, rows, columns, row });
-    row += values.length / columns;
+    const { codes, scales } = roundRows(values, columns);
+    transposeCodes(codes, { codes: transposedCodes, rows, columns, row });
+    await write(scalesPart, viewBytes(scales), 4 * row);
+    row += scales.length;
   }
-  await write(codesPart, viewBytes(codes), 0);
-  await write(scalesPart, viewBytes(scales), 0);
+  await write(codesPart, viewBytes(transposedCodes), 0);
 }
 
 /** Transposes a matrix [rows, columns] that comes in chunks. */

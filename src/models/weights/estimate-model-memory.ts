@@ -53,6 +53,9 @@ const PROCESS_BYTES = { cpu: 150e6, webgpu: 10e6 } as const;
  */
 const PACKED_BYTES = { 32: 4, 8: 1, 4: 0.5 + 4 / 32 } as const;
 
+/** Measured bytes per 8-bit weight that joining and packing matrices for decoding takes as well. */
+const JOINING_BYTES = 0.4;
+
 /**
  * Bytes per weight that a training session reads in addition to, or instead of, the packed weights,
  * for its products forward.
@@ -101,10 +104,10 @@ export function estimateModelMemory(network: DecoderConfig, usage: MemoryUsage =
     device === "webgpu" ? 4 * (countParameters(network) - layerWeights) : (bits === 32 ? 4 : 1) * headWeights;
   const keyValueBytes = 4 * 2 * network.layers.length * network.keyValueHeads * network.headDim * cachedTokens;
   const resident = PROCESS_BYTES[device] + PACKED_BYTES[bits] * layerWeights + headBytes + keyValueBytes;
-  // Packing needs the output matrix twice for a moment, mapped or transposed; training needs more
-  // later.
   if (use === "train") return resident + estimateTrainingMemory(network, usage);
-  return resident + (device === "cpu" ? headBytes : 0);
+  // Converting and packing need the output matrix twice for a moment; training needs more later.
+  const joiningBytes = bits === 8 ? JOINING_BYTES * layerWeights : 0;
+  return resident + (device === "cpu" ? headBytes + joiningBytes : 0);
 }
 
 /** Estimates what training adds. */

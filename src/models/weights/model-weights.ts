@@ -1,7 +1,7 @@
 import { LazyPromise } from "../../core/promise-cache.js";
 import { fs, system } from "#platform";
 import type { WeightEntry, WeightFile } from "../files/index.js";
-import type { CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
+import type { CodeType, CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
 import { getRuntimeVersion, type Runtime, type SessionOptions } from "../../engine/runtime/index.js";
 import { alignOffset, appendPackedForms, packsWeights } from "./packed-weights.js";
 import { countElements } from "../../core/count-elements.js";
@@ -36,6 +36,8 @@ export interface QuantizationConfig {
    * faster.
    */
   readonly scalesPerOutput: boolean;
+  /** Type of codes with a scale per output that the processor multiplies. */
+  readonly codeType: CodeType;
   /** Matrices to quantize; those whose rows do not fit into blocks are left as they are. */
   readonly names: ReadonlySet<string>;
   /**
@@ -210,9 +212,8 @@ export class ModelWeights {
     try {
       for (const [name, parameter] of this.parameters) {
         for (const { part, byteLength, sameAs } of listParts(name, parameter)) {
-          // The float32 values of a matrix, which ONNX Runtime would pack next to those that have
-          // packed forms.
-          const isVariable = part === name && parameter.shape.length > 1;
+          // A matrix as it is, which ONNX Runtime would pack next to those that have packed forms.
+          const isVariable = parameter.shape.length > 1 && (part === name || parameter.kind === "int8Head");
           const own = { file: WEIGHTS_FILE, offset: end, byteLength, ...(isVariable ? { isVariable } : {}) };
           locations.set(part, locations.get(sameAs ?? part) ?? own);
           if (sameAs === undefined) end = alignOffset(end + byteLength);
@@ -257,11 +258,11 @@ function memoryFileName(part: string): string {
 /** Returns the form in which a tensor is quantized; undefined for those that are not. */
 function chooseQuantizedForm(
   { name, shape }: WeightEntry,
-  { bits, names, head, transposed, scalesPerOutput }: QuantizationConfig,
+  { bits, names, head, transposed, scalesPerOutput, codeType }: QuantizationConfig,
 ): QuantizedParameter | undefined {
-  if (name === head) return { kind: "int8Head", shape };
+  if (name === head) return { kind: "int8Head", shape, codeType };
   if (!names.has(name)) return undefined;
   const outInShape = transposed ? [shape[1], shape[0]] : shape;
-  if (scalesPerOutput) return { kind: "int8", shape: outInShape };
+  if (scalesPerOutput) return { kind: "int8", shape: outInShape, codeType };
   return outInShape[1] % BLOCK_SIZE === 0 ? { kind: "quantized", shape: outInShape, bits } : undefined;
 }

@@ -62,7 +62,7 @@ describe("packed forms of 4-bit matrices", () => {
   });
 
   it("leave other matrices unpacked in sessions without packing", () => {
-    const embedding = options.locate!({ name: "model.embed_tokens.weight", dtype: "float32", shape: [] });
+    const embedding = options.locate!({ name: "model.embed_tokens.weight.int8", dtype: "int8", shape: [] });
     expect(embedding.isVariable).toBe(true);
     const norm = options.locate!({ name: "model.norm.weight", dtype: "float32", shape: [] });
     expect(norm.isVariable).toBeUndefined();

@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { ZERO_CODE, type CodeType } from "../../engine/graph/index.js";
 
 /** Weights per scale. */
 export const BLOCK_SIZE = 32;
@@ -53,13 +54,13 @@ export function quantize(weights: Float32Array, bits: 4 | 8): QuantizedTensor {
 
 const clamp = (code: number, max: number): number => (code < 0 ? 0 : code > max ? max : code);
 
-/** int8 codes -127 to 127 and the scales of their rows or columns. */
+/** int8 codes -127 to 127 and the scales of their rows. */
 export interface Int8Codes {
   readonly codes: Int8Array;
   readonly scales: Float32Array;
 }
 
-/** Rounds a matrix [rows, columns] in place, with a scale per row. */
+/** Rounds a matrix [rows, columns], with a scale per row. */
 export function roundRows(weights: Float32Array, columns: number): Int8Codes {
   const codes = new Int8Array(weights.length);
   const scales = new Float32Array(weights.length / columns);
@@ -71,48 +72,36 @@ export function roundRows(weights: Float32Array, columns: number): Int8Codes {
     }
     scales[row] = largest / 127;
     const inverse = largest === 0 ? 0 : 127 / largest;
-    for (let i = start; i < start + columns; i++) {
-      codes[i] = Math.floor(weights[i] * inverse + 0.5);
-      weights[i] = codes[i] * scales[row];
-    }
+    for (let i = start; i < start + columns; i++) codes[i] = Math.floor(weights[i] * inverse + 0.5);
   }
   return { codes, scales };
 }
 
+/** Allocates codes of a type. */
+export const createCodes = (type: CodeType, count: number): Int8Array | Uint8Array =>
+  type === "int8" ? new Int8Array(count) : new Uint8Array(count);
+
 /** Rows that are transposed at a time, as many as stay in the processor's cache. */
 const TRANSPOSED_ROWS = 64;
 
-/**
- * Rounds some rows of a matrix [rows, columns], from `row` on, into codes [columns, rows] with a
- * scale per row.
- */
-export function transposeCodes(
-  weights: Float32Array,
-  {
-    codes,
-    scales,
-    rows,
-    columns,
-    row: firstRow,
-  }: Int8Codes & { readonly rows: number; readonly columns: number; readonly row: number },
-): void {
-  const count = weights.length / columns;
-  const inverses = new Float32Array(count);
-  for (let row = 0, start = 0; row < count; row++, start += columns) {
-    let largest = 0;
-    for (let i = start; i < start + columns; i++) {
-      const magnitude = Math.abs(weights[i]);
-      if (magnitude > largest) largest = magnitude;
-    }
-    inverses[row] = largest === 0 ? 0 : 127 / largest;
-    scales[firstRow + row] = largest / 127;
-  }
+interface TransposedCodes {
+  /** [columns, rows]; of unsigned codes, 128 is 0. */
+  readonly codes: Int8Array | Uint8Array;
+  readonly rows: number;
+  readonly columns: number;
+  /** First of the given rows. */
+  readonly row: number;
+}
+
+/** Writes some rows of a matrix [rows, columns] into its transpose. */
+export function transposeCodes(given: Int8Array, { codes, rows, columns, row: firstRow }: TransposedCodes): void {
+  const count = given.length / columns;
+  const zero = codes instanceof Uint8Array ? ZERO_CODE : 0;
   for (let first = 0; first < count; first += TRANSPOSED_ROWS) {
     const end = Math.min(count, first + TRANSPOSED_ROWS);
     for (let column = 0; column < columns; column++) {
       const target = column * rows + firstRow;
-      for (let row = first; row < end; row++)
-        codes[target + row] = Math.floor(weights[row * columns + column] * inverses[row] + 0.5);
+      for (let row = first; row < end; row++) codes[target + row] = given[row * columns + column] + zero;
     }
   }
 }

@@ -1,4 +1,4 @@
-import { weight, type Int8Weight, type QuantizedWeight } from "../../engine/graph/index.js";
+import { weight, type CodeType, type Int8Weight, type QuantizedWeight } from "../../engine/graph/index.js";
 import type { DType } from "../../engine/tensor/index.js";
 import { BLOCK_SIZE } from "./quantize.js";
 
@@ -10,13 +10,13 @@ export type StoredParameter =
   | { readonly kind: "trainable"; readonly shape: readonly number[] }
   /** A matrix [out, in] with a scale per block of inputs. */
   | { readonly kind: "quantized"; readonly shape: readonly number[]; readonly bits: 4 | 8 }
-  /** A matrix [out, in] of int8 codes, stored [in, out], with a scale per output. */
-  | { readonly kind: "int8"; readonly shape: readonly number[] }
+  /** A matrix [out, in] of 8-bit codes, stored [in, out], with a scale per output. */
+  | { readonly kind: "int8"; readonly shape: readonly number[]; readonly codeType: CodeType }
   /**
-   * An output matrix [out, in] rounded to int8 codes with a scale per output, as rounded values and
-   * as codes [out, in].
+   * An output matrix [out, in] rounded to 8-bit codes with a scale per output: int8 codes
+   * [out, in], whose rows are looked up, and codes [in, out], which decoding multiplies.
    */
-  | { readonly kind: "int8Head"; readonly shape: readonly number[] };
+  | { readonly kind: "int8Head"; readonly shape: readonly number[]; readonly codeType: CodeType };
 
 /** Suffixes of the tensors in graphs of a parameter with a scale per block. */
 const BLOCK_PARTS = ["bytes", "codes", "scales", "zero_points"] as const;
@@ -24,8 +24,12 @@ const BLOCK_PARTS = ["bytes", "codes", "scales", "zero_points"] as const;
 /** Suffixes of an int8 parameter's tensors in graphs. */
 const INT8_PARTS = ["int8", "scales"] as const;
 
+/** Suffix of an output matrix's codes [in, out]. */
+const TRANSPOSED_PART = "int8_transposed";
+
 export type QuantizedParameter = Extract<StoredParameter, { kind: "quantized" | "int8" | "int8Head" }>;
 export type Int8Parameter = Extract<StoredParameter, { kind: "int8" | "int8Head" }>;
+export type HeadParameter = Extract<StoredParameter, { kind: "int8Head" }>;
 export type BlockParameter = Extract<StoredParameter, { kind: "quantized" }>;
 
 /** Returns the names of a parameter's tensors in graphs. */
@@ -37,7 +41,7 @@ export function getPartNames(name: string, { kind }: StoredParameter): string[] 
     case "int8":
       return withSuffixes(INT8_PARTS);
     case "int8Head":
-      return [...withSuffixes(INT8_PARTS), name];
+      return withSuffixes([...INT8_PARTS, TRANSPOSED_PART]);
     default:
       return [name];
   }
@@ -57,13 +61,20 @@ export function getQuantizedParts(name: string, { shape: [rows, columns], bits }
   };
 }
 
-/** Returns the tensors of a matrix of int8 codes as weights of a graph. */
-export function getInt8Parts(name: string, { kind, shape }: Int8Parameter): Required<Int8Weight> {
-  const [codes, scales] = INT8_PARTS.map((suffix) => `${name}.${suffix}`);
+/** Returns the codes [in, out] that are multiplied and their scales as weights of a graph. */
+export function getInt8Parts(name: string, { kind, shape, codeType }: Int8Parameter): Required<Int8Weight> {
+  const [codes, scales] = getPartNames(name, { kind: "int8", shape, codeType });
+  const [rows, columns] = shape;
   return {
-    codes: weight(codes, "int8", kind === "int8" ? [...shape].reverse() : shape),
-    scales: weight(scales, "float32", [shape[0]]),
+    codes: weight(kind === "int8" ? codes : `${name}.${TRANSPOSED_PART}`, codeType, [columns, rows]),
+    scales: weight(scales, "float32", [rows]),
   };
+}
+
+/** Returns the int8 codes [out, in] of an output matrix and their scales as weights of a graph. */
+export function getHeadRows(name: string, { shape }: HeadParameter): Required<Int8Weight> {
+  const [codes, scales] = INT8_PARTS.map((suffix) => `${name}.${suffix}`);
+  return { codes: weight(codes, "int8", shape), scales: weight(scales, "float32", [shape[0]]) };
 }
 
 export function isInt8(

@@ -19,7 +19,7 @@ const warnings: string[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "llamagym-weight-cache-"));
-  model = await writeRandomModel({ withTokenizer: false, config: { vocab_size: 70_000, hidden_size: 64 } });
+  model = await writeRandomModel({ withTokenizer: false, config: { vocab_size: 140_000, hidden_size: 64 } });
 });
 afterAll(async () => {
   await model.remove();

@@ -1,5 +1,6 @@
 import { sameDim } from "../dim.js";
-import { INT8_PRODUCT, type Emitter } from "../emitter.js";
+import { dtypes, type DType } from "../../tensor/dtype.js";
+import { INT8_PRODUCT, ZERO_CODE, type CodeType, type Emitter } from "../emitter.js";
 import { apply, defineOperation, noGradient, shapeError, type Node } from "../node.js";
 import { mul } from "./elementwise.js";
 import { transpose } from "./layout.js";
@@ -7,9 +8,6 @@ import { matmul } from "./matmul.js";
 
 /** Largest code. The range is symmetric, so that 0 is exact. */
 const MAX_CODE = 127;
-
-/** Unsigned code of 0. Processors multiply unsigned by signed bytes. */
-const ZERO_CODE = 128;
 
 /** Steps of the second part of a 16-bit row in one step of the first. */
 const PART_STEPS = 2 * MAX_CODE;
@@ -23,20 +21,42 @@ const MIN_ABS_MAX = 1e-30;
  */
 export type RowBits = 8 | 16;
 
+const isCodeType = (dtype: DType): dtype is CodeType => dtype === "int8" || dtype === "uint8";
+
 function emitAbsMax(emitter: Emitter, x: string, axis: number): string {
   const largest = emitter.emit("ReduceMax", [emitter.emit("Abs", [x]), emitter.ints([axis])], { keepdims: 1 });
   return emitter.emit("Max", [largest, emitter.float(MIN_ABS_MAX)]);
 }
 
-/**
- * Emits x [rows, inner] times integer codes [inner, columns] and their scales, with a scale for
- * each row of x.
- */
-function emitInt8Product(emitter: Emitter, x: string, codes: string, scales: string, bits: RowBits): string {
+/** Codes [inner, columns] of a matrix, and their scales [columns]. */
+interface EmittedCodes {
+  readonly codes: string;
+  readonly type: CodeType;
+  readonly scales: string;
+}
+
+/** Emits unsigned codes where the processor needs them. */
+function emitProductCodes(emitter: Emitter, { codes, type }: EmittedCodes): Pick<EmittedCodes, "codes" | "type"> {
+  if (type === "uint8" || emitter.device !== "cpu-uint8") return { codes, type };
+  // Constant codes are converted once, when a session is created.
+  const unsigned = emitter.emitOnce(`unsigned ${codes}`, () => {
+    const wide = emitter.emit("Cast", [codes], { to: dtypes.int32.onnx });
+    const shifted = emitter.emit("Add", [wide, emitter.constant("int32", [], Int32Array.of(ZERO_CODE))]);
+    return emitter.emit("Cast", [shifted], { to: dtypes.uint8.onnx });
+  });
+  return { codes: unsigned, type: "uint8" };
+}
+
+/** Emits x [rows, inner] times codes and their scales, with a scale for each row of x. */
+function emitInt8Product(emitter: Emitter, x: string, matrix: EmittedCodes, bits: RowBits): string {
+  const { codes, type } = emitProductCodes(emitter, matrix);
   // Products of the same input share its parts.
   const once = (name: string, emit: () => string) => emitter.emitOnce(`int8 ${name} of ${x}`, emit);
   const zero = emitter.constant("uint8", [], Uint8Array.of(ZERO_CODE));
-  const multiply = (part: string, step: string) => emitter.emit(INT8_PRODUCT, [part, codes, step, scales, zero]);
+  // Rows of x are unsigned codes: processors multiply unsigned by signed bytes.
+  const zeros = type === "uint8" ? [zero, zero] : [zero];
+  const multiply = (part: string, step: string) =>
+    emitter.emit(INT8_PRODUCT, [part, codes, step, matrix.scales, ...zeros]);
   const rowScale = once("row scale", () => emitAbsMax(emitter, x, 1));
   const scaled = once("scaled rows", () => emitter.emit("Div", [x, rowScale]));
   const step = emitter.float(1 / MAX_CODE);
@@ -69,13 +89,17 @@ export const int8MatmulOperation = defineOperation<object>({
   gradient: noGradient,
   onnx: ({ inputs: [a, b], emitter }) => {
     const columnScale = emitter.emit("Div", [emitAbsMax(emitter, b, 0), emitter.float(MAX_CODE)]);
-    const codes = emitter.emit("Cast", [emitter.emit("Round", [emitter.emit("Div", [b, columnScale])])], { to: 3 });
-    return emitInt8Product(emitter, a, codes, emitter.emit("Squeeze", [columnScale, emitter.ints([0])]), 8);
+    const codes = emitter.emit("Cast", [emitter.emit("Round", [emitter.emit("Div", [b, columnScale])])], {
+      to: dtypes.int8.onnx,
+    });
+    const scales = emitter.emit("Squeeze", [columnScale, emitter.ints([0])]);
+    return emitInt8Product(emitter, a, { codes, type: "int8", scales }, 8);
   },
 });
 
-/** A frozen matrix of int8 codes, with a scale per output (default 1). */
+/** A frozen matrix of 8-bit codes, with a scale per output (default 1). */
 export interface Int8Weight {
+  /** int8, or uint8 with 128 for 0. */
   readonly codes: Node;
   /** [out] */
   readonly scales?: Node;
@@ -111,7 +135,7 @@ export interface Int8WeightAttributes {
 }
 
 /**
- * Multiplies x [rows, in] by a frozen weight of int8 codes, with a scale [out] per output (default
+ * Multiplies x [rows, in] by a frozen weight of 8-bit codes, with a scale [out] per output (default
  * 1). Whole numbers are multiplied, forward and backward; a row's result does not depend on the
  * other rows. For CPUs.
  */
@@ -123,20 +147,21 @@ export const int8WeightMatmulOperation = defineOperation<Int8WeightAttributes>({
     const fits =
       x.shape.length === 2 &&
       codes.shape.length === 2 &&
-      codes.dtype === "int8" &&
+      isCodeType(codes.dtype) &&
       sameDim(x.shape[1], inFeatures) &&
       (scales === undefined || (scales.shape.length === 1 && sameDim(scales.shape[0], outFeatures)));
     if (!fits)
-      throw shapeError("int8WeightMatmul", inputs, "x [rows, in], int8 codes of a matrix, and a scale per output");
+      throw shapeError("int8WeightMatmul", inputs, "x [rows, in], 8-bit codes of a matrix, and a scale per output");
     return { dtype: x.dtype, shape: [x.shape[0], outFeatures] };
   },
   gradient: ({ inputs: [, codes, scales], attributes: { transposeB, gradientBits }, upstream }) => {
     const scaled = scales === undefined ? upstream : mul(upstream, scales);
     return [int8WeightMatmul(scaled, { codes }, { transposeB: !transposeB, bits: gradientBits, gradientBits })];
   },
-  onnx: ({ inputs: [x, codes, scales = ""], attributes: { transposeB, bits }, emitter }) => {
+  onnx: ({ node, inputs: [x, codes, scales = ""], attributes: { transposeB, bits }, emitter }) => {
     const matrix = transposeB ? emitter.emit("Transpose", [codes], { perm: [1, 0] }) : codes;
-    return emitInt8Product(emitter, x, matrix, scales === "" ? emitter.float(1) : scales, bits);
+    const type = node.inputs[1].dtype as CodeType;
+    return emitInt8Product(emitter, x, { codes: matrix, type, scales: scales || emitter.float(1) }, bits);
   },
 });
 
@@ -150,7 +175,7 @@ export function int8GradientMatmul(x: Node, weight: Node, attributes: Int8Gradie
   return apply(int8GradientMatmulOperation, [x, weight], attributes);
 }
 
-/** Multiplies x [rows, in] by a frozen weight of int8 codes to [rows, out]. */
+/** Multiplies x [rows, in] by a frozen weight of 8-bit codes to [rows, out]. */
 export function int8WeightMatmul(x: Node, { codes, scales }: Int8Weight, attributes: Int8WeightAttributes): Node {
   return apply(int8WeightMatmulOperation, scales === undefined ? [x, codes] : [x, codes, scales], attributes);
 }

@@ -98,6 +98,7 @@ class GpuWorker {
           counters: { ...this.executor.counters },
         };
       case "create":
+      case "detectInt8Overflow":
       case "pack":
         throw new Error("a GPU runs programs, not ONNX graphs");
     }
