@@ -26,6 +26,7 @@ export const PRETRAINED_PPO_DEFAULTS = {
   learningRate: 5e-4,
   lrSchedulerType: "linear",
   maxGradNorm: 0.5,
+  gamma: 0.99,
   lam: 0.95,
   initKlCoef: 0,
   adaptiveKl: false,

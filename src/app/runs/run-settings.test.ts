@@ -32,7 +32,7 @@ describe("resolveTrainConfig", () => {
   it("has separate defaults for choices of a pretrained model, which given settings replace", () => {
     const choices = { env, model: "another", actionMode: "choices" } as const;
     const config = resolveTrainConfig(choices);
-    expect(config).toMatchObject({ batchSize: 4096, stateBaseline: true, layersToTransform: "last-4" });
+    expect(config).toMatchObject({ batchSize: 4096, gamma: 0.99, stateBaseline: true, layersToTransform: "last-4" });
     expect(config.episodes).toBeUndefined();
     expect(resolveTrainConfig({ ...choices, layersToTransform: "all", batchSize: 64 })).toMatchObject({
       layersToTransform: "all",
