@@ -24,8 +24,8 @@ const BLOCK_PARTS = ["bytes", "codes", "scales", "zero_points"] as const;
 /** Suffixes of an int8 parameter's tensors in graphs. */
 const INT8_PARTS = ["int8", "scales"] as const;
 
-/** Suffix of an output matrix's codes [in, out]. */
-const TRANSPOSED_PART = "int8_transposed";
+/** Suffixes of an int8 output matrix's tensors in graphs. */
+const HEAD_PARTS = [...INT8_PARTS, "int8_transposed"] as const;
 
 export type QuantizedParameter = Extract<StoredParameter, { kind: "quantized" | "int8" | "int8Head" }>;
 export type Int8Parameter = Extract<StoredParameter, { kind: "int8" | "int8Head" }>;
@@ -41,7 +41,7 @@ export function getPartNames(name: string, { kind }: StoredParameter): string[] 
     case "int8":
       return withSuffixes(INT8_PARTS);
     case "int8Head":
-      return withSuffixes([...INT8_PARTS, TRANSPOSED_PART]);
+      return withSuffixes(HEAD_PARTS);
     default:
       return [name];
   }
@@ -62,18 +62,19 @@ export function getQuantizedParts(name: string, { shape: [rows, columns], bits }
 }
 
 /** Returns the codes [in, out] that are multiplied and their scales as weights of a graph. */
-export function getInt8Parts(name: string, { kind, shape, codeType }: Int8Parameter): Required<Int8Weight> {
-  const [codes, scales] = getPartNames(name, { kind: "int8", shape, codeType });
-  const [rows, columns] = shape;
+export function getInt8Parts(name: string, parameter: Int8Parameter): Required<Int8Weight> {
+  const { kind, shape, codeType } = parameter;
+  const [codes, scales, transposed] = getPartNames(name, parameter);
   return {
-    codes: weight(kind === "int8" ? codes : `${name}.${TRANSPOSED_PART}`, codeType, [columns, rows]),
-    scales: weight(scales, "float32", [rows]),
+    codes: weight(kind === "int8" ? codes : transposed, codeType, [...shape].reverse()),
+    scales: weight(scales, "float32", [shape[0]]),
   };
 }
 
 /** Returns the int8 codes [out, in] of an output matrix and their scales as weights of a graph. */
-export function getHeadRows(name: string, { shape }: HeadParameter): Required<Int8Weight> {
-  const [codes, scales] = INT8_PARTS.map((suffix) => `${name}.${suffix}`);
+export function getHeadRows(name: string, parameter: HeadParameter): Required<Int8Weight> {
+  const { shape } = parameter;
+  const [codes, scales] = getPartNames(name, parameter);
   return { codes: weight(codes, "int8", shape), scales: weight(scales, "float32", [shape[0]]) };
 }
 
