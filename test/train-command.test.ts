@@ -59,7 +59,14 @@ async function expectUninterruptedResult(name: string): Promise<void> {
 describe("llamagym train", () => {
   it("saves settings, metrics, rollouts, the last two checkpoints and the adapter", async () => {
     const config = JSON.parse(await readFile(join(path("whole"), "config.json"), "utf8")) as Record<string, unknown>;
-    expect(config).toMatchObject({ version: 2, env: "Blackjack-v1", model, turns: 48, learningRate: 0.01, gamma: 1 });
+    expect(config).toMatchObject({
+      version: 2,
+      env: "Blackjack-v1",
+      model,
+      turns: 48,
+      learningRate: 0.01,
+      gamma: 0.99,
+    });
     const metrics = await readMetrics("whole");
     expect(metrics.map((record) => [record.step, record.num_turns])).toEqual(
       [1, 2, 3].map((step) => [step, 16 * step]),
