@@ -59,14 +59,18 @@ describe("memory", () => {
     },
   ].map((sizes) => parseModelConfig({ model_type: "llama", tie_word_embeddings: true, ...sizes }, "config.json"));
 
-  const [tinyLlama, qwen, gemma, llama32] = ["TinyLlama", "Qwen2.5-0.5B", "gemma-3-270m", "Llama-3.2-1B"].map((name) =>
-    parseModelConfig(modelList.find(({ id }) => id.includes(name))!.config, "config.json"),
-  );
-  const networks = { smol, llama360, large, llama1b, tinyLlama, qwen, gemma, llama32 };
+  const [tinyLlama, qwen, gemma, llama32, llama7b] = [
+    "TinyLlama",
+    "Qwen2.5-0.5B",
+    "gemma-3-270m",
+    "Llama-3.2-1B",
+    "Llama-2-7b-hf",
+  ].map((name) => parseModelConfig(modelList.find(({ id }) => id.includes(name))!.config, "config.json"));
+  const networks = { smol, llama360, large, llama1b, tinyLlama, qwen, gemma, llama32, llama7b };
 
   // Peaks that were measured, in MB, with SmolLM2-135M and the shapes of TinyLlama, Qwen2.5-0.5B,
-  // Gemma-3-270M and Llama-3.2-1B, and with llamas of 362 million, of 227 million with a large
-  // vocabulary, and of 1.2 billion parameters.
+  // Gemma-3-270M, Llama-3.2-1B and Llama-2-7b, and with llamas of 362 million, of 227 million with
+  // a large vocabulary, and of 1.2 billion parameters.
   it.each([
     ["smol", { use: "inference" }, 811],
     ["smol", { use: "train", microBatchTokens: 518, packed: true }, 3410],
@@ -93,6 +97,7 @@ describe("memory", () => {
     ["smol", { use: "train", microBatchTokens: 512, bits: 4, gradientCheckpointing: true }, 701],
     ["qwen", { use: "train", microBatchTokens: 400, bits: 4 }, 1961],
     ["qwen", { use: "train", microBatchTokens: 400, bits: 4, gradientCheckpointing: true }, 1474],
+    ["llama7b", { use: "train", microBatchTokens: 606, bits: 4, gradientCheckpointing: true }, 10_471],
   ] as const)("is near what was measured: %s, %o", (name, usage, measured) => {
     expect(Math.abs(estimateModelMemory(networks[name], usage) / (measured * 1e6) - 1)).toBeLessThan(0.1);
   });
