@@ -60,6 +60,7 @@ describe("an option that a function does not have", () => {
 
   const agent = () =>
     new llamagym.TextAgent(adapted, make("Blackjack-v1").text!, { actionMode: "choices" }) as llamagym.Agent;
+  const limited = () => new envs.TimeLimit(new CoinEnv(), { maxEpisodeSteps: 3 });
   const run = { agent: undefined as never, env: "Blackjack-v1", turns: 8 };
   const messages = [{ role: "user", content: "Hello" }] as const;
   const registration = { id: "Kinds-v0", entryPoint: CoinEnv };
@@ -205,6 +206,33 @@ describe("an option that a function does not have", () => {
       '"stop" or "continue"',
       () => envs.makeVector("Blackjack-v1", { numEnvs: 1, onFailure: "skip" as never }),
     ],
+    [
+      "numWorkers",
+      'the mode "worker"',
+      () => envs.makeVector("Blackjack-v1", { numEnvs: 2, numWorkers: 2, mode: "sync" }),
+    ],
+    ["options", "an object", () => make("Blackjack-v1").reset({ options: 3 as never })],
+    ["TimeLimit", "an object of options", () => new envs.TimeLimit(new CoinEnv(), 10 as never)],
+    ["maxEpisodeSteps", "an integer >= 1", () => new envs.TimeLimit(new CoinEnv(), { maxEpisodeSteps: "10" as never })],
+    ["TimeLimit", "needs the option `maxEpisodeSteps`", () => new envs.TimeLimit(new CoinEnv(), {} as never)],
+    ["RepeatAction", "needs the option `numRepeats`", () => new envs.RepeatAction(new CoinEnv(), undefined as never)],
+    ["reward", "a function", () => new envs.TransformReward(new CoinEnv(), { reward: 1 as never })],
+    ["minReward", "a number", () => new envs.ClipReward(new CoinEnv(), { minReward: NaN })],
+    ["maxReward", "a number", () => new envs.ClipReward(new CoinEnv(), { maxReward: "1" as never })],
+    [
+      "normalizeTime",
+      "true or false",
+      () => new envs.TimeAwareObservation(limited(), { normalizeTime: "no" as never }),
+    ],
+    [
+      "padding",
+      '"reset" or "zero"',
+      () => new envs.FrameStackObservation(new CoinEnv(), { stackSize: 2, padding: "zeros" as never }),
+    ],
+    ["bufferLength", "an integer >= 1", () => new envs.RecordEpisodeStatistics(new CoinEnv(), { bufferLength: -1 })],
+    ["onEpisode", "RecordEpisode needs", () => new envs.RecordEpisode(new CoinEnv(), {} as never)],
+    ["Autoreset", "wraps an environment", () => new envs.Autoreset(undefined as never)],
+    ["Autoreset", "a promise: await it", () => new envs.Autoreset(envs.openEnv("Blackjack-v1") as never)],
     ["timeout", "a number > 0", () => envs.checkEnv(llamagym.make("Blackjack-v1"), { timeout: -1 })],
     [
       "maxEpisodeSteps",

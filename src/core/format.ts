@@ -29,6 +29,7 @@ export function formatDuration(seconds: number): string {
 /** Describes a value for an error message, on one line. */
 export function describeValue(value: unknown): string {
   if (typeof value === "function") return "a function";
+  if (value instanceof Promise) return "a promise: await it";
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "symbol") return String(value);
   try {
     return excerpt(JSON.stringify(value) ?? "undefined");

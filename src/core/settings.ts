@@ -296,7 +296,7 @@ export function splitSettings(
 }
 
 /** What an option may be, in words and as a test. */
-interface ValueKind {
+export interface ValueKind {
   readonly expected: string;
   readonly isOf: (value: unknown) => boolean;
 }
@@ -318,16 +318,27 @@ const VALUE_KINDS = new Map<unknown, ValueKind>([
   ],
 ]);
 
+/** The kind of an integer of at least `min`. */
+export function integerFrom(min: number): ValueKind {
+  return {
+    expected: `an integer >= ${min}`,
+    isOf: (value) => Number.isSafeInteger(value) && (value as number) >= min,
+  };
+}
+
 /** The kind of a number of things that are needed. */
-export const COUNT: ValueKind = {
-  expected: "an integer >= 1",
-  isOf: (value) => Number.isSafeInteger(value) && (value as number) >= 1,
-};
+export const COUNT = integerFrom(1);
 
 /** The kind of a time limit; Infinity is none. */
 export const TIME_LIMIT: ValueKind = {
   expected: "a number > 0",
   isOf: (value) => typeof value === "number" && value > 0,
+};
+
+/** The kind of a probability. */
+export const PROBABILITY: ValueKind = {
+  expected: "a number between 0 and 1",
+  isOf: (value) => typeof value === "number" && value >= 0 && value <= 1,
 };
 
 /** The kind of an option with these values. */
@@ -384,6 +395,21 @@ export function checkOptions<Options>(
     const end = hint === undefined ? "" : ` ${hint}`;
     throw invalidArgument(`${owner} has no option "${name}". ${suggestNames(name, Object.keys(names))}${end}`);
   }
+}
+
+/**
+ * As `checkOptions`, and the `required` options, all unless they are listed, must be given. @throws
+ * INVALID_ARGUMENT.
+ */
+export function requireOptions<Options>(
+  owner: string,
+  given: Options,
+  names: OptionNames<Options>,
+  required: readonly (keyof Options)[] = Object.keys(names) as (keyof Options)[],
+): void {
+  checkOptions(owner, given, names);
+  const missing = required.find((name) => (given as Options | undefined)?.[name] === undefined);
+  if (missing !== undefined) throw invalidArgument(`${owner} needs the option \`${String(missing)}\`.`);
 }
 
 /** Checks a value whose kind a table has; its settings and defaults are no kinds. */

@@ -1,3 +1,5 @@
+import { invalidArgument } from "../core/errors.js";
+import { describeValue } from "../core/format.js";
 import type { RandomStream } from "../core/random/random-stream.js";
 import {
   Env,
@@ -38,6 +40,10 @@ export class Wrapper<
 
   constructor(readonly env: Env<InnerObservation, InnerAction>) {
     super();
+    if (typeof (env as Partial<Env> | null | undefined)?.step !== "function")
+      throw invalidArgument(
+        `${this.constructor.name} wraps an environment, such as make("CartPole-v1"), got ${describeValue(env)}.`,
+      );
     const inner = env as unknown as Env<Observation, Action>;
     this.metadata = env.metadata;
     this.spec = env.spec;

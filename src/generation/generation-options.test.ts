@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { resolveOptions, type GenerationOptions } from "./generation-options.js";
 
 describe("resolveOptions", () => {
@@ -64,6 +64,23 @@ describe("resolveOptions", () => {
     expect(() => resolveOptions(options as GenerationOptions)).toThrowError(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
     );
+  });
+
+  it("names fields of generation_config.json that Transformers has and llamagym does not, once", () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const neutral = { num_beams: 1, min_length: 0, bad_words_ids: [], sequence_bias: {}, forced_eos_token_id: null };
+    resolveOptions(
+      {},
+      { ...neutral, token_healing: false, eos_token_id: 2, max_length: 20, transformers_version: "4" },
+    );
+    expect(warn).not.toHaveBeenCalled();
+    const config = { ...neutral, num_beams: 4, no_repeat_ngram_size: 3, suppress_tokens: [1], forced_bos_token_id: 0 };
+    resolveOptions({}, config);
+    resolveOptions({}, config);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining("sets num_beams, no_repeat_ngram_size, suppress_tokens, forced_bos_token_id, which")],
+    ]);
+    warn.mockRestore();
   });
 
   it("names the file of an invalid value", () => {

@@ -11,6 +11,7 @@ import {
   type OtherOptions,
   type Settings,
 } from "../core/settings.js";
+import { printWarningOnce } from "../core/terminal-text.js";
 import type { SamplingParams } from "../engine/runtime/index.js";
 import type { ChatOptions } from "../models/text/index.js";
 import type { JsonSchema } from "./constraints/json-schema/keywords.js";
@@ -168,6 +169,41 @@ const SAMPLING_DEFAULTS: SamplingParams = { ...UNFILTERED_SAMPLING, temperature:
 /** Options that imply sampling. */
 const SAMPLING_OPTIONS = ["topK", "topP", "minP", "seed"] as const;
 
+/**
+ * Fields of generation_config.json that change Transformers' completions and that llamagym does not
+ * have, with the values that change nothing; none of them does if it is null, false or empty.
+ */
+const MISSING_FIELDS: Readonly<Record<string, readonly unknown[]>> = {
+  num_beams: [1],
+  num_beam_groups: [1],
+  diversity_penalty: [0],
+  penalty_alpha: [0],
+  dola_layers: [],
+  typical_p: [1],
+  epsilon_cutoff: [0],
+  eta_cutoff: [0],
+  top_h: [1],
+  min_length: [0],
+  min_new_tokens: [0],
+  max_time: [],
+  stop_strings: [],
+  no_repeat_ngram_size: [0],
+  encoder_no_repeat_ngram_size: [0],
+  encoder_repetition_penalty: [1],
+  exponential_decay_length_penalty: [],
+  bad_words_ids: [],
+  force_words_ids: [],
+  constraints: [],
+  sequence_bias: [],
+  suppress_tokens: [],
+  begin_suppress_tokens: [],
+  forced_bos_token_id: [],
+  forced_eos_token_id: [],
+  guidance_scale: [1],
+  token_healing: [],
+  watermarking_config: [],
+};
+
 /** Options with all defaults resolved. */
 export interface ResolvedOptions {
   readonly sampling: SamplingParams;
@@ -189,6 +225,7 @@ export function resolveOptions(
   generationConfig: Readonly<Record<string, unknown>> = {},
 ): ResolvedOptions {
   checkGenerationOptions(options);
+  warnOfMissingFields(generationConfig);
   const optionOrConfig = (name: NumericOption) => options[name] ?? readConfigNumber(name, generationConfig);
   const doSample = generationConfig.do_sample === true || SAMPLING_OPTIONS.some((name) => options[name] !== undefined);
   const temperature = options.temperature ?? (doSample ? (readConfigNumber("temperature", generationConfig) ?? 1) : 0);
@@ -208,6 +245,18 @@ export function resolveOptions(
     isLengthExplicit: options.maxNewTokens !== undefined,
     stop: typeof options.stop === "string" ? [options.stop] : (options.stop ?? []),
   };
+}
+
+function warnOfMissingFields(generationConfig: Readonly<Record<string, unknown>>): void {
+  const fields = Object.keys(MISSING_FIELDS).filter((name) => {
+    const value = generationConfig[name] ?? false;
+    const isEmpty = typeof value === "object" && Object.keys(value).length === 0;
+    return value !== false && !isEmpty && !MISSING_FIELDS[name]?.includes(value);
+  });
+  if (fields.length > 0)
+    printWarningOnce(
+      `The model's generation_config.json sets ${fields.join(", ")}, which llamagym does not have: completions are generated as without.`,
+    );
 }
 
 function checkGenerationOptions(options: GenerationOptions): void {

@@ -380,8 +380,7 @@ export class LanguageModel {
  */
 export function checkIsModel(subject: string, model: unknown): void {
   if (typeof (model as Partial<LanguageModel> | null | undefined)?.withTokenizer === "function") return;
-  const given = model instanceof Promise ? "a promise: await it" : describeValue(model);
   throw invalidArgument(
-    `${subject} a model, such as await AutoModelForCausalLMWithValueHead.fromPretrained("embedded"), got ${given}.`,
+    `${subject} a model, such as await AutoModelForCausalLMWithValueHead.fromPretrained("embedded"), got ${describeValue(model)}.`,
   );
 }

@@ -32,7 +32,9 @@ export function resolveWorkers({
   workersFolder,
 }: WorkersAddress): (Required<Pick<WorkersAddress, "times">> & WorkersAddress) | undefined {
   if (redis === undefined && workersFolder === undefined) return undefined;
-  return { redis, workersFolder, times: { leaseMs: Number(process.env[LEASE_VARIABLE] ?? DEFAULT_TIMES.leaseMs) } };
+  const leaseMs = Number(readVariable(LEASE_VARIABLE) ?? DEFAULT_TIMES.leaseMs);
+  if (!(leaseMs > 0)) throw invalidArgument(`${LEASE_VARIABLE} must be a number of milliseconds above 0.`);
+  return { redis, workersFolder, times: { leaseMs } };
 }
 
 /**

@@ -39,8 +39,11 @@ export async function makeVector<Observation = unknown, Action = unknown>(
       `${id} already runs outside this process. Use mode "sync", which steps such environments concurrently.`,
     );
   }
-  // In this process there are no workers to limit.
-  const { numEnvs, numWorkers: _, timeout: __, ...vectorOptions } = options;
+  const { numEnvs, numWorkers, timeout, ...vectorOptions } = options;
+  if (numWorkers !== undefined || timeout !== undefined)
+    throw invalidArgument(
+      `\`${timeout === undefined ? "numWorkers" : "timeout"}\` of makeVector needs the mode "worker": in mode "sync" all environments step in this process.`,
+    );
   const factories = Array.from({ length: numEnvs }, () => () => openEnv<Observation, Action>(id, envOptions));
   return await SyncVectorEnv.create(factories, vectorOptions);
 }

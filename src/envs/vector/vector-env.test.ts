@@ -70,7 +70,12 @@ describe.each(["sync", "worker"] as const)("a vector of CartPoles, %s", (mode) =
   it.each(["next-step", "same-step"] as const)(
     "returns the results of the separate environments, autoreset %s",
     async (autoresetMode) => {
-      const vector = await makeVector("CartPole-v1", { numEnvs: 3, numWorkers: 2, mode, autoresetMode });
+      const vector = await makeVector("CartPole-v1", {
+        numEnvs: 3,
+        mode,
+        autoresetMode,
+        ...(mode === "worker" && { numWorkers: 2 }),
+      });
       const { observations } = await vector.reset({ seed: 11 });
       const alone = await Promise.all(
         [11, 12, 13].map(async (seed) => (await make("CartPole-v1").reset({ seed })).observation),

@@ -1,8 +1,7 @@
-import { checkOptions } from "../../core/settings.js";
+import { COUNT, PROBABILITY, requireOptions } from "../../core/settings.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
-import { checkProbability } from "../env-options.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { Box, Discrete, type Space } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
@@ -28,7 +27,7 @@ export class TransformAction<Observation, Action, InnerAction = Action> extends 
   override readonly action: (action: Action) => InnerAction;
 
   constructor(env: Env<Observation, InnerAction>, options: TransformActionOptions<Observation, Action, InnerAction>) {
-    checkOptions("TransformAction", options, { action: true, actionSpace: true, text: true });
+    requireOptions("TransformAction", options, { action: Function, actionSpace: true, text: true }, ["action"]);
     super(env, options.actionSpace);
     this.action = options.action;
     this.text = options.text;
@@ -59,8 +58,10 @@ export class RescaleAction<Observation> extends ActionWrapper<Observation, Float
 
   constructor(
     env: Env<Observation, Float32Array>,
-    { minAction, maxAction }: { readonly minAction: number; readonly maxAction: number },
+    options: { readonly minAction: number; readonly maxAction: number },
   ) {
+    requireOptions("RescaleAction", options, { minAction: Number, maxAction: Number });
+    const { minAction, maxAction } = options;
     const rescaling = rescaleBox(requireBox(env.actionSpace, "RescaleAction", "action"), minAction, maxAction);
     super(env, rescaling.box);
     this.rescaling = rescaling;
@@ -75,11 +76,10 @@ export class RescaleAction<Observation> extends ActionWrapper<Observation, Float
 export class RepeatAction<Observation, Action> extends Wrapper<Observation, Action> {
   private readonly repeats: number;
 
-  constructor(env: Env<Observation, Action>, { numRepeats }: { readonly numRepeats: number }) {
+  constructor(env: Env<Observation, Action>, options: { readonly numRepeats: number }) {
     super(env);
-    if (!(Number.isInteger(numRepeats) && numRepeats >= 1))
-      throw invalidArgument(`numRepeats must be an integer above 0, got ${numRepeats}.`);
-    this.repeats = numRepeats;
+    requireOptions("RepeatAction", options, { numRepeats: COUNT });
+    this.repeats = options.numRepeats;
   }
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {
@@ -116,10 +116,10 @@ export class StickyAction<Observation, Action> extends ActionWrapper<Observation
 
   constructor(env: Env<Observation, Action>, options: StickyActionOptions) {
     super(env);
-    checkOptions("StickyAction", options, { repeatActionProbability: true, repeatActionDuration: true });
+    const names = { repeatActionProbability: PROBABILITY, repeatActionDuration: true };
+    requireOptions("StickyAction", options, names, ["repeatActionProbability"]);
     const { repeatActionProbability, repeatActionDuration: duration = 1 } = options;
-    checkProbability("StickyAction", "repeatActionProbability", repeatActionProbability);
-    const [min, max] = typeof duration === "number" ? [duration, duration] : duration;
+    const [min, max] = Array.isArray(duration) ? duration : [duration, duration];
     if (!Number.isInteger(min) || !Number.isInteger(max) || min < 1 || max < min)
       throw invalidArgument(
         `repeatActionDuration must be an integer above 0 or a pair of them in order, got ${String(duration)}.`,
@@ -168,10 +168,12 @@ export class DiscretizeAction<Observation> extends ActionWrapper<Observation, nu
   private readonly binCenters: readonly (readonly number[])[];
 
   /** @param bins number of bins, for all elements or per element */
-  constructor(env: Env<Observation, Float32Array>, { bins }: { readonly bins: number | readonly number[] }) {
+  constructor(env: Env<Observation, Float32Array>, options: { readonly bins: number | readonly number[] }) {
+    requireOptions("DiscretizeAction", options, { bins: true });
+    const { bins } = options;
     const inner = requireBox(env.actionSpace, "DiscretizeAction", "action");
     if (!inner.isBounded()) throw invalidArgument(`DiscretizeAction needs finite bounds, got ${inner.toString()}.`);
-    const counts = typeof bins === "number" ? Array.from(inner.low, () => bins) : bins;
+    const counts = Array.isArray(bins) ? bins : Array.from(inner.low, () => bins);
     if (counts.length !== inner.flatSize || !counts.every((count) => Number.isInteger(count) && count > 0))
       throw invalidArgument(`bins must be a number above 0, or ${inner.flatSize} of them, got ${counts.join(", ")}.`);
     super(env, new Discrete(counts.reduce((total, count) => total * count, 1)));

@@ -57,6 +57,6 @@ describe("FrameStackText", () => {
     expect(() => new FrameStackText(new Silent(), { stackSize: 2 })).toThrow(
       expect.objectContaining({ code: "ENV_INVALID" }),
     );
-    expect(() => open(1)).toThrow("stackSize must be an integer of at least 2, got 1.");
+    expect(() => open(1)).toThrow("`stackSize` must be an integer >= 2, got 1.");
   });
 });

@@ -1,4 +1,5 @@
-import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { integerFrom, requireOptions } from "../../core/settings.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
 import type { Info } from "../info.js";
@@ -22,10 +23,10 @@ export class FrameStackText<Observation = unknown, Action = unknown> extends Wra
    * @throws INVALID_ARGUMENT for a stack of less than two observations, ENV_INVALID for an
    * environment without a text interface.
    */
-  constructor(env: Env<Observation, Action>, { stackSize }: { readonly stackSize: number }) {
+  constructor(env: Env<Observation, Action>, options: { readonly stackSize: number }) {
     super(env);
-    if (!(Number.isInteger(stackSize) && stackSize >= 2))
-      throw invalidArgument(`stackSize must be an integer of at least 2, got ${stackSize}.`);
+    requireOptions("FrameStackText", options, { stackSize: integerFrom(2) });
+    const { stackSize } = options;
     if (env.text === undefined)
       throw new LlamaGymError(
         "ENV_INVALID",

@@ -1,9 +1,10 @@
 import type { Env } from "../env.js";
 import type { JsonValue } from "../../core/json.js";
+import { checkOptions } from "../../core/settings.js";
 import { Box, type BoxDtype } from "../spaces/index.js";
 import { ObservationWrapper } from "../wrapper.js";
 import { requireBox } from "./rescale-box.js";
-import { checkEpsilon, RunningMeanStd } from "./running-mean-std.js";
+import { EPSILON, RunningMeanStd } from "./running-mean-std.js";
 import { countElements } from "../../core/count-elements.js";
 
 /**
@@ -16,11 +17,11 @@ export class NormalizeObservation<Action> extends ObservationWrapper<Float32Arra
   private readonly running: RunningMeanStd;
   private readonly round: (value: number) => number;
 
-  constructor(env: Env<ArrayLike<number>, Action>, { epsilon = 1e-8 }: { readonly epsilon?: number } = {}) {
+  constructor(env: Env<ArrayLike<number>, Action>, options: { readonly epsilon?: number } = {}) {
+    checkOptions("NormalizeObservation", options, { epsilon: EPSILON });
     const space = requireBox(env.observationSpace, "NormalizeObservation", "observation") as Box<BoxDtype>;
     super(env, new Box(-Infinity, Infinity, { shape: space.shape }));
-    checkEpsilon(epsilon);
-    this.epsilon = epsilon;
+    this.epsilon = options.epsilon ?? 1e-8;
     this.round = space.dtype === "float32" ? Math.fround : (value) => value;
     this.running = new RunningMeanStd(countElements(space.shape), this.round);
   }

@@ -1,5 +1,4 @@
-import { checkOptions } from "../../core/settings.js";
-import { invalidArgument } from "../../core/errors.js";
+import { COUNT, integerFrom, oneOf, requireOptions } from "../../core/settings.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, ResetOptions, ResetResult } from "../env.js";
@@ -30,7 +29,8 @@ export class TransformObservation<Observation, Action, InnerObservation = Observ
     env: Env<InnerObservation, Action>,
     options: TransformObservationOptions<Observation, Action, InnerObservation>,
   ) {
-    checkOptions("TransformObservation", options, { observation: true, observationSpace: true, text: true });
+    const names = { observation: Function, observationSpace: true, text: true };
+    requireOptions("TransformObservation", options, names, ["observation"]);
     super(env, options.observationSpace);
     this.observation = options.observation;
     this.text = options.text;
@@ -54,8 +54,10 @@ export class RescaleObservation<Action> extends ObservationWrapper<Float32Array,
 
   constructor(
     env: Env<Float32Array, Action>,
-    { minObservation, maxObservation }: { readonly minObservation: number; readonly maxObservation: number },
+    options: { readonly minObservation: number; readonly maxObservation: number },
   ) {
+    requireOptions("RescaleObservation", options, { minObservation: Number, maxObservation: Number });
+    const { minObservation, maxObservation } = options;
     const box = requireBox(env.observationSpace, "RescaleObservation", "observation");
     const rescaling = rescaleBox(box, minObservation, maxObservation);
     super(env, rescaling.box);
@@ -85,11 +87,10 @@ export class DelayObservation<Observation, Action> extends FrameWrapper<Observat
   override readonly text: TextInterface<Observation, Action> | undefined;
   private readonly delay: number;
 
-  constructor(env: Env<Observation, Action>, { delay }: { readonly delay: number }) {
+  constructor(env: Env<Observation, Action>, options: { readonly delay: number }) {
     super(env);
-    if (!(Number.isInteger(delay) && delay >= 0))
-      throw invalidArgument(`delay must be an integer of at least 0, got ${delay}.`);
-    this.delay = delay;
+    requireOptions("DelayObservation", options, { delay: integerFrom(0) });
+    this.delay = options.delay;
     this.text = env.text;
   }
 
@@ -119,10 +120,9 @@ export class FrameStackObservation<Action> extends FrameWrapper<unknown, Action,
   private readonly padding: "reset" | "zero";
 
   constructor(env: Env<unknown, Action>, options: FrameStackOptions) {
-    checkOptions("FrameStackObservation", options, { stackSize: true, padding: true });
+    const names = { stackSize: COUNT, padding: oneOf("reset", "zero") };
+    requireOptions("FrameStackObservation", options, names, ["stackSize"]);
     const { stackSize, padding = "reset" } = options;
-    if (!(Number.isInteger(stackSize) && stackSize > 0))
-      throw invalidArgument(`stackSize must be an integer above 0, got ${stackSize}.`);
     super(env, batchSpace(env.observationSpace, stackSize));
     this.stackSize = stackSize;
     this.padding = padding;

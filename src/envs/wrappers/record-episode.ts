@@ -1,4 +1,4 @@
-import { checkOptions } from "../../core/settings.js";
+import { checkOptions, COUNT, oneOf, requireOptions } from "../../core/settings.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
@@ -31,7 +31,7 @@ export class RecordEpisodeStatistics<Observation, Action> extends Wrapper<Observ
 
   constructor(env: Env<Observation, Action>, options: RecordEpisodeStatisticsOptions = {}) {
     super(env);
-    checkOptions("RecordEpisodeStatistics", options, { bufferLength: true, statsKey: true });
+    checkOptions("RecordEpisodeStatistics", options, { bufferLength: COUNT, statsKey: String });
     this.bufferLength = options.bufferLength ?? 100;
     this.statsKey = options.statsKey ?? "episode";
   }
@@ -110,7 +110,8 @@ export class RecordEpisode<Observation, Action> extends Wrapper<Observation, Act
 
   constructor(env: Env<Observation, Action>, options: RecordEpisodeOptions) {
     super(env);
-    checkOptions("RecordEpisode", options, { onEpisode: Function, renderMode: true });
+    const names = { onEpisode: Function, renderMode: oneOf("ansi", "rgb_array") };
+    requireOptions("RecordEpisode", options, names, ["onEpisode"]);
     this.options = options;
   }
 

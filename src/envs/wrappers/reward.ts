@@ -1,37 +1,46 @@
-import { checkOptions } from "../../core/settings.js";
+import { checkOptions, PROBABILITY, requireOptions, type ValueKind } from "../../core/settings.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, StepResult } from "../env.js";
 import { RewardWrapper, Wrapper } from "../wrapper.js";
-import { checkEpsilon, RunningMeanStd } from "./running-mean-std.js";
+import { EPSILON, RunningMeanStd } from "./running-mean-std.js";
 
 /** Transforms rewards by a function. */
 export class TransformReward<Observation, Action> extends RewardWrapper<Observation, Action> {
   override readonly reward: (reward: number) => number;
 
-  constructor(env: Env<Observation, Action>, { reward }: { readonly reward: (reward: number) => number }) {
+  constructor(env: Env<Observation, Action>, options: { readonly reward: (reward: number) => number }) {
     super(env);
-    this.reward = reward;
+    requireOptions("TransformReward", options, { reward: Function });
+    this.reward = options.reward;
   }
 }
 
 /** Options of `ClipReward`. */
 export interface ClipRewardOptions {
-  readonly minReward?: number;
-  readonly maxReward?: number;
+  /** Null: none. */
+  readonly minReward?: number | null;
+  /** Null: none. */
+  readonly maxReward?: number | null;
 }
+
+/** The kind of a bound. */
+const BOUND: ValueKind = {
+  expected: "a number, or null for none",
+  isOf: (value) => value === null || (typeof value === "number" && !Number.isNaN(value)),
+};
 
 /** Clips rewards to one or two bounds. */
 export class ClipReward<Observation, Action> extends RewardWrapper<Observation, Action> {
   private readonly minReward: number;
   private readonly maxReward: number;
 
-  constructor(env: Env<Observation, Action>, options: ClipRewardOptions) {
+  constructor(env: Env<Observation, Action>, options: ClipRewardOptions = {}) {
     super(env);
-    checkOptions("ClipReward", options, { minReward: true, maxReward: true });
+    checkOptions("ClipReward", options, { minReward: BOUND, maxReward: BOUND });
     const { minReward, maxReward } = options;
-    if (minReward === undefined && maxReward === undefined)
+    if ((minReward ?? maxReward ?? undefined) === undefined)
       throw invalidArgument("ClipReward needs minReward, maxReward or both.");
     this.minReward = minReward ?? -Infinity;
     this.maxReward = maxReward ?? Infinity;
@@ -64,10 +73,8 @@ export class NormalizeReward<Observation, Action> extends Wrapper<Observation, A
 
   constructor(env: Env<Observation, Action>, options: NormalizeRewardOptions = {}) {
     super(env);
-    checkOptions("NormalizeReward", options, { gamma: true, epsilon: true });
+    checkOptions("NormalizeReward", options, { gamma: PROBABILITY, epsilon: EPSILON });
     const { gamma = 0.99, epsilon = 1e-8 } = options;
-    if (!(gamma >= 0 && gamma <= 1)) throw invalidArgument(`gamma must be between 0 and 1, got ${gamma}.`);
-    checkEpsilon(epsilon);
     this.gamma = gamma;
     this.epsilon = epsilon;
   }

@@ -1,5 +1,5 @@
-import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
+import type { ValueKind } from "../../core/settings.js";
 
 const INITIAL_COUNT = 1e-4;
 
@@ -52,8 +52,8 @@ export class RunningMeanStd {
   }
 }
 
-/** @throws INVALID_ARGUMENT unless epsilon is above zero. */
-export function checkEpsilon(epsilon: number): void {
-  if (epsilon > 0) return;
-  throw invalidArgument(`epsilon must be above 0, got ${epsilon}.`);
-}
+/** The kind of the constant that is added to a variance before the division by its root. */
+export const EPSILON: ValueKind = {
+  expected: "a number > 0",
+  isOf: (value) => Number.isFinite(value) && (value as number) > 0,
+};

@@ -1,4 +1,4 @@
-import { checkOptions } from "../../core/settings.js";
+import { checkOptions, COUNT, requireOptions } from "../../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
@@ -11,11 +11,10 @@ export class TimeLimit<Observation, Action> extends Wrapper<Observation, Action>
   /** Steps of the episode. */
   protected override wrapperState = 0;
 
-  constructor(env: Env<Observation, Action>, { maxEpisodeSteps }: { maxEpisodeSteps: number }) {
+  constructor(env: Env<Observation, Action>, options: { readonly maxEpisodeSteps: number }) {
     super(env);
-    if (!(Number.isInteger(maxEpisodeSteps) && maxEpisodeSteps > 0))
-      throw invalidArgument(`maxEpisodeSteps must be an integer above 0, actual value: ${maxEpisodeSteps}`);
-    this.maxEpisodeSteps = maxEpisodeSteps;
+    requireOptions("TimeLimit", options, { maxEpisodeSteps: COUNT });
+    this.maxEpisodeSteps = options.maxEpisodeSteps;
   }
 
   override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
@@ -43,7 +42,7 @@ export class OrderEnforcing<Observation, Action> extends Wrapper<Observation, Ac
   protected override wrapperState = { hasReset: false, hasEnded: false };
 
   override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
-    checkOptions("reset", options, { seed: true, options: true });
+    checkOptions("reset", options, { seed: true, options: Object });
     this.wrapperState = { hasReset: true, hasEnded: false };
     return this.env.reset(options);
   }
@@ -108,7 +107,7 @@ export class TimeAwareObservation<Action> extends ObservationWrapper<unknown, Ac
   protected override wrapperState = 0;
 
   constructor(env: Env<unknown, Action>, options: TimeAwareOptions = {}) {
-    checkOptions("TimeAwareObservation", options, { flatten: true, normalizeTime: true, timeKey: true });
+    checkOptions("TimeAwareObservation", options, { flatten: Boolean, normalizeTime: Boolean, timeKey: String });
     const { flatten = true, normalizeTime = false, timeKey = "time" } = options;
     const limit = findStepLimit(env);
     const timeSpace: Space = normalizeTime ? new Box(0, 1) : new Box(0, limit, { dtype: "int32" });

@@ -205,15 +205,23 @@ describe("text interfaces", () => {
 
 describe("invalid arguments", () => {
   it.each<[string, () => unknown, RegExp]>([
-    ["no steps", () => new TimeLimit(cartPole(), { maxEpisodeSteps: 0 }), /maxEpisodeSteps must be an integer above 0/],
+    [
+      "no steps",
+      () => new TimeLimit(cartPole(), { maxEpisodeSteps: 0 }),
+      /`maxEpisodeSteps` must be an integer >= 1, got 0/,
+    ],
     ["no bounds", () => new ClipReward(cartPole(), {}), /needs minReward, maxReward or both/],
     [
       "bounds in the wrong order",
       () => new ClipReward(cartPole(), { minReward: 2, maxReward: 1 }),
       /Min reward \(2\) must be smaller/,
     ],
-    ["gamma above 1", () => new NormalizeReward(cartPole(), { gamma: 1.5 }), /gamma must be between 0 and 1/],
-    ["epsilon 0", () => new NormalizeReward(cartPole(), { epsilon: 0 }), /epsilon must be above 0/],
+    [
+      "gamma above 1",
+      () => new NormalizeReward(cartPole(), { gamma: 1.5 }),
+      /`gamma` must be a number between 0 and 1, got 1.5/,
+    ],
+    ["epsilon 0", () => new NormalizeReward(cartPole(), { epsilon: 0 }), /`epsilon` must be a number > 0, got 0/],
     [
       "a discrete space where a box is needed",
       () => new ClipAction(cartPole() as unknown as Float),
@@ -232,20 +240,24 @@ describe("invalid arguments", () => {
     [
       "a negative delay",
       () => new DelayObservation(cartPole(), { delay: -1 }),
-      /delay must be an integer of at least 0/,
+      /`delay` must be an integer >= 0, got -1/,
     ],
     [
       "an empty stack",
       () => new FrameStackObservation(cartPole(), { stackSize: 0 }),
-      /stackSize must be an integer above 0/,
+      /`stackSize` must be an integer >= 1, got 0/,
     ],
     ["no step limit", () => new TimeAwareObservation(new SlowCounter()), /needs an environment with a step limit/],
     [
       "a probability above 1",
       () => new StickyAction(cartPole(), { repeatActionProbability: 2 }),
-      /between 0 and 1, got 2/,
+      /`repeatActionProbability` must be a number between 0 and 1, got 2/,
     ],
-    ["no repeats", () => new RepeatAction(cartPole(), { numRepeats: 0 }), /numRepeats must be an integer above 0/],
+    [
+      "no repeats",
+      () => new RepeatAction(cartPole(), { numRepeats: 0 }),
+      /`numRepeats` must be an integer >= 1, got 0/,
+    ],
     ["no bins", () => new DiscretizeAction(pendulum(), { bins: 0 }), /bins must be a number above 0/],
     ["too many bins", () => new DiscretizeAction(pendulum(), { bins: [2, 3] }), /or 1 of them, got 2, 3/],
   ])("%s", (_, create, message) => {
