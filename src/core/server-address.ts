@@ -26,7 +26,15 @@ export function checkServerAccess({ name, address, example, apiKey, keyHome }: S
     throw invalidArgument(`\`${name}\` must be a URL such as ${example}${given}.`);
   if (url.username !== "" || url.password !== "")
     throw invalidArgument(`\`${name}\` must be a URL without user and password. A key belongs in ${keyHome}.`);
-  if (apiKey === undefined || (typeof apiKey === "string" && /^[\x20-\x7e]*$/u.test(apiKey))) return;
+  if (apiKey !== undefined) checkApiKey(apiKey, keyHome);
+}
+
+/**
+ * @throws INVALID_ARGUMENT for a key that no header of HTTP may have; the message does not have the
+ * key.
+ */
+export function checkApiKey(apiKey: unknown, keyHome: string): void {
+  if (typeof apiKey === "string" && /^[\x20-\x7e]*$/u.test(apiKey)) return;
   throw invalidArgument(
     typeof apiKey === "string"
       ? `The key in ${keyHome} contains a line break or another character that a header cannot have. Remove it.`

@@ -192,6 +192,8 @@ describe("a server of models", () => {
     await expect(start({ host: "0.0.0.0" })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
     // Clients that send no key would have an empty one.
     await expect(start({ host: "0.0.0.0", apiKey: "" })).rejects.toThrow("`apiKey` must be a non-empty string");
+    // Clients cannot send a line break.
+    await expect(start({ apiKey: "secret\n" })).rejects.toThrow("The key in `apiKey` contains a line break");
     await expect(start({ port: 70_000 })).rejects.toThrow("`port` must be an integer >= 0 and <= 65535, got 70000.");
     await expect(start({ maxRequests: 0 })).rejects.toThrow("`maxRequests` must be an integer >= 1, got 0.");
     const secured = await start({ apiKey: "secret" });

@@ -1,6 +1,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import { invalidArgument } from "../../core/errors.js";
+import { checkApiKey } from "../../core/server-address.js";
 import { checkSettings } from "../../core/settings.js";
 import { STREAM_END } from "./event-stream.js";
 import { refuseCaller } from "../../core/platform/node/http/check-caller.js";
@@ -75,11 +76,12 @@ export async function startHttpServer(
     throw invalidArgument(
       `Listening on ${host} needs an API key, because other machines reach it. Set \`apiKey\` (--api-key).`,
     );
+  if (apiKey !== undefined) checkApiKey(apiKey, "`apiKey`");
   const metrics = new ServerMetrics();
   const app = new Hono();
   app.get("/health", (context) => context.json({ status: "ok" }));
   if (apiKey === undefined) app.use(checkCaller);
-  else app.use(checkApiKey(apiKey));
+  else app.use(requireApiKey(apiKey));
   app.get("/metrics", (context) => context.text(metrics.format()));
   app.use(receiveBodies(maxBodyBytes), limitRequests(maxRequests, metrics));
   addRoutes(app, metrics);
@@ -120,7 +122,7 @@ const checkCaller: MiddlewareHandler = async (context, next) => {
   await next();
 };
 
-function checkApiKey(apiKey: string): MiddlewareHandler {
+function requireApiKey(apiKey: string): MiddlewareHandler {
   return async (context, next) => {
     const bearer = /^Bearer (.+)$/i.exec(context.req.header("authorization") ?? "")?.[1];
     const given = bearer ?? context.req.header("x-api-key") ?? "";
