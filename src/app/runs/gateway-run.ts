@@ -89,7 +89,7 @@ async function openGateway(
   const { config, hooks, judge, saved, checkpointDir, lock, onWarning, defer } = context;
   checkService(config);
   const { valueHead: kind, valueHeadDropout: dropout } = config;
-  const model = await context.openModel(findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);
+  const model = await context.openModel(config, findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);
   const trainer = new GatewayTrainer({
     ...selectSettings(gatewaySettings, config),
     ...configureAlgorithm(config),

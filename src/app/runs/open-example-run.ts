@@ -55,7 +55,7 @@ export async function openExampleRun<
   const { saved, checkpointDir, lock, hooks } = context;
   checkService(context.config);
   const config = await hashExamples(context);
-  const model = await context.openModel("saved");
+  const model = await context.openModel(config, "saved");
   // The reference policy is a copy of the parameters before a checkpoint replaces them.
   const { trainer, invalidLines, unusedColumns } = await createTrainer(config, model);
   context.defer(async () => trainer.release());

@@ -66,8 +66,14 @@ export interface RunContext<Options, Config, Hooks> {
   readonly judge: EpisodeJudge | undefined;
   /** Shows a warning, and logs it in the run folder once that is open. */
   readonly onWarning: (message: string) => void;
-  /** Opens the model, which the run closes. */
-  readonly openModel: (valueHead: Parameters<typeof openTrainable>[1]["valueHead"]) => Promise<LanguageModel>;
+  /**
+   * Opens the model, which the run closes, as a config says: the context's, or one that what was
+   * opened has completed.
+   */
+  readonly openModel: (
+    config: Config,
+    valueHead: Parameters<typeof openTrainable>[1]["valueHead"],
+  ) => Promise<LanguageModel>;
   /** Adds a call for the end of the run, before those added earlier. */
   readonly defer: (close: (isFinished: boolean) => Promise<void>) => void;
 }
@@ -189,14 +195,14 @@ async function openRun<
         records?.log.warning(message, "metrics");
         onWarning(message);
       },
-      openModel: async (valueHead) => {
-        const memory = resolved.backend === "tinker" ? undefined : await estimateRunMemory(resolved);
-        if (memory?.fit === "insufficient" && resolved.checkMemory)
+      openModel: async (config, valueHead) => {
+        const memory = config.backend === "tinker" ? undefined : await estimateRunMemory(config);
+        if (memory?.fit === "insufficient" && config.checkMemory)
           throw invalidArgument(`${memory.text} To start it anyway, set \`checkMemory\` to false (--no-check-memory).`);
         if (memory?.fit === "fits") onInfo?.(memory.text);
         else if (memory !== undefined) onWarning(memory.text);
-        model = await openRunModel(resolved, { valueHead, onDownload, onWarning });
-        if (resolved.backend !== "tinker" && resolved.device === "auto" && model.causalLM.runtime.device === "webgpu")
+        model = await openRunModel(config, { valueHead, onDownload, onWarning });
+        if (config.backend !== "tinker" && config.device === "auto" && model.causalLM.runtime.device === "webgpu")
           onInfo?.("Runs on the GPU, which is faster here; --device cpu runs on the CPU.");
         return model;
       },

@@ -1,4 +1,3 @@
-import type { ActionMode } from "../../rl/agent/index.js";
 import { findModel } from "../../models/registry/index.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
@@ -15,9 +14,9 @@ export const PRETRAINED_RUN_DEFAULTS = {
 } as const;
 
 /**
- * PPO defaults of a pretrained model whose completions are choices, measured with SmolLM2-135M:
- * docs/pretrained.md has the curves. Prompts that recur cost one row, so batches are large; the
- * mean return of equal prompts replaces a value head that learns slowly.
+ * PPO defaults of a pretrained model whose completions are among finitely many, measured with
+ * SmolLM2-135M: docs/pretrained.md has the curves. Prompts that recur cost one row, so batches are
+ * large; the mean return of equal prompts replaces a value head that learns slowly.
  */
 export const PRETRAINED_PPO_DEFAULTS = {
   batchSize: 4096,
@@ -63,14 +62,12 @@ export function getPretrainedLearningRate(model: string): number {
 /** Describes a learning rate that is extrapolated; undefined for other runs. */
 export function describeExtrapolatedRate(config: {
   readonly algorithm: string;
-  readonly actionMode: ActionMode;
-  readonly tuning: string;
   readonly model: string;
   readonly learningRate?: number;
 }): string | undefined {
-  const { model, learningRate } = config;
+  const { algorithm, model, learningRate } = config;
   const isExtrapolated =
-    hasPretrainedDefaults(config) &&
+    algorithm === "ppo" &&
     learningRate === getPretrainedLearningRate(model) &&
     learningRate !== PRETRAINED_PPO_DEFAULTS.learningRate;
   return isExtrapolated
@@ -86,16 +83,16 @@ export const SERVICE_PPO_DEFAULTS = {
 
 /**
  * Whether a run of a pretrained model has the defaults above; they were measured for PPO, an
- * adapter and choices alone.
+ * adapter and completions among finitely many.
  */
 export function hasPretrainedDefaults({
   algorithm = "ppo",
-  actionMode,
+  isListed,
   tuning = "lora",
 }: {
   readonly algorithm?: string;
-  readonly actionMode?: ActionMode;
+  readonly isListed: boolean;
   readonly tuning?: string;
 }): boolean {
-  return algorithm === "ppo" && actionMode === "choices" && tuning === "lora";
+  return algorithm === "ppo" && isListed && tuning === "lora";
 }

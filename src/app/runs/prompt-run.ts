@@ -116,7 +116,7 @@ async function openTraining(context: PromptContext): Promise<OpenedPromptRun> {
   const tools = config.tools && (await loadTools(config.tools));
   const rewardWeights = parseRewardWeights(config.rewardWeights);
   const scorer = new RewardScorer(functions, { rewardWeights, timeoutSeconds, onWarning });
-  const model: LanguageModel = await context.openModel(null);
+  const model: LanguageModel = await context.openModel(config, null);
   const { defer, hooks } = context;
   const teacher = await openTeacher(config, { onDownload: hooks.onDownload, defer });
   const options = { algorithm, ...getPromptConfig(config), trainDataset: data, tools, scorer, teacher, onWarning };

@@ -233,7 +233,12 @@ export function resolveTrainConfig(
   const envDefaults = env.startsWith("mcp:") ? MCP_DEFAULTS : pickTraits(envTraits);
   const given = { ...envDefaults, ...withoutUndefined(explicit) };
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
-  const isPretrained = !isResolved && !isEmbedded && given.backend !== "tinker" && hasPretrainedDefaults(given);
+  const hasListedCompletions = isListed(given.actionMode ?? runSettings.actionMode.default, envTraits);
+  const isPretrained =
+    !isResolved &&
+    !isEmbedded &&
+    given.backend !== "tinker" &&
+    hasPretrainedDefaults({ ...given, isListed: hasListedCompletions });
   const length = isPretrained
     ? { turns: PRETRAINED_TURNS }
     : isEmbedded
@@ -266,7 +271,7 @@ export function resolveTrainConfig(
       {
         ...runConfig,
         maxEpisodeSteps: runConfig.maxEpisodeSteps ?? envTraits?.maxEpisodeSteps,
-        isListed: isListed(runConfig.actionMode, envTraits),
+        isListed: hasListedCompletions,
       },
       algorithmOptions,
       isEmbedded,

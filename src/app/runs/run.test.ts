@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { writeRandomModel } from "../../../test/support/random-model.js";
 import { make, register } from "../../envs.js";
-import { resumeRun, startRun } from "./run.js";
+import { resumeRun, startRun, type Run } from "./run.js";
 
 let folder: string;
 let opened = 0;
@@ -65,4 +66,24 @@ it("closes an environment that was not handed out", async () => {
   const run = await startRun({ env: "Counted-v0", turns: 8, ...settings }, join(folder, "closed"));
   await run.close();
   expect(closed).toBe(opened);
+});
+
+it("trains the layers of its settings, also of those that follow from the environment", async () => {
+  const { folder: model, remove } = await writeRandomModel({ config: { num_hidden_layers: 6 } });
+  const options = { env: "Blackjack-v1", model, ...settings } as const;
+  const readLayers = ({ config, agent }: Run) => [
+    config.layersToTransform,
+    agent.model.causalLM.adapter?.config.layersToTransform,
+  ];
+  const runFolder = join(folder, "layers");
+  const run = await startRun({ ...options, turns: 8 }, runFolder);
+  expect(readLayers(run)).toEqual(["last-4", [2, 3, 4, 5]]);
+  await run.train();
+  await run.close();
+  // As given, without what follows from the environment.
+  const resumed = await resumeRun(runFolder, { ...options, turns: 16 });
+  expect(readLayers(resumed)).toEqual(["last-4", [2, 3, 4, 5]]);
+  await resumed.train();
+  await resumed.close();
+  await remove();
 });

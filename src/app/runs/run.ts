@@ -157,7 +157,7 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   if (rateNote !== undefined) hooks.onInfo?.(rateNote);
   const sftWarmStart = await resolveWarmStart(config, env);
   const { valueHead: kind, valueHeadDropout: dropout } = config;
-  const model = await context.openModel(findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);
+  const model = await context.openModel(config, findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);
   const teacher = await openTeacher(config, { onDownload: hooks.onDownload, defer });
   const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart }, teacher);
   if (saved === undefined) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);

@@ -8,7 +8,7 @@ import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { closeEnvs } from "../../../rl/rollout/index.js";
 import { evaluate, evaluateExact, type EvalResult, type ExactEvaluations } from "../../../rl/train/index.js";
 import { renderReport } from "../../dashboard/report.js";
-import { resolveTrainConfig, resumeRun, startRun, type Run } from "../../runs/index.js";
+import { resumeRun, startRun, type Run } from "../../runs/index.js";
 import {
   countEpisodesToReach,
   drawRecipe,
@@ -122,7 +122,7 @@ async function runSeed(
   };
   const hooks = { onWarning: reporter.warn };
   const run = existsSync(join(folder, "config.json"))
-    ? await resumeRun(folder, resolveTrainConfig(options), hooks)
+    ? await resumeRun(folder, options, hooks)
     : await startRun(options, folder, hooks);
   try {
     const trained = await train(run, reporter);
