@@ -90,6 +90,16 @@ describe("a new run", () => {
       expect(resolveTrainConfig({ env }, { envTraits: await read(env) })).toMatchObject({ entropyCoef });
   });
 
+  it.each([
+    ["Flags-v0", { turns: 196_608, batchSize: 4096, layersToTransform: "last-4", entropyCoef: 0.1 }],
+    ["Waiter-v0", { turns: 196_608, batchSize: 4096, layersToTransform: "last-4", entropyCoef: 0.1 }],
+    ["Scales-v0", { turns: 16_384, batchSize: 512, miniBatchSize: 128, layersToTransform: "last-4" }],
+    ["Letters-v0", { turns: 16_384, batchSize: 512, miniBatchSize: 128, layersToTransform: "last-4" }],
+    ["Animals-v0", { turns: undefined, entropyCoef: 0, layersToTransform: undefined }],
+  ])("in %s a pretrained model has defaults for its prompts and completions", async (env, defaults) => {
+    expect(resolveTrainConfig({ env, model: "another" }, { envTraits: await read(env) })).toMatchObject(defaults);
+  });
+
   it("finds the history that an environment needs and does not declare", async () => {
     const { historyTurns: declared, ...parcel } = worlds.find(({ id }) => id === "Parcel-v0")!;
     const id = "UndeclaredParcel-v0";

@@ -1,8 +1,13 @@
 import { findModel } from "../../models/registry/index.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
-/** Turns of a run without a given length. */
-export const PRETRAINED_TURNS = 196_608;
+/**
+ * Returns the turns of a run without a given length. A turn whose prompt is new costs ten times one
+ * whose prompt occurred before.
+ */
+export function getPretrainedTurns(observationsRecur: boolean): number {
+  return observationsRecur ? 196_608 : 16_384;
+}
 
 /**
  * The last layers are enough for tasks of one decision per prompt, and an update costs a few times
@@ -18,7 +23,7 @@ export const PRETRAINED_RUN_DEFAULTS = {
  * SmolLM2-135M: docs/pretrained.md has the curves. Prompts that recur cost one row, so batches are
  * large; the mean return of equal prompts replaces a value head that learns slowly.
  */
-export const PRETRAINED_PPO_DEFAULTS = {
+const PRETRAINED_PPO_DEFAULTS = {
   batchSize: 4096,
   miniBatchSize: 1024,
   numPpoEpochs: 4,
@@ -39,6 +44,9 @@ export const PRETRAINED_PPO_DEFAULTS = {
   entropySchedulerType: "linear",
 } as const satisfies AlgorithmSettings;
 
+/** Sizes of updates where prompts do not recur: more turns would not cost less each. */
+const NEW_PROMPT_SIZES = { batchSize: 512, miniBatchSize: 128 } as const satisfies AlgorithmSettings;
+
 /** Parameters of SmolLM2-135M. */
 const MEASURED_PARAMETERS = 135e6;
 
@@ -53,10 +61,25 @@ const RATE_EXPONENT = 0.4;
  * Returns PPO's default learning rate for a pretrained model: the measured one, and for a model
  * whose name says that it is larger, a rate extrapolated by its parameters.
  */
-export function getPretrainedLearningRate(model: string): number {
+function getPretrainedLearningRate(model: string): number {
   const parameters = findModel(model)?.model.parameters ?? MEASURED_PARAMETERS;
   const factor = Math.min(1, (MEASURED_PARAMETERS / parameters) ** RATE_EXPONENT);
   return Number((PRETRAINED_PPO_DEFAULTS.learningRate * factor).toPrecision(2));
+}
+
+/** Returns PPO's defaults for a run of a pretrained model. */
+export function getPretrainedPpoDefaults({
+  model,
+  observationsRecur,
+}: {
+  readonly model: string;
+  readonly observationsRecur: boolean;
+}): AlgorithmSettings {
+  return {
+    ...PRETRAINED_PPO_DEFAULTS,
+    ...(observationsRecur ? {} : NEW_PROMPT_SIZES),
+    learningRate: getPretrainedLearningRate(model),
+  };
 }
 
 /** Describes a learning rate that is extrapolated; undefined for other runs. */

@@ -37,11 +37,10 @@ import {
   RANDOM_WARM_START_TURNS,
 } from "./embedded-defaults.js";
 import {
-  getPretrainedLearningRate,
+  getPretrainedPpoDefaults,
+  getPretrainedTurns,
   hasPretrainedDefaults,
-  PRETRAINED_PPO_DEFAULTS,
   PRETRAINED_RUN_DEFAULTS,
-  PRETRAINED_TURNS,
   SERVICE_PPO_DEFAULTS,
 } from "./pretrained-defaults.js";
 import { findAlgorithm, isBuiltInAlgorithm } from "./load-algorithm.js";
@@ -207,6 +206,8 @@ export interface EnvTraits {
   readonly maxEpisodeSteps: number | undefined;
   /** Whether random play is fast and names actions that the agent can name. */
   readonly playsAtRandom: boolean;
+  /** Whether random play meets most observations again; true where it did not play. */
+  readonly observationsRecur: boolean;
 }
 
 interface ResolveOptions {
@@ -233,6 +234,7 @@ export function resolveTrainConfig(
   const envDefaults = env.startsWith("mcp:") ? MCP_DEFAULTS : pickTraits(envTraits);
   const given = { ...envDefaults, ...withoutUndefined(explicit) };
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
+  const { observationsRecur = true } = envTraits ?? {};
   const hasListedCompletions = isListed(given.actionMode ?? runSettings.actionMode.default, envTraits);
   const isPretrained =
     !isResolved &&
@@ -240,7 +242,7 @@ export function resolveTrainConfig(
     given.backend !== "tinker" &&
     hasPretrainedDefaults({ ...given, isListed: hasListedCompletions });
   const length = isPretrained
-    ? { turns: PRETRAINED_TURNS }
+    ? { turns: getPretrainedTurns(observationsRecur) }
     : isEmbedded
       ? { turns: EMBEDDED_TURNS }
       : { episodes: DEFAULT_EPISODES };
@@ -272,6 +274,7 @@ export function resolveTrainConfig(
         ...runConfig,
         maxEpisodeSteps: runConfig.maxEpisodeSteps ?? envTraits?.maxEpisodeSteps,
         isListed: hasListedCompletions,
+        observationsRecur,
       },
       algorithmOptions,
       isEmbedded,
@@ -321,6 +324,7 @@ function checkConflicts(run: Settings<typeof runSettings>): void {
 function getAlgorithmDefaults(
   run: Pick<TrainConfig, "algorithm" | "backend" | "model" | "maxCompletionLength" | "maxEpisodeSteps"> & {
     readonly isListed: boolean;
+    readonly observationsRecur: boolean;
   },
   given: AlgorithmSettings,
   isEmbedded: boolean,
@@ -341,7 +345,7 @@ function getAlgorithmDefaults(
   const defaults: AlgorithmSettings = isEmbedded
     ? getEmbeddedPpoDefaults(run)
     : isPretrained
-      ? { ...PRETRAINED_PPO_DEFAULTS, learningRate: getPretrainedLearningRate(run.model) }
+      ? getPretrainedPpoDefaults(run)
       : run.backend === "tinker"
         ? SERVICE_PPO_DEFAULTS
         : {};

@@ -52,6 +52,8 @@ export interface HiddenState {
   readonly lag: number | undefined;
   /** Whether episodes with the same seed and actions are equal. */
   readonly followsSeed: boolean;
+  /** Share of the turns whose observation was a new one. */
+  readonly newObservationRatio: number;
 }
 
 /** Why `followsSeed` is false for an environment, after its name. */
@@ -99,7 +101,8 @@ export async function findHiddenState(
     }
   }
   const followsSeed = await replay(calls, text, played.slice(0, REPLAYED_EPISODES), episodes);
-  return { lag: findHiddenStateLag(episodes), followsSeed };
+  const observations = new Set(episodes.flatMap((turns) => turns.map(({ prompt }) => prompt)));
+  return { lag: findHiddenStateLag(episodes), followsSeed, newObservationRatio: observations.size / turnCount };
 }
 
 function describeStep(
