@@ -76,7 +76,6 @@ export async function startHttpServer(
     throw invalidArgument(
       `Listening on ${host} needs an API key, because other machines reach it. Set \`apiKey\` (--api-key).`,
     );
-  if (apiKey !== undefined) checkApiKey(apiKey, "`apiKey`");
   const metrics = new ServerMetrics();
   const app = new Hono();
   app.get("/health", (context) => context.json({ status: "ok" }));
@@ -123,6 +122,7 @@ const checkCaller: MiddlewareHandler = async (context, next) => {
 };
 
 function requireApiKey(apiKey: string): MiddlewareHandler {
+  checkApiKey(apiKey, "`apiKey`");
   return async (context, next) => {
     const bearer = /^Bearer (.+)$/i.exec(context.req.header("authorization") ?? "")?.[1];
     const given = bearer ?? context.req.header("x-api-key") ?? "";

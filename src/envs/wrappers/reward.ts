@@ -39,8 +39,8 @@ export class ClipReward<Observation, Action> extends RewardWrapper<Observation, 
   constructor(env: Env<Observation, Action>, options: ClipRewardOptions = {}) {
     super(env);
     checkOptions("ClipReward", options, { minReward: BOUND, maxReward: BOUND });
-    const { minReward, maxReward } = options;
-    if ((minReward ?? maxReward ?? undefined) === undefined)
+    const { minReward = null, maxReward = null } = options;
+    if (minReward === null && maxReward === null)
       throw invalidArgument("ClipReward needs minReward, maxReward or both.");
     this.minReward = minReward ?? -Infinity;
     this.maxReward = maxReward ?? Infinity;
