@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { formatNumber } from "../src/core/format.js";
+import type { ActionMode } from "../src/rl/agent/index.js";
 import { resolveTrainConfig } from "../src/app/runs/run-settings.js";
 import { COMMAND_PATH, runInHost } from "./support/command.js";
 
@@ -32,17 +33,24 @@ describe("llamagym --help", () => {
         ]),
       );
     };
-    const [ppo, grpo, large] = await Promise.all([
+    const resolve = (actionMode: ActionMode) => resolveTrainConfig({ env: "", model: "owner/model", actionMode });
+    const [ppo, grpo, large, choices, regex] = await Promise.all([
       help(),
       help("--algorithm", "grpo", "--model", "embedded"),
       help("--model", "owner/model"),
+      help("--model", "owner/model", "--action-mode", "choices"),
+      help("--model", "owner/model", "--action-mode", "regex"),
     ]);
-    expect(ppo.get("--batch-size")).toBe("256 (embedded), 16 otherwise");
+    const [listed, free] = [resolve("choices"), resolve("free")];
+    expect(ppo.get("--batch-size")).toBe(
+      `256 (embedded), ${listed.batchSize} (pretrained with listed actions), ${free.batchSize} otherwise`,
+    );
+    expect(ppo.get("--turns")).toContain(`, ${listed.turns} (pretrained with listed actions), off otherwise`);
     expect(ppo.get("--beta")).toMatch(/^grpo .*; rloo /);
     expect([grpo.get("--batch-size"), grpo.get("--num-generations")]).toEqual(["64", "8"]);
-    expect(large.get("--learning-rate")).toBe(
-      formatNumber(resolveTrainConfig({ env: "", model: "owner/model" }).learningRate!),
-    );
+    const rates = [listed, free].map(({ learningRate }) => formatNumber(learningRate!));
+    expect(large.get("--learning-rate")).toBe(`${rates[0]} (listed actions), ${rates[1]} otherwise`);
+    expect([choices, regex].map((options) => options.get("--learning-rate"))).toEqual(rates);
   });
 
   it("lists each option once in the full help", async () => {

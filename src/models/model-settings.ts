@@ -99,7 +99,7 @@ export const tuningSettings = defineSettings(
     layersToTransform: text({
       valueName: "layers",
       description:
-        "Comma-separated layers with an adapter, counted from 0; 22-29 is a range, last-4 the last four layers of any model, all every layer. Layers below the first one are frozen and computed once. Default: all.",
+        "Comma-separated layers with an adapter, counted from 0; 22-29 is a range, last-4 the last four layers of any model, all every layer. Layers below the first one are frozen and computed once. Off: every layer.",
     }),
     layersPattern: text({
       valueName: "names",

@@ -100,7 +100,11 @@ async function createCommand(args: readonly string[]): Promise<Command> {
     showsCommonOptions: true,
     notes: ["The batch size counts turns for PPO and episodes for the other algorithms."],
     describeDefaults: (table, values) =>
-      describeRunDefaults(table, Object.keys(settings), { model: values.model as string | undefined, algorithm }),
+      describeRunDefaults(table, Object.keys(settings), {
+        ...(values as Pick<TrainOptions, "model">),
+        actionMode: "free",
+        algorithm,
+      }),
     run: async (given, reporter) => {
       const args = given as Args;
       if (args.eval === true) return evaluateSessions(args, reporter);

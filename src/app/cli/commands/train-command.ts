@@ -98,7 +98,10 @@ async function createCommand(args: readonly string[]): Promise<Command> {
       "The batch size counts turns for PPO and episodes for the other algorithms.",
     ],
     describeDefaults: (table, values) =>
-      describeRunDefaults(table, Object.keys(settings), { model: values.model as string | undefined, algorithm }),
+      describeRunDefaults(table, Object.keys(settings), {
+        ...(values as Pick<TrainOptions, "model" | "actionMode">),
+        algorithm,
+      }),
     run: async (args: Args, reporter, [name]) => {
       const workers = resolveWorkers(args);
       const transport: OpenTransport = async (folder, run) => openTransport(workers!, folder, run);

@@ -33,9 +33,9 @@ export type AgentArgs = GivenSettings<typeof agentOptions>;
 /** Adds the defaults of the agent's settings to options that include `agentOptions`. */
 export function describeAgentDefaults<Table extends SettingTable>(
   options: Table,
-  { model }: Pick<AgentArgs, "model">,
+  { model, actionMode }: Pick<AgentArgs, "model" | "actionMode">,
 ): Table {
-  return describeRunDefaults(options, Object.keys(agentRunSettings), { model });
+  return describeRunDefaults(options, Object.keys(agentRunSettings), { model, actionMode });
 }
 
 export interface LoadedAgent {
