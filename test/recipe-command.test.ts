@@ -1,15 +1,31 @@
-import { readdir } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
+import { findRecipes, type RecipeResult } from "../src/app/runs/recipe.js";
 import { runInHost } from "./support/command.js";
 
 describe("llamagym recipe", () => {
-  it("lists the recipes", async () => {
+  it("lists the recipes with their minutes and tasks", async () => {
     const { status, out } = await runInHost(["recipe"]);
     expect(status).toBe(0);
-    const folders = await readdir("recipes");
-    const names = out.trim().split("\n");
-    expect(names).toEqual(expect.arrayContaining(["bandit", "blackjack", "text-world-smollm2"]));
-    expect(folders).toEqual(expect.arrayContaining(names));
+    const rows = Array.from(out.matchAll(/^([\w-]+) +(\d+) {2}(.+)$/gm), ([, ...cells]) => cells);
+    const folders = (await readdir("recipes")).filter((name) => existsSync(`recipes/${name}/config.json`));
+    expect(rows.map(([name]) => name)).toEqual(folders.toSorted());
+    const { task, seeds } = JSON.parse(await readFile("recipes/cartpole/results.json", "utf8"));
+    const minutes = seeds.reduce((sum: number, seed: RecipeResult) => sum + seed.wallSeconds, 0) / seeds.length / 60;
+    expect(rows).toContainEqual(["cartpole", minutes.toFixed(0), task]);
+  });
+
+  it("finds the recipes of an environment", async () => {
+    const find = async (env: string, isEmbedded: boolean) =>
+      (await findRecipes(env, { isEmbedded })).map(({ name }) => name);
+    expect(await find("FrozenLake-v1", true)).toEqual(["frozenlake", "frozenlake-action-modes"]);
+    expect(await find("FrozenLake-v1", false)).toEqual(["frozenlake-layers", "frozenlake-smollm2"]);
+    // A variant has its own environment.
+    expect(await find("BabyAI-GoToRedBallNoDists-v0", true)).toEqual(["baby-ai"]);
+    expect(await find("Taxi-v3", true)).toEqual([]);
+    const { out } = await runInHost(["envs", "frozen-lake"]);
+    expect(out).toMatch(/^recipes +frozenlake, frozenlake-action-modes, frozenlake-layers, frozenlake-smollm2$/m);
   });
 
   it("refuses unknown recipes and variants before it trains", async () => {

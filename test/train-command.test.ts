@@ -178,11 +178,12 @@ describe("llamagym train", () => {
     expect(config).toMatchObject({ env: "Bandit-v0", turns: 8, batchSize: 8, miniBatchSize: 8, maxEpisodeSteps: 3 });
   });
 
-  it("trains on demonstrations alone and saves the result", async () => {
+  it("trains on demonstrations alone, saves the result, and names the recipes of the environment", async () => {
     const args = ["FrozenLake-v1", "--sft-warm-start", "3", "--sft-steps", "2", "--turns", "0", "--r", "2"];
     const { status, out } = await train([...args, "--model", model, "--num-envs", "2", "--output", path("warm")]);
     expect(status).toBe(0);
     expect(out).toMatch(/^Saved .*warm.adapter\.$/m);
+    expect(out).toMatch(/^Recipes: +frozenlake-layers, frozenlake-smollm2; run one: .*recipe NAME$/m);
     expect((await readMetrics("warm")).map(({ step }) => step)).toEqual([0]);
     expect((await readAdapter("warm")).length).toBeGreaterThan(0);
   });

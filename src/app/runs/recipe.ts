@@ -3,12 +3,14 @@ import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { invalidArgument } from "../../core/errors.js";
+import { mean } from "../../core/numbers.js";
 import { suggestNames } from "../../core/suggest.js";
 import { findSpec } from "../../envs/index.js";
 import { readJson, writeJson } from "../../core/files/json-file.js";
 import { withLock } from "../../core/files/with-lock.js";
 import { writeFileAtomic } from "../../core/files/write-file-atomic.js";
 import type { JsonObject } from "../../core/json.js";
+import { EMBEDDED_MODEL } from "../../models/index.js";
 import type { ExactEvaluations } from "../../rl/train/index.js";
 import { computeSeedBand, MEAN_RETURN, readMetricCurve, renderLearningCurve } from "../tracking/index.js";
 import type { TrainOptions } from "./run-settings.js";
@@ -95,15 +97,46 @@ interface Plot {
 const RESULTS_FILE = "results.json";
 const RECIPES = fileURLToPath(new URL("../../../recipes/", import.meta.url));
 
-/** Lists the names of the package's recipes. */
-export async function listRecipes(): Promise<string[]> {
+async function listRecipeNames(): Promise<string[]> {
   const folders = await readdir(RECIPES);
   return folders.filter((name) => existsSync(join(RECIPES, name, "config.json"))).toSorted();
 }
 
+/** Opens all recipes of the package, by name. */
+export async function listRecipes(): Promise<Recipe[]> {
+  const names = await listRecipeNames();
+  return Promise.all(names.map(openRecipe));
+}
+
+/**
+ * Lists the recipes that train in an environment: with the embedded model, or with pretrained
+ * models.
+ */
+export async function findRecipes(env: string, { isEmbedded }: { readonly isEmbedded: boolean }): Promise<Recipe[]> {
+  const runs = ({ train, variants = {} }: Recipe) =>
+    [{}, ...Object.values(variants)].map((given) => ({ ...train, ...given }));
+  return (await listRecipes()).filter((recipe) =>
+    runs(recipe).some((run) => run.env === env && ((run.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL) === isEmbedded),
+  );
+}
+
+/** Returns the mean seconds of a seed in the published results; of the longest variant. */
+export async function readRecipeSeconds({ folder, variantNames }: Recipe): Promise<number> {
+  const results = await readRecipeResults(folder);
+  const seconds = (variant: string | undefined) =>
+    results.filter((result) => result.variant === variant).map(({ wallSeconds }) => wallSeconds);
+  return Math.max(
+    0,
+    ...variantNames
+      .map(seconds)
+      .filter(({ length }) => length > 0)
+      .map(mean),
+  );
+}
+
 /** Opens a recipe of the package. @throws INVALID_ARGUMENT for an unknown name. */
 export async function openRecipe(name: string): Promise<Recipe> {
-  const names = await listRecipes();
+  const names = await listRecipeNames();
   if (!names.includes(name)) throw invalidArgument(`There is no recipe "${name}". ${suggestNames(name, names)}`);
   const folder = join(RECIPES, name);
   const config = (await readJson(join(folder, "config.json"))) as unknown as RecipeConfig;

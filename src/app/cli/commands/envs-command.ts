@@ -4,6 +4,7 @@ import { Console } from "node:console";
 import { once } from "node:events";
 import { getChoices, make, registry, spaceToJson, type Env } from "../../../envs/index.js";
 import { serveEnv, serveMcp } from "../../../envs/bridges/index.js";
+import { findRecipes } from "../../runs/recipe.js";
 import { envOptions, resolveRunEnv } from "../options/env-options.js";
 import { formatCommandLine } from "../command-line.js";
 import { formatTable } from "../display/format-table.js";
@@ -103,6 +104,8 @@ async function describeEnv(name: string, args: Args): Promise<string> {
       const facts = { id, summary, random, best, ...spaces, maxEpisodeSteps: spec?.maxEpisodeSteps ?? null };
       return JSON.stringify({ ...facts, systemPrompt: text?.systemPrompt, example, choices });
     }
+    const found = await Promise.all([true, false].map((isEmbedded) => findRecipes(id, { isEmbedded })));
+    const recipes = [...new Set(found.flat().map((recipe) => recipe.name))];
     const rows = [
       ["id", id],
       ["task", summary],
@@ -112,6 +115,7 @@ async function describeEnv(name: string, args: Args): Promise<string> {
       ["solved at", formatNumber(spec?.rewardThreshold)],
       ["random return", formatNumber(random)],
       ["best return", formatNumber(best)],
+      ["recipes", recipes.join(", ")],
       ["renders", env.metadata.renderModes.join(", ") || "-"],
     ];
     const table = formatTable(rows.filter(([, value]) => value !== "" && value !== "-"));

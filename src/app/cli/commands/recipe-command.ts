@@ -14,12 +14,15 @@ import {
   drawRecipe,
   listRecipes,
   openRecipe,
+  readRecipeSeconds,
   saveRecipeResult,
   type Recipe,
   type RecipeFolders,
   type RecipeResult,
 } from "../../runs/recipe.js";
 import { RunEnv } from "../../runs/run-env.js";
+import { formatCommandLine } from "../command-line.js";
+import { formatTable } from "../display/format-table.js";
 import { TrainingReport } from "../display/report-training.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { defineCommand } from "../options/define-command.js";
@@ -68,7 +71,7 @@ export const recipeCommand = defineCommand({
   }),
   run: async ({ seed, variant, model, threads, output = "runs/recipes", publish = false }, reporter, [name]) => {
     if (name === undefined) {
-      reporter.print((await listRecipes()).join("\n"));
+      reporter.print(await describeRecipes());
       return 0;
     }
     const recipe = await openRecipe(name);
@@ -97,6 +100,21 @@ export const recipeCommand = defineCommand({
     return 0;
   },
 });
+
+async function describeRecipes(): Promise<string> {
+  const recipes = await listRecipes();
+  const describe = async (recipe: Recipe) => [
+    recipe.name,
+    Math.max(1, (await readRecipeSeconds(recipe)) / 60).toFixed(0),
+    recipe.task,
+  ];
+  return [
+    formatTable([["NAME", "MINUTES", "TASK"], ...(await Promise.all(recipes.map(describe)))], [1]),
+    "",
+    "MINUTES: of a seed, where it was published; with variants, of the longest one.",
+    `Run one: ${formatCommandLine("recipe NAME --seed 1")}. Results: recipes/NAME/README.md in the package.`,
+  ].join("\n");
+}
 
 function chooseVariants({ name, variantNames }: Recipe, variant: string | undefined): Recipe["variantNames"] {
   if (variant === undefined) return variantNames;

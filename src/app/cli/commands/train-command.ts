@@ -1,11 +1,13 @@
 import { defineSettings, selectSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { formatNumber } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../core/files/json-file.js";
+import { EMBEDDED_MODEL } from "../../../models/index.js";
 import { evaluate, readRunConfig } from "../../../rl/train/index.js";
 import { openTransport, resolveWorkers } from "../../distributed/open-transport.js";
 import { listChangeable } from "../../runs/open-run.js";
 import { resumeRun, startRun, type OpenTransport, type Run, type RunOptions } from "../../runs/run.js";
 import { findAlgorithm } from "../../runs/load-algorithm.js";
+import { findRecipes } from "../../runs/recipe.js";
 import { RunEnv } from "../../runs/run-env.js";
 import { runSettings, trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
@@ -154,7 +156,7 @@ async function train(run: Run, display: RunDisplay): Promise<void> {
       `The best evaluation was after update ${best.updates}: mean return ${formatNumber(best.meanReturn)}.`,
     );
   await printComparison(run, before, reporter);
-  reporter.print(describeResult(run, adapter));
+  reporter.print(await describeResult(run, adapter));
 }
 
 async function printComparison(run: Run, before: readonly PolicyReturn[], reporter: Reporter): Promise<void> {
@@ -163,14 +165,21 @@ async function printComparison(run: Run, before: readonly PolicyReturn[], report
   reporter.print(formatReturnsTable([...listReferencePolicies(new RunEnv(run.config)), ...evaluated]));
 }
 
-/** Names the commands that play and evaluate the result. */
-function describeResult({ config }: Run, adapter: string): string {
+/**
+ * Names the commands that play and evaluate the result, and recipes that train in the environment.
+ */
+async function describeResult({ config }: Run, adapter: string): Promise<string> {
   const checkpointArg = ` --${config.tuning === "lora" ? "adapter" : "model"} ${quoteArg(adapter)}`;
   const target = `${formatEnvArgs(new RunEnv(config))}${checkpointArg}`;
+  const recipes = await findRecipes(config.env, { isEmbedded: config.model === EMBEDDED_MODEL });
+  const names = recipes.map(({ name }) => name);
   return [
     `Saved ${adapter}.`,
     `Watch it play: ${formatCommandLine(`play ${target} --agent`)}`,
     `Evaluate it:   ${formatCommandLine(`eval ${target}`)}`,
+    ...(recipes.length === 0
+      ? []
+      : [`Recipes:       ${names.join(", ")}; run one: ${formatCommandLine("recipe NAME")}`]),
   ].join("\n");
 }
 
