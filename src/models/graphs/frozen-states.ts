@@ -14,11 +14,8 @@ import { SlotBuffers } from "./slot-buffers.js";
  * kept for that batch.
  */
 const MAX_VALUES = 2 ** 27;
-/**
- * Maximum number of values that are kept for the next update (128 MB), since they are part of
- * checkpoints.
- */
-const MAX_VALUES_BETWEEN_UPDATES = 2 ** 25;
+/** Maximum number of values that are part of checkpoints (128 MB). */
+const MAX_SAVED_VALUES = 2 ** 25;
 /**
  * An update that adds more than this fraction of the states before it has few prompts that recur.
  */
@@ -87,11 +84,14 @@ export class FrozenStates {
 
   /**
    * Returns an empty cache for a trainable model; undefined for a model whose first layer is
-   * trained.
+   * trained. With `areSaved`, checkpoints contain all states, so that there may be fewer.
    */
   static create(
     model: CausalLM,
-    { maxStates = Math.floor(MAX_VALUES / model.config.hiddenSize) }: { readonly maxStates?: number | undefined } = {},
+    {
+      areSaved = false,
+      maxStates = Math.floor((areSaved ? MAX_SAVED_VALUES : MAX_VALUES) / model.config.hiddenSize),
+    }: { readonly areSaved?: boolean; readonly maxStates?: number | undefined } = {},
   ): FrozenStates | undefined {
     const layers = model.isTrainable ? model.frozenLayers : 0;
     return layers === 0 ? undefined : new FrozenStates(model, layers, maxStates);
@@ -139,7 +139,7 @@ export class FrozenStates {
    */
   endUpdate(): void {
     const isNew = this.previousSize > 0 && this.size > (1 + MAX_GROWTH) * this.previousSize;
-    if (isNew || this.size * this.model.config.hiddenSize > MAX_VALUES_BETWEEN_UPDATES) this.clear();
+    if (isNew || this.size * this.model.config.hiddenSize > MAX_SAVED_VALUES) this.clear();
     this.previousSize = this.size;
   }
 

@@ -3,10 +3,11 @@ import { LazyPromise } from "../../core/promise-cache.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { compile, input, mul, reduceSum } from "../../engine/graph/index.js";
 import { float32, int32, tensor } from "../../engine/tensor/index.js";
+import type { FrozenStates } from "../../models/graphs/index.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { TokenPair } from "./preference-example.js";
 import { countLossTokens } from "../data/sft-example.js";
-import { ExampleLearner, type StepMetrics } from "../algorithms/shared/example-learner.js";
+import { createFrozenStates, ExampleLearner, type StepMetrics } from "../algorithms/shared/example-learner.js";
 import { nameEvaluation, type EvaluationOf } from "../algorithms/shared/name-evaluation.js";
 import { packItems, LossGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 import { dpoLoss, pairLosses, pairs } from "./dpo-loss.js";
@@ -64,9 +65,10 @@ export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvalua
     protected override readonly config: DpoConfig,
     totalSteps: number | undefined,
     private readonly reference: ReferencePolicy,
+    frozenStates: FrozenStates | undefined,
   ) {
-    super(model, config, totalSteps);
-    this.graphs = new LossGraphs(model.policy, (policy) => dpoLoss(policy, config));
+    super(model, config, totalSteps, frozenStates);
+    this.graphs = new LossGraphs(model.policy, (policy) => dpoLoss(policy, config), frozenStates);
   }
 
   /**
@@ -80,7 +82,10 @@ export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvalua
       refModel,
     }: { readonly totalSteps?: number | undefined; readonly refModel?: LanguageModel | undefined },
   ): Promise<DpoLearner> {
-    return new DpoLearner(model, config, totalSteps, await ReferencePolicy.create(model, refModel));
+    const frozenStates = createFrozenStates(model);
+    const reference = await ReferencePolicy.create(model, { refModel, frozenStates });
+    await frozenStates?.open();
+    return new DpoLearner(model, config, totalSteps, reference, frozenStates);
   }
 
   countTokens({ chosen, rejected }: TokenPair): number {

@@ -3,10 +3,11 @@ import { LazyPromise } from "../../core/promise-cache.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { compile, input, reduceSum } from "../../engine/graph/index.js";
 import { float32, int32, tensor } from "../../engine/tensor/index.js";
+import type { FrozenStates } from "../../models/graphs/index.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { LabeledTokens } from "./preference-example.js";
 import { countLossTokens, type TokenExample } from "../data/sft-example.js";
-import { ExampleLearner, type StepMetrics } from "../algorithms/shared/example-learner.js";
+import { createFrozenStates, ExampleLearner, type StepMetrics } from "../algorithms/shared/example-learner.js";
 import { nameEvaluation, type EvaluationOf } from "../algorithms/shared/name-evaluation.js";
 import { packItems, LossGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 import { completionLosses, completions, ktoLoss } from "./kto-loss.js";
@@ -64,16 +65,20 @@ export class KtoLearner extends ExampleLearner<LabeledTokens, CompletionMetrics,
     protected override readonly config: KtoConfig,
     private readonly reference: ReferencePolicy,
     private readonly options: KtoLearnerOptions,
+    frozenStates: FrozenStates | undefined,
   ) {
-    super(model, config, options.totalSteps);
-    this.graphs = new LossGraphs(model.policy, (policy) => ktoLoss(policy, config));
+    super(model, config, options.totalSteps, frozenStates);
+    this.graphs = new LossGraphs(model.policy, (policy) => ktoLoss(policy, config), frozenStates);
   }
 
   /**
    * @throws INVALID_STATE for a model without trainable parameters, and as `ReferencePolicy.create`
    */
   static async create(model: LanguageModel, config: KtoConfig, options: KtoLearnerOptions): Promise<KtoLearner> {
-    return new KtoLearner(model, config, await ReferencePolicy.create(model, options.refModel), options);
+    const frozenStates = createFrozenStates(model);
+    const reference = await ReferencePolicy.create(model, { refModel: options.refModel, frozenStates });
+    await frozenStates?.open();
+    return new KtoLearner(model, config, reference, options, frozenStates);
   }
 
   countTokens({ example }: LabeledTokens): number {

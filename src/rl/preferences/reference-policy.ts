@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/index.js";
-import type { TokenScores } from "../../models/graphs/index.js";
+import type { FrozenStates, TokenScores } from "../../models/graphs/index.js";
 import { SequenceGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 
 /**
@@ -32,10 +32,17 @@ export class ReferencePolicy {
   ) {}
 
   /**
+   * `frozenStates` are the trained model's.
    * @throws INVALID_ARGUMENT for a reference model with another vocabulary, INVALID_STATE for a
    * model without trainable parameters.
    */
-  static async create(model: LanguageModel, refModel?: LanguageModel): Promise<ReferencePolicy> {
+  static async create(
+    model: LanguageModel,
+    {
+      refModel,
+      frozenStates,
+    }: { readonly refModel?: LanguageModel | undefined; readonly frozenStates?: FrozenStates | undefined } = {},
+  ): Promise<ReferencePolicy> {
     if (refModel !== undefined) {
       checkVocabulary(model, refModel);
       return new ReferencePolicy(new SequenceGraphs(refModel.policy));
@@ -48,7 +55,8 @@ export class ReferencePolicy {
     const copy = causalLM.withOwnValues();
     const { data } = await causalLM.runtime.read(causalLM.parameters.values);
     await causalLM.runtime.write(copy.parameters.values, data);
-    return new ReferencePolicy(new SequenceGraphs(model.withCausalLM(copy).policy), () => copy.parameters.free());
+    const graphs = new SequenceGraphs(model.withCausalLM(copy).policy, frozenStates);
+    return new ReferencePolicy(graphs, () => copy.parameters.free());
   }
 
   /** Returns the log-probabilities of each item's sequences. */

@@ -200,18 +200,20 @@ class ExampleTask<Example, Loss extends AnyLoss, Evaluation extends object> impl
   }
 
   async getState(): Promise<LearnerState> {
-    const { optimizer, ...state } = await this.parts.learner.getState();
-    return { optimizer, state };
+    const { learner } = this.parts;
+    const { optimizer, ...state } = await learner.getState();
+    return { optimizer, frozenStates: await learner.frozenStates?.getState(), state };
   }
 
   async saveModel(folder: string): Promise<void> {
     await this.parts.learner.model.savePretrained(folder);
   }
 
-  async setState({ optimizer, state }: LearnerState, folder: string): Promise<void> {
+  async setState({ optimizer, frozenStates, state }: LearnerState, folder: string): Promise<void> {
     const { learner } = this.parts;
     await learner.model.loadTrainedValues(folder);
     await learner.setState({ ...(state as Omit<ExampleState, "optimizer">), optimizer });
+    if (frozenStates !== undefined) await learner.frozenStates?.setState(frozenStates);
   }
 
   /** The metric of evaluations. */

@@ -55,7 +55,7 @@ export class SftTrainer extends ExampleTrainer<TokenExample, SftLossMetrics, Sft
     const evalExamples = evaluation.length === 0 ? [] : encode(evaluation).examples;
     const schedule = dataset && new BatchSchedule(dataset.examples, config, ({ tokens }) => tokens.length);
     const totalSteps = schedule?.totalSteps ?? config.maxSteps;
-    const learner = await SftLearner.create(model, config, totalSteps);
+    const learner = await SftLearner.create(model, config, { totalSteps });
     if (train === undefined) return new SftTrainer(config, dataset, learner, evalExamples, undefined);
     if (totalSteps === undefined)
       throw new LlamaGymError("INVALID_ARGUMENT", "Generated training examples have no epochs: set `maxSteps`.");

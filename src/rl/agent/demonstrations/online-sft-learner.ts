@@ -170,7 +170,13 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
     // The weight scales the learning rate, because AdamW's steps do not depend on the scale of the
     // loss.
     const learningRate = config.onlineSftWeight * config.sftLearningRate;
-    return (this.sft ??= await SftLearner.create(this.model, { learningRate, microBatchTokens, seed }));
+    // The algorithm's checkpoints contain the states.
+    const { frozenStates } = this.model;
+    return (this.sft ??= await SftLearner.create(
+      this.model,
+      { learningRate, microBatchTokens, seed },
+      { frozenStates },
+    ));
   }
 }
 

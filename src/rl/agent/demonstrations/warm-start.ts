@@ -1,6 +1,7 @@
 import type { Metrics } from "../../algorithms/learner.js";
 import type { TokenExample } from "../../data/sft-example.js";
 import { SftLearner, type SftMetrics } from "../../algorithms/sft/sft-learner.js";
+import { FrozenStates } from "../../../models/graphs/index.js";
 import type { LanguageModel } from "../../../generation/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { stream } from "../../../core/random/streams.js";
@@ -36,12 +37,13 @@ export async function warmStart(
 ): Promise<SftMetrics | undefined> {
   if (turns.length === 0) return undefined;
   const { sftSteps, sftBatchSize, sftLearningRate } = config;
-  const learner = await SftLearner.create(model, {
-    learningRate: sftLearningRate,
-    maxSteps: sftSteps,
-    microBatchTokens,
-    seed,
-  });
+  const { causalLM } = model.policy;
+  const learner = await SftLearner.create(
+    model,
+    { learningRate: sftLearningRate, maxSteps: sftSteps, microBatchTokens, seed },
+    // No checkpoint is saved before the end.
+    { frozenStates: causalLM && FrozenStates.create(causalLM) },
+  );
   const turnStream = cycle(turns, stream(seed, "warmStartOrder"));
   let stats: SftMetrics | undefined;
   try {

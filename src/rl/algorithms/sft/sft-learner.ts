@@ -1,10 +1,10 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/index.js";
-import type { PackingOptions, TokenBatch } from "../../../models/graphs/index.js";
+import type { FrozenStates, PackingOptions, TokenBatch } from "../../../models/graphs/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { float32 } from "../../../engine/tensor/index.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
-import { ExampleLearner, type ExampleState, type StepMetrics } from "../shared/example-learner.js";
+import { ExampleLearner, createFrozenStates, type ExampleState, type StepMetrics } from "../shared/example-learner.js";
 import { LossGraphs, packItems } from "../shared/sequence-batches.js";
 import { crossEntropyLoss } from "./loss.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js";
@@ -37,21 +37,33 @@ export type SftState = ExampleState;
 export class SftLearner extends ExampleLearner<TokenExample, SftLossMetrics, SftEvaluation> {
   private readonly graphs: LossGraphs;
 
-  private constructor(model: LanguageModel, config: SftConfig, totalSteps: number | undefined) {
-    super(model, config, totalSteps);
-    this.graphs = new LossGraphs(model.policy, crossEntropyLoss);
+  private constructor(
+    model: LanguageModel,
+    config: SftConfig,
+    totalSteps: number | undefined,
+    frozenStates: FrozenStates | undefined,
+  ) {
+    super(model, config, totalSteps, frozenStates);
+    this.graphs = new LossGraphs(model.policy, crossEntropyLoss, frozenStates);
   }
 
   /**
+   * `frozenStates` may be shared with other learners of the model; by default the learner has some
+   * for itself.
    * @throws INVALID_STATE for a model without trainable parameters, INVALID_ARGUMENT for invalid
    * settings.
    */
   static async create(
     model: LanguageModel,
     options: SftOptions = {},
-    totalSteps: number | undefined = options.maxSteps,
+    {
+      totalSteps = options.maxSteps,
+      frozenStates = createFrozenStates(model),
+    }: { readonly totalSteps?: number | undefined; readonly frozenStates?: FrozenStates | undefined } = {},
   ): Promise<SftLearner> {
-    return new SftLearner(model, resolveSftConfig(options), totalSteps);
+    const config = resolveSftConfig(options);
+    await frozenStates?.open();
+    return new SftLearner(model, config, totalSteps, frozenStates);
   }
 
   /** Computes loss and accuracy on examples. */

@@ -1,5 +1,5 @@
 import type { LanguageModel, PolicyOptimizer } from "../../../generation/index.js";
-import type { PackingOptions } from "../../../models/graphs/index.js";
+import { FrozenStates, type PackingOptions } from "../../../models/graphs/index.js";
 import { warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { stream } from "../../../core/random/streams.js";
@@ -22,7 +22,17 @@ export interface StepMetrics {
   readonly tokens_per_second: number;
 }
 
-/** State of a resumable run in addition to the trained parameters. */
+/**
+ * Returns states of a model's frozen layers, which all epochs read and checkpoints contain;
+ * undefined without frozen layers, or where a service has the weights.
+ */
+export function createFrozenStates({ policy }: LanguageModel): FrozenStates | undefined {
+  return policy.causalLM && FrozenStates.create(policy.causalLM, { areSaved: true });
+}
+
+/**
+ * State of a resumable run in addition to the trained parameters and the states of frozen layers.
+ */
 export interface ExampleState {
   readonly step: number;
   readonly numTokens: number;
@@ -43,6 +53,8 @@ export abstract class ExampleLearner<Example, LossMetrics extends { readonly los
     protected readonly config: ExampleConfig,
     /** Updates over which the learning rate decays; without it, the rate is constant. */
     readonly totalSteps: number | undefined,
+    /** The states of frozen layers, open until `release`. */
+    readonly frozenStates: FrozenStates | undefined,
   ) {
     const { learningRate, weightDecay, beta1, beta2, maxGradNorm } = config;
     this.optimizer = model.policy.createOptimizer({ learningRate, weightDecay, beta1, beta2, maxGradNorm });
@@ -100,6 +112,7 @@ export abstract class ExampleLearner<Example, LossMetrics extends { readonly los
 
   async release(): Promise<void> {
     this.optimizer.release();
+    await this.frozenStates?.release();
   }
 
   /** Writes the gradients of a batch to the model's gradient buffer. */

@@ -2,6 +2,8 @@ import { getOrCreatePromise } from "../../../core/promise-cache.js";
 import type { PolicyBackend, PolicyScorer, PolicyTrainer } from "../../../generation/index.js";
 import {
   packSharedPrefixes,
+  type FrozenStates,
+  type GraphOptions,
   type LossResult,
   type PackingOptions,
   type PolicyNodes,
@@ -66,22 +68,32 @@ function lastLossToken({ lossMask }: TokenExample): number {
 export class SequenceGraphs {
   private readonly scorers = new Map<boolean, Promise<PolicyScorer>>();
 
-  constructor(protected readonly policy: PolicyBackend) {}
+  /** Reads the states of frozen layers from `frozenStates`, which must be open. */
+  constructor(
+    protected readonly policy: PolicyBackend,
+    private readonly frozenStates?: FrozenStates | undefined,
+  ) {}
 
   /**
    * Scores the selected tokens; `adapter: false` under the reference policy, the model without its
    * adapter.
    */
   async score(batch: TokenBatch, options: { readonly adapter?: boolean } = {}): Promise<TokenScores> {
-    const withPrefix = hasPrefix(batch);
-    const scorer = await getOrCreatePromise(this.scorers, withPrefix, async () =>
-      this.policy.createScorer({ withPrefix, withMaxLogProbs: true }),
+    const graphOptions = this.graphOptions(batch);
+    const scorer = await getOrCreatePromise(this.scorers, graphOptions.withPrefix, async () =>
+      this.policy.createScorer({ ...graphOptions, withMaxLogProbs: true }),
     );
     return scorer.run(batch, options);
   }
 
   async release(): Promise<void> {
     for (const scorer of this.scorers.values()) await (await scorer).release();
+  }
+
+  protected graphOptions({ groups }: TokenBatch) {
+    const { frozenStates } = this;
+    const withPrefix = groups.some(({ prefix }) => prefix.length > 0);
+    return { withPrefix, frozenStates } satisfies GraphOptions;
   }
 }
 
@@ -92,15 +104,16 @@ export class LossGraphs extends SequenceGraphs {
   constructor(
     policy: PolicyBackend,
     private readonly loss: (policy: PolicyNodes) => LossResult,
+    frozenStates?: FrozenStates,
   ) {
-    super(policy);
+    super(policy, frozenStates);
   }
 
   /** Returns the training graph for a batch. */
   async training(batch: TokenBatch): Promise<PolicyTrainer> {
-    const withPrefix = hasPrefix(batch);
-    return getOrCreatePromise(this.graphs, withPrefix, async () =>
-      this.policy.createTrainer(this.loss, { withPrefix }),
+    const options = this.graphOptions(batch);
+    return getOrCreatePromise(this.graphs, options.withPrefix, async () =>
+      this.policy.createTrainer(this.loss, options),
     );
   }
 
@@ -108,8 +121,4 @@ export class LossGraphs extends SequenceGraphs {
     for (const graph of this.graphs.values()) await (await graph).release();
     await super.release();
   }
-}
-
-function hasPrefix({ groups }: TokenBatch): boolean {
-  return groups.some(({ prefix }) => prefix.length > 0);
 }
