@@ -188,6 +188,24 @@ describe("llamagym train", () => {
     expect((await readAdapter("warm")).length).toBeGreaterThan(0);
   });
 
+  it("saves an interrupted warm start, and resumes it to the same result", async () => {
+    const args = ["FrozenLake-v1", "--sft-warm-start", "3", "--sft-steps", "8", "--turns", "0", "--r", "2"];
+    const small = ["--model", model, "--num-envs", "2", "--seed", "3", "--threads", "1", "--device", "cpu"];
+    await train([...args, ...small, "--output", path("warm-whole")]);
+    const interrupt = interruptAt("step 1/8", "SIGINT");
+    const stopped = await trainInProcess([...args, ...small, "--output", path("warm-stopped")], interrupt);
+    expect(stopped.status).toBe(130);
+    expect(stopped.out).toMatch(
+      /^Stopped and saved before the first update\. Resume with: .*--resume .*warm-stopped$/m,
+    );
+    expect(await listCheckpoints("warm-stopped")).toEqual(["warm_start"]);
+    const resumed = await train(["--resume", path("warm-stopped")]);
+    expect(resumed.status).toBe(0);
+    expect(resumed.out).toMatch(/^Resuming .*warm-stopped from its warm start\.$/m);
+    await expect(readMetrics("warm-stopped")).resolves.toEqual(await readMetrics("warm-whole"));
+    expect(await readAdapter("warm-stopped")).toEqual(await readAdapter("warm-whole"));
+  });
+
   it("trains with GRPO", async () => {
     const args = ["blackjack", "--model", model, "--algorithm", "grpo", "--action-mode", "choices", "--r", "2"];
     const sizes = ["--batch-size", "8", "--num-generations", "4", "--episodes", "16", "--num-envs", "4"];

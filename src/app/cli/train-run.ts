@@ -106,10 +106,10 @@ export async function saveTrained(
   const path = await run.saveModel();
   if (run.serviceUsage !== undefined) reporter.print(run.serviceUsage);
   if (isInterrupted) {
-    const trained = updates > 0 ? `update ${updates}` : "the warm start";
+    const trained = updates > 0 ? `after update ${updates}` : "before the first update";
     const limit = run.isExhausted ? " at the limit of service tokens" : "";
     const more = run.isExhausted ? " --max-service-tokens N" : "";
-    reporter.print(`Stopped and saved after ${trained}${limit}. Resume with: ${resumeCommand}${more}`);
+    reporter.print(`Stopped and saved ${trained}${limit}. Resume with: ${resumeCommand}${more}`);
     return undefined;
   }
   if (stoppedEarly !== undefined) reporter.print(`Ended early, after update ${updates}: ${stoppedEarly}.`);

@@ -90,6 +90,8 @@ export interface OpenedRun<Config, Callbacks> {
   readonly resumedAt: number;
   /** Whether the run continues from a checkpoint. */
   readonly hasCheckpoint: boolean;
+  /** Whether it continues a warm start that was interrupted. Default: false. */
+  readonly resumesWarmStart?: boolean;
   train(callbacks: Callbacks & LoopHooks): Promise<TrainResult>;
   /** Takes over settings that changed between two updates, apart from those of the loop. */
   change?(config: Config): void;
@@ -277,6 +279,11 @@ export class OpenRun<Config extends BaseRunConfig, Opened extends OpenedRun<Conf
   /** Whether the run continues from a checkpoint. */
   get hasCheckpoint(): boolean {
     return this.opened.hasCheckpoint;
+  }
+
+  /** Whether the run continues a warm start that was interrupted. */
+  get resumesWarmStart(): boolean {
+    return this.opened.resumesWarmStart === true;
   }
 
   /**

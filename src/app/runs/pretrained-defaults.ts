@@ -16,6 +16,8 @@ export function getPretrainedTurns(observationsRecur: boolean): number {
 export const PRETRAINED_RUN_DEFAULTS = {
   numEnvs: 64,
   layersToTransform: "last-4",
+  // With 0.0001, a hundred updates do not make the names of actions likely.
+  sftLearningRate: 5e-4,
 } as const;
 
 /**

@@ -185,6 +185,7 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
     makeEnv: envs.make,
     resumedAt,
     hasCheckpoint: trainer.restoredCheckpoint !== undefined,
+    resumesWarmStart: trainer.resumesWarmStart,
     train: async (callbacks) => trainer.train(callbacks),
     change: (changed) => {
       checkRunSize(changed);

@@ -28,7 +28,7 @@ import type { AgentOptions, TerminateOptions } from "./agent-options.js";
 import { resolveRolloutSettings } from "./resolve-rollout-settings.js";
 import type { ReplayBuffer } from "./demonstrations/replay-buffer.js";
 import { DemonstrationTrainer, type EncodedDemonstrations } from "./demonstrations/demonstration-trainer.js";
-import type { WarmStartCallbacks } from "./demonstrations/warm-start.js";
+import type { WarmStartCallbacks, WarmStartState } from "./demonstrations/warm-start.js";
 
 interface CurrentEpisode<Observation, Action> {
   readonly mode: "train" | "eval";
@@ -280,10 +280,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /**
    * Trains on the demonstrations of `sftWarmStart`, once; otherwise the first `act` or a Trainer
-   * does.
+   * does. A Trainer gives `state`, which keeps the state for a resumed run.
    */
-  async warmStart(callbacks: WarmStartCallbacks = {}): Promise<SftMetrics | undefined> {
-    return this.calls.run("warmStart", () => this.demonstrationTrainer.warmStart(callbacks));
+  async warmStart(callbacks: WarmStartCallbacks = {}, state?: WarmStartState): Promise<SftMetrics | undefined> {
+    return this.calls.run("warmStart", () => this.demonstrationTrainer.warmStart(callbacks, state));
   }
 
   /**

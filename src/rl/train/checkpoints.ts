@@ -184,6 +184,9 @@ async function readCheckpoint(folder: string): Promise<ReadCheckpoint> {
 const corruptStateError = (path: string, error: z.ZodError): LlamaGymError =>
   new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${describeIssue(error.issues)}.`);
 
+/** Returns the folder of a warm start's checkpoints, in the folder of the run's. */
+export const getWarmStartFolder = (checkpointDir: string): string => fs.join(checkpointDir, "warm_start");
+
 /** Returns the newest complete checkpoint of a run. */
 export async function findLatestCheckpoint(dir: string): Promise<string | undefined> {
   const latest = (await listCheckpoints(dir)).at(-1);

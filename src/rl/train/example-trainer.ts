@@ -148,17 +148,41 @@ export abstract class ExampleTrainer<Example, Loss extends AnyLoss, Evaluation e
   }
 }
 
-class ExampleTask<Example, Loss extends AnyLoss, Evaluation extends object> implements TrainTask<
-  ExampleBatch<Example>,
-  ExampleBatch<Example>
-> {
+/** What a checkpoint of a learner on examples contains. */
+export class CheckpointedLearner<Example, Loss extends AnyLoss, Evaluation> {
+  constructor(protected readonly learner: ExampleLearner<Example, Loss, Evaluation>) {}
+
+  async getState(): Promise<LearnerState> {
+    const { learner } = this;
+    const { optimizer, ...state } = await learner.getState();
+    return { optimizer, frozenStates: await learner.frozenStates?.getState(), state };
+  }
+
+  async saveModel(folder: string): Promise<void> {
+    await this.learner.model.savePretrained(folder);
+  }
+
+  async setState({ optimizer, frozenStates, state }: LearnerState, folder: string): Promise<void> {
+    const { learner } = this;
+    await learner.model.loadTrainedValues(folder);
+    await learner.setState({ ...(state as Omit<ExampleState, "optimizer">), optimizer });
+    if (frozenStates !== undefined) await learner.frozenStates?.setState(frozenStates);
+  }
+}
+
+class ExampleTask<Example, Loss extends AnyLoss, Evaluation extends object>
+  extends CheckpointedLearner<Example, Loss, Evaluation>
+  implements TrainTask<ExampleBatch<Example>, ExampleBatch<Example>>
+{
   lastMetrics: (StepMetrics & Loss) | undefined;
   lastEvaluation: Evaluation | undefined;
 
   constructor(
     private readonly parts: ExampleTrainerParts<Example, Loss, Evaluation>,
     private readonly getBatch: (step: number) => ExampleBatch<Example>,
-  ) {}
+  ) {
+    super(parts.learner);
+  }
 
   progress({ updates }: TrainerState): number {
     return updates / this.parts.learner.totalSteps!;
@@ -197,23 +221,6 @@ class ExampleTask<Example, Loss extends AnyLoss, Evaluation extends object> impl
 
   isEpochEnd(): boolean {
     return Number.isInteger(this.lastMetrics?.epoch);
-  }
-
-  async getState(): Promise<LearnerState> {
-    const { learner } = this.parts;
-    const { optimizer, ...state } = await learner.getState();
-    return { optimizer, frozenStates: await learner.frozenStates?.getState(), state };
-  }
-
-  async saveModel(folder: string): Promise<void> {
-    await this.parts.learner.model.savePretrained(folder);
-  }
-
-  async setState({ optimizer, frozenStates, state }: LearnerState, folder: string): Promise<void> {
-    const { learner } = this.parts;
-    await learner.model.loadTrainedValues(folder);
-    await learner.setState({ ...(state as Omit<ExampleState, "optimizer">), optimizer });
-    if (frozenStates !== undefined) await learner.frozenStates?.setState(frozenStates);
   }
 
   /** The metric of evaluations. */

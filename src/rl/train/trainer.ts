@@ -11,6 +11,7 @@ import { algorithms } from "../algorithms/algorithms.js";
 import { printWarning } from "../../core/terminal-text.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { type EnvSource, toMakeEnv } from "../../envs/index.js";
+import { removeFolder } from "../../core/files/remove-folder.js";
 import { withFolderLock, type FolderLock } from "../../core/files/folder-lock.js";
 import type { Agent } from "../agent/agent.js";
 import { toSftMetrics } from "../agent/demonstrations/warm-start.js";
@@ -18,7 +19,13 @@ import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import type { GradientTransport } from "../algorithms/update/gradient-transport.js";
 import type { RolloutTransport } from "../rollout/rollout-job.js";
 import { BestModel } from "./best-model.js";
-import { checkNoCheckpoints, restoreLatestCheckpoint, saveCheckpoint } from "./checkpoints.js";
+import {
+  checkNoCheckpoints,
+  findLatestCheckpoint,
+  getWarmStartFolder,
+  restoreLatestCheckpoint,
+  saveCheckpoint,
+} from "./checkpoints.js";
 import type { RolloutMode } from "./record-rollout.js";
 import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
@@ -90,6 +97,8 @@ export class Trainer {
   private task: RolloutTask | undefined;
   private resumed: ResumedRun | undefined;
   private isClosed = false;
+  private isResuming = false;
+  private hasWarmStart = false;
   private settings: Settings<typeof trainerSettings>;
   private readonly onWarning: (message: string) => void;
   private readonly monitor: TrainingMonitor;
@@ -120,18 +129,21 @@ export class Trainer {
 
   /**
    * Restores the newest undamaged checkpoint, if there is one, and returns the number of updates
-   * made so far.
+   * made so far. `train` continues a warm start that was interrupted.
    * @throws FILE_CORRUPT, WEIGHTS_MISMATCH, and RUN_INCOMPATIBLE for a checkpoint of another
    * version or number of environments.
    */
   async resume(): Promise<number> {
     const { checkpointDir } = this.options;
+    this.isResuming = true;
     try {
       this.resumed = await restoreLatestCheckpoint(checkpointDir, async () => this.openTask(), this.onWarning);
     } catch (error) {
       await this.close();
       throw error;
     }
+    if (this.resumed === undefined && checkpointDir !== undefined)
+      this.hasWarmStart = (await findLatestCheckpoint(getWarmStartFolder(checkpointDir))) !== undefined;
     return this.resumed?.state.updates ?? 0;
   }
 
@@ -155,10 +167,15 @@ export class Trainer {
   ): Promise<TrainResult> {
     const { agent, checkpointDir, gradientTransport } = this.options;
     const { resumed, monitor, settings } = this;
-    if (resumed === undefined)
-      await checkNoCheckpoints(checkpointDir, "Call resume() before train(), or choose another folder.");
+    if (resumed === undefined) await this.checkNewRun();
+    // Left by a process that was killed right after the warm start.
+    else if (checkpointDir !== undefined) await removeFolder(getWarmStartFolder(checkpointDir));
     agent.train();
-    const isWarmedUp = resumed !== undefined || (await this.warmStart(callbacks, onWarmStart));
+    const stopped = resumed === undefined ? await this.warmStart(callbacks, onWarmStart, lock) : undefined;
+    if (stopped !== undefined) {
+      await this.close();
+      return stopped;
+    }
     const learner = await agent.getLearner();
     if (gradientTransport !== undefined) learner.useGradientTransport?.(gradientTransport);
     const task = await this.openTask();
@@ -167,7 +184,15 @@ export class Trainer {
     const options = { ...settings, stopping, resumed: this.resumed, monitor, checkpointDir, lock };
     const result = await runTrainLoop(task, { ...callbacks, ...options });
     const bestEvaluation = result.isInterrupted ? undefined : await this.bestModel?.load();
-    return { ...result, bestEvaluation, isInterrupted: result.isInterrupted || !isWarmedUp };
+    return { ...result, bestEvaluation };
+  }
+
+  /** @throws INVALID_STATE if the folder has checkpoints of a run that is not resumed. */
+  private async checkNewRun(): Promise<void> {
+    const { checkpointDir } = this.options;
+    if (checkpointDir === undefined) return;
+    const dirs = this.isResuming ? [checkpointDir] : [checkpointDir, getWarmStartFolder(checkpointDir)];
+    for (const dir of dirs) await checkNoCheckpoints(dir, "Call resume() before train(), or choose another folder.");
   }
 
   /**
@@ -196,6 +221,11 @@ export class Trainer {
     return this.resumed?.folder;
   }
 
+  /** Whether `resume` found a warm start that was interrupted. */
+  get resumesWarmStart(): boolean {
+    return this.hasWarmStart;
+  }
+
   /** Closes the environments; `train` does so at its end. */
   async close(): Promise<void> {
     this.isClosed = true;
@@ -204,25 +234,33 @@ export class Trainer {
 
   /**
    * Trains on the agent's demonstrations, if it has any, logs the last update as step 0 and saves a
-   * checkpoint. Returns false if `signal` interrupted it.
+   * checkpoint. Returns the result of a run that `signal` interrupted.
    */
   private async warmStart(
     { tracker, signal }: TrainCallbacks,
     onStep: TrainCallbacks["onWarmStart"],
-  ): Promise<boolean> {
+    lock: FolderLock | undefined,
+  ): Promise<TrainResult | undefined> {
+    const { onWarning } = this;
     const { agent, checkpointDir } = this.options;
     const start = performance.now();
-    const metrics = await agent.warmStart({ onStep, signal });
-    if (metrics === undefined) return true;
-    const isComplete = signal?.aborted !== true;
+    const { WarmStartCheckpoints } = await import("./warm-start-checkpoints.js");
+    const checkpoints =
+      checkpointDir === undefined
+        ? undefined
+        : new WarmStartCheckpoints({ checkpointDir, isResumed: this.isResuming, signal, lock, onWarning });
+    const metrics = await agent.warmStart({ onStep, signal }, checkpoints);
+    const seconds = checkpoints?.seconds ?? (performance.now() - start) / 1000;
+    const state = { ...INITIAL_STATE, seconds };
+    if (signal?.aborted === true && checkpoints?.isComplete !== true)
+      return { state, metrics: {}, isInterrupted: true, latestCheckpoint: await checkpoints?.findLatest() };
+    if (metrics === undefined) return undefined;
     await tracker?.log(0, toSftMetrics(metrics));
-    if (isComplete) {
-      const state = { ...INITIAL_STATE, seconds: (performance.now() - start) / 1000 };
-      const folder =
-        checkpointDir === undefined ? undefined : await saveCheckpoint(checkpointDir, state, await this.openTask());
-      this.resumed = { state, folder };
-    }
-    return isComplete;
+    const folder =
+      checkpointDir === undefined ? undefined : await saveCheckpoint(checkpointDir, state, await this.openTask());
+    this.resumed = { state, folder };
+    await checkpoints?.remove();
+    return undefined;
   }
 
   private async openTask(): Promise<RolloutTask> {

@@ -11,7 +11,9 @@ export function describeStart(
     isResumed,
     resumedAt,
     hasCheckpoint = resumedAt > 0,
-  }: Pick<Run, "config" | "folder" | "isResumed" | "resumedAt"> & Partial<Pick<Run, "hasCheckpoint">>,
+    resumesWarmStart = false,
+  }: Pick<Run, "config" | "folder" | "isResumed" | "resumedAt"> &
+    Partial<Pick<Run, "hasCheckpoint" | "resumesWarmStart">>,
   where: string,
 ): string {
   const { name, rollout } = configureAlgorithm(config).algorithm;
@@ -19,7 +21,7 @@ export function describeStart(
     config[unit] === undefined ? [] : [`${formatCount(config[unit])} ${unit}`],
   );
   return [
-    describeFolder({ folder, isResumed, resumedAt, hasCheckpoint }),
+    describeFolder({ folder, isResumed, resumedAt, hasCheckpoint: hasCheckpoint || resumesWarmStart }),
     `Training ${config.model} ${where} with ${name}: ${limits.join(" or ")}${describeUpdates(rollout())}.`,
   ].join("\n");
 }

@@ -8,7 +8,7 @@ import { readDemonstrations, type Demonstration } from "../../data/read-demonstr
 import { encodeDemonstration, type DemonstrationContext } from "./encode-demonstration.js";
 import { OnlineSftLearner } from "./online-sft-learner.js";
 import { resolveOnlineSft, type OnlineSftConfig, type OnlineSftOptions } from "./online-sft-settings.js";
-import { warmStart, type WarmStartCallbacks } from "./warm-start.js";
+import { warmStart, type WarmStartCallbacks, type WarmStartOptions, type WarmStartState } from "./warm-start.js";
 
 /** An agent's demonstrations and its online SFT. */
 export interface AgentDemonstrationOptions extends OnlineSftOptions {
@@ -93,11 +93,11 @@ export class DemonstrationTrainer {
    * Trains on the demonstrations, once. Returns undefined without demonstrations or after the first
    * call.
    */
-  async warmStart(callbacks: WarmStartCallbacks): Promise<SftMetrics | undefined> {
+  async warmStart(callbacks: WarmStartCallbacks, state?: WarmStartState): Promise<SftMetrics | undefined> {
     if (this.isWarmedUp) return undefined;
     const encoded = await this.load();
     this.isWarmedUp = true;
-    return this.train(encoded, callbacks);
+    return this.train(encoded, { ...callbacks, state });
   }
 
   /** Marks the warm start as done, for an agent that is resumed. */
@@ -115,7 +115,7 @@ export class DemonstrationTrainer {
 
   private async train(
     { episodes }: EncodedDemonstrations,
-    callbacks: WarmStartCallbacks,
+    callbacks: WarmStartCallbacks & Pick<WarmStartOptions, "state">,
   ): Promise<SftMetrics | undefined> {
     const turns = episodes.flatMap((episode) => episode.turns);
     const stats = await warmStart(this.context.sampler.model, turns, {

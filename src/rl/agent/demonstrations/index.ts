@@ -13,4 +13,4 @@ export {
 } from "../../data/read-demonstrations.js";
 export type { AgentDemonstrationOptions, EncodedDemonstrations } from "./demonstration-trainer.js";
 export type { OnlineSftConfig, OnlineSftOptions } from "./online-sft-settings.js";
-export type { WarmStartCallbacks } from "./warm-start.js";
+export type { WarmStartCallbacks, WarmStartState } from "./warm-start.js";

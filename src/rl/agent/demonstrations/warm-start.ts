@@ -1,7 +1,6 @@
 import type { Metrics } from "../../algorithms/learner.js";
 import type { TokenExample } from "../../data/sft-example.js";
 import { SftLearner, type SftMetrics } from "../../algorithms/sft/sft-learner.js";
-import { FrozenStates } from "../../../models/graphs/index.js";
 import type { LanguageModel } from "../../../generation/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { stream } from "../../../core/random/streams.js";
@@ -16,12 +15,21 @@ export interface WarmStartCallbacks {
   readonly signal?: AbortSignal;
 }
 
+/** Keeps the state of a warm start for a run that is resumed. */
+export interface WarmStartState {
+  /** Restores a learner, if a state was saved. */
+  restore(learner: SftLearner): Promise<void>;
+  /** Called and awaited after each update. */
+  save(learner: SftLearner): Promise<void>;
+}
+
 export interface WarmStartOptions extends WarmStartCallbacks {
   readonly config: Pick<OnlineSftConfig, "sftSteps" | "sftBatchSize" | "sftLearningRate">;
   /** Memory of a micro-batch, in tokens. */
   readonly microBatchTokens?: number;
   /** Seed of the order of turns. */
   readonly seed: number;
+  readonly state?: WarmStartState | undefined;
 }
 
 /**
@@ -33,25 +41,27 @@ export interface WarmStartOptions extends WarmStartCallbacks {
 export async function warmStart(
   model: LanguageModel,
   turns: readonly ReplayTurn[],
-  { config, microBatchTokens, seed, onStep, signal }: WarmStartOptions,
+  { config, microBatchTokens, seed, onStep, signal, state }: WarmStartOptions,
 ): Promise<SftMetrics | undefined> {
   if (turns.length === 0) return undefined;
   const { sftSteps, sftBatchSize, sftLearningRate } = config;
-  const { causalLM } = model.policy;
-  const learner = await SftLearner.create(
-    model,
-    { learningRate: sftLearningRate, maxSteps: sftSteps, microBatchTokens, seed },
-    // No checkpoint is saved before the end.
-    { frozenStates: causalLM && FrozenStates.create(causalLM) },
-  );
+  const learner = await SftLearner.create(model, {
+    learningRate: sftLearningRate,
+    maxSteps: sftSteps,
+    microBatchTokens,
+    seed,
+  });
   const turnStream = cycle(turns, stream(seed, "warmStartOrder"));
+  const draw = () => Array.from({ length: Math.min(sftBatchSize, turns.length) }, () => turnStream.next().value);
   let stats: SftMetrics | undefined;
   try {
-    for (let step = 0; step < sftSteps; step++) {
+    await state?.restore(learner);
+    for (let step = 0; step < learner.step; step++) draw();
+    while (learner.step < sftSteps) {
       if (signal?.aborted === true) break;
-      const batch = Array.from({ length: Math.min(sftBatchSize, turns.length) }, () => turnStream.next().value);
-      stats = await learner.update(batch.map(toSftExample));
+      stats = await learner.update(draw().map(toSftExample));
       await onStep?.(stats);
+      await state?.save(learner);
     }
   } finally {
     await learner.release();

@@ -1,0 +1,74 @@
+import type { FolderLock } from "../../core/files/folder-lock.js";
+import { removeFolder } from "../../core/files/remove-folder.js";
+import type { WarmStartState } from "../agent/index.js";
+import type { SftLearner } from "../algorithms/sft/sft-learner.js";
+import { findLatestCheckpoint, getWarmStartFolder, restoreLatestCheckpoint, saveCheckpoint } from "./checkpoints.js";
+import { CheckpointedLearner } from "./example-trainer.js";
+import { INITIAL_STATE } from "./train-task.js";
+
+/** Milliseconds between checkpoints; a warm start of a pretrained model can take an hour. */
+const MIN_INTERVAL = 60_000;
+/** Least time between checkpoints, in units of the time that one takes. */
+const INTERVAL_PER_SAVE = 20;
+
+export interface WarmStartCheckpointsOptions {
+  /** Folder of the run's checkpoints, in which those of the warm start have one. */
+  readonly checkpointDir: string;
+  /** Whether the run is resumed. */
+  readonly isResumed: boolean;
+  readonly signal: AbortSignal | undefined;
+  readonly lock: FolderLock | undefined;
+  readonly onWarning: (message: string) => void;
+}
+
+/** Saves a warm start once a minute and when it is interrupted, and restores it. */
+export class WarmStartCheckpoints implements WarmStartState {
+  private readonly dir: string;
+  private readonly started = performance.now();
+  private nextSave = this.started + MIN_INTERVAL;
+  private previousSeconds = 0;
+  /** Updates of the last checkpoint. */
+  private previous = 0;
+  /** Whether all updates were made. */
+  isComplete = false;
+
+  constructor(private readonly options: WarmStartCheckpointsOptions) {
+    this.dir = getWarmStartFolder(options.checkpointDir);
+  }
+
+  /** Seconds of the warm start so far, also before the run was resumed. */
+  get seconds(): number {
+    return this.previousSeconds + (performance.now() - this.started) / 1000;
+  }
+
+  async restore(learner: SftLearner): Promise<void> {
+    const { isResumed, onWarning } = this.options;
+    if (!isResumed) return;
+    const restored = await restoreLatestCheckpoint(this.dir, () => new CheckpointedLearner(learner), onWarning);
+    this.previousSeconds = restored?.state.seconds ?? 0;
+    this.previous = learner.step;
+  }
+
+  async save(learner: SftLearner): Promise<void> {
+    const { signal, lock } = this.options;
+    this.isComplete = learner.step === learner.totalSteps;
+    const start = performance.now();
+    if (this.isComplete || (signal?.aborted !== true && start < this.nextSave)) return;
+    await lock?.verify();
+    const state = { ...INITIAL_STATE, updates: learner.step, seconds: this.seconds };
+    await saveCheckpoint(this.dir, state, new CheckpointedLearner(learner), { previous: this.previous });
+    this.previous = learner.step;
+    const end = performance.now();
+    this.nextSave = end + Math.max(MIN_INTERVAL, INTERVAL_PER_SAVE * (end - start));
+  }
+
+  /** Returns the newest checkpoint. */
+  async findLatest(): Promise<string | undefined> {
+    return findLatestCheckpoint(this.dir);
+  }
+
+  /** Deletes the checkpoints, after the warm start has ended and is in a checkpoint of the run. */
+  async remove(): Promise<void> {
+    await removeFolder(this.dir);
+  }
+}
