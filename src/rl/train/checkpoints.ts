@@ -47,6 +47,10 @@ const OPTIMIZER_FILE = "optimizer.safetensors";
 const REFERENCE_FILE = "reference.safetensors";
 const FROZEN_STATES_FILE = "frozen_states.safetensors";
 const SAVE_TOTAL_LIMIT = 2;
+/** Milliseconds after which a checkpoint is due; an update of a pretrained model takes minutes. */
+const SAVE_INTERVAL = 60_000;
+/** Least time between checkpoints, in units of the time that one takes. */
+const INTERVAL_PER_SAVE = 20;
 /** Ends the name of a folder that is still being written; see replaceFolder. */
 const PARTIAL_SUFFIX = ".partial";
 
@@ -183,6 +187,21 @@ async function readCheckpoint(folder: string): Promise<ReadCheckpoint> {
 
 const corruptStateError = (path: string, error: z.ZodError): LlamaGymError =>
   new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${describeIssue(error.issues)}.`);
+
+/** Says when a checkpoint is due by time, so that a run that is killed loses about a minute. */
+export class CheckpointClock {
+  private next = performance.now() + SAVE_INTERVAL;
+
+  get isDue(): boolean {
+    return performance.now() >= this.next;
+  }
+
+  /** Starts the time to the next checkpoint; `start` is when the last one was begun. */
+  restart(start: number): void {
+    const end = performance.now();
+    this.next = end + Math.max(SAVE_INTERVAL, INTERVAL_PER_SAVE * (end - start));
+  }
+}
 
 /** Returns the folder of a warm start's checkpoints, in the folder of the run's. */
 export const getWarmStartFolder = (checkpointDir: string): string => fs.join(checkpointDir, "warm_start");

@@ -5,7 +5,7 @@ import type { Metrics } from "../algorithms/learner.js";
 import type { Tracker } from "../tracking/index.js";
 import { loopSettings } from "./trainer-settings.js";
 import type { BestEvaluation } from "./best-model.js";
-import { saveCheckpoint } from "./checkpoints.js";
+import { CheckpointClock, saveCheckpoint } from "./checkpoints.js";
 import {
   addCounts,
   addEvaluation,
@@ -100,6 +100,7 @@ class TrainLoop<Rollout, Batch> {
   private latestCheckpoint: string | undefined;
   private savedUpdates: number;
   private isStopped = false;
+  private readonly clock = new CheckpointClock();
   private isSaveRequested = false;
   /** Seconds spent on the recording of the last update. */
   private recordingSeconds = 0;
@@ -123,7 +124,8 @@ class TrainLoop<Rollout, Batch> {
     const isAborted = () => signal?.aborted === true || this.isStopped;
     while (!this.isComplete && !isAborted()) {
       await this.update();
-      if (this.state.updates % this.settings.saveSteps === 0 || this.isSaveRequested) await this.save();
+      const isDue = this.state.updates % this.settings.saveSteps === 0 || this.clock.isDue;
+      if (isDue || this.isSaveRequested) await this.save();
     }
     await this.save();
     const { state, metrics, latestCheckpoint, stoppedEarly } = this;
@@ -267,6 +269,7 @@ class TrainLoop<Rollout, Batch> {
     await this.recording;
     if (checkpointDir === undefined || this.state.updates === this.savedUpdates) return;
     this.stage = "checkpoint";
+    const start = performance.now();
     await this.options.lock?.verify();
     const { savedUpdates: previous } = this;
     this.latestCheckpoint = await saveCheckpoint(checkpointDir, this.state, this.task, { ...options, previous }).catch(
@@ -277,6 +280,7 @@ class TrainLoop<Rollout, Batch> {
       },
     );
     this.savedUpdates = this.state.updates;
+    this.clock.restart(start);
   }
 
   private createEvent(state: TrainerState): TrainProgress {

@@ -53,6 +53,21 @@ describe("Trainer", () => {
     expect((await recordRun(again)).logs.at(-1)!.num_turns).toBe(48);
   });
 
+  it("saves an update a minute after the last checkpoint, whatever saveSteps is", async () => {
+    const checkpoints = await runs.createFolder();
+    const { trainer } = await runs.setUp({ checkpointDir: checkpoints, saveSteps: 1000, turns: 120 });
+    // Each update takes 25 seconds.
+    let now = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    const onUpdate = ({ state }: TrainProgress) => {
+      now += 25_000;
+      if (state.updates === 8) throw new Error("killed");
+    };
+    await expect(trainer.train({ onUpdate })).rejects.toThrow("killed");
+    clock.mockRestore();
+    expect(await readdir(checkpoints)).toEqual(["000003", "000006"]);
+  });
+
   it("ends well, with a warning, if an environment throws or hangs in close", async () => {
     const onWarning = vi.fn<(message: string) => void>();
     const setup = await runs.setUp({ onWarning, turns: 12 });

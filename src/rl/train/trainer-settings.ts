@@ -69,7 +69,12 @@ export const exactEvaluationSettings = defineSettings(
 export const loopSettings = defineSettings(
   {
     /** Updates between checkpoints. Default 10. */
-    saveSteps: integer({ default: 10, min: 1, description: "Number of updates between checkpoints." }),
+    saveSteps: integer({
+      default: 10,
+      min: 1,
+      description:
+        "Number of updates between checkpoints. A minute after the last one, an update is saved in any case.",
+    }),
     /** Updates between logged completions. Default 10. */
     completionLogSteps: integer({ default: 10, min: 1, description: "Number of updates between logged completions." }),
     /** Completions logged at a time. Default 3. */

@@ -2,14 +2,15 @@ import type { FolderLock } from "../../core/files/folder-lock.js";
 import { removeFolder } from "../../core/files/remove-folder.js";
 import type { WarmStartState } from "../agent/index.js";
 import type { SftLearner } from "../algorithms/sft/sft-learner.js";
-import { findLatestCheckpoint, getWarmStartFolder, restoreLatestCheckpoint, saveCheckpoint } from "./checkpoints.js";
+import {
+  CheckpointClock,
+  findLatestCheckpoint,
+  getWarmStartFolder,
+  restoreLatestCheckpoint,
+  saveCheckpoint,
+} from "./checkpoints.js";
 import { CheckpointedLearner } from "./example-trainer.js";
 import { INITIAL_STATE } from "./train-task.js";
-
-/** Milliseconds between checkpoints; a warm start of a pretrained model can take an hour. */
-const MIN_INTERVAL = 60_000;
-/** Least time between checkpoints, in units of the time that one takes. */
-const INTERVAL_PER_SAVE = 20;
 
 export interface WarmStartCheckpointsOptions {
   /** Folder of the run's checkpoints, in which those of the warm start have one. */
@@ -25,7 +26,7 @@ export interface WarmStartCheckpointsOptions {
 export class WarmStartCheckpoints implements WarmStartState {
   private readonly dir: string;
   private readonly started = performance.now();
-  private nextSave = this.started + MIN_INTERVAL;
+  private readonly clock = new CheckpointClock();
   private previousSeconds = 0;
   /** Updates of the last checkpoint. */
   private previous = 0;
@@ -53,13 +54,12 @@ export class WarmStartCheckpoints implements WarmStartState {
     const { signal, lock } = this.options;
     this.isComplete = learner.step === learner.totalSteps;
     const start = performance.now();
-    if (this.isComplete || (signal?.aborted !== true && start < this.nextSave)) return;
+    if (this.isComplete || (signal?.aborted !== true && !this.clock.isDue)) return;
     await lock?.verify();
     const state = { ...INITIAL_STATE, updates: learner.step, seconds: this.seconds };
     await saveCheckpoint(this.dir, state, new CheckpointedLearner(learner), { previous: this.previous });
     this.previous = learner.step;
-    const end = performance.now();
-    this.nextSave = end + Math.max(MIN_INTERVAL, INTERVAL_PER_SAVE * (end - start));
+    this.clock.restart(start);
   }
 
   /** Returns the newest checkpoint. */
