@@ -105,18 +105,24 @@ async function listRecipeNames(): Promise<string[]> {
 /** Opens all recipes of the package, by name. */
 export async function listRecipes(): Promise<Recipe[]> {
   const names = await listRecipeNames();
-  return Promise.all(names.map(openRecipe));
+  return Promise.all(names.map(readRecipe));
 }
 
 /**
- * Lists the recipes that train in an environment: with the embedded model, or with pretrained
- * models.
+ * Lists the recipes that train in an environment: with the embedded model, with pretrained models,
+ * or by default with any.
  */
-export async function findRecipes(env: string, { isEmbedded }: { readonly isEmbedded: boolean }): Promise<Recipe[]> {
+export async function findRecipes(
+  env: string,
+  { isEmbedded }: { readonly isEmbedded?: boolean } = {},
+): Promise<Recipe[]> {
   const runs = ({ train, variants = {} }: Recipe) =>
     [{}, ...Object.values(variants)].map((given) => ({ ...train, ...given }));
   return (await listRecipes()).filter((recipe) =>
-    runs(recipe).some((run) => run.env === env && ((run.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL) === isEmbedded),
+    runs(recipe).some(
+      ({ env: id, model = EMBEDDED_MODEL }) =>
+        id === env && (isEmbedded === undefined || (model === EMBEDDED_MODEL) === isEmbedded),
+    ),
   );
 }
 
@@ -138,6 +144,10 @@ export async function readRecipeSeconds({ folder, variantNames }: Recipe): Promi
 export async function openRecipe(name: string): Promise<Recipe> {
   const names = await listRecipeNames();
   if (!names.includes(name)) throw invalidArgument(`There is no recipe "${name}". ${suggestNames(name, names)}`);
+  return readRecipe(name);
+}
+
+async function readRecipe(name: string): Promise<Recipe> {
   const folder = join(RECIPES, name);
   const config = (await readJson(join(folder, "config.json"))) as unknown as RecipeConfig;
   const { random, best } = findSpec(config.train.env)?.knownReturns ?? {};

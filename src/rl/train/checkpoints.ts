@@ -203,9 +203,6 @@ export class CheckpointClock {
   }
 }
 
-/** Returns the folder of a warm start's checkpoints, in the folder of the run's. */
-export const getWarmStartFolder = (checkpointDir: string): string => fs.join(checkpointDir, "warm_start");
-
 /** Returns the newest complete checkpoint of a run. */
 export async function findLatestCheckpoint(dir: string): Promise<string | undefined> {
   const latest = (await listCheckpoints(dir)).at(-1);

@@ -1,3 +1,4 @@
+import { fs } from "#platform";
 import {
   checkOptions,
   type OptionNames,
@@ -19,13 +20,7 @@ import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import type { GradientTransport } from "../algorithms/update/gradient-transport.js";
 import type { RolloutTransport } from "../rollout/rollout-job.js";
 import { BestModel } from "./best-model.js";
-import {
-  checkNoCheckpoints,
-  findLatestCheckpoint,
-  getWarmStartFolder,
-  restoreLatestCheckpoint,
-  saveCheckpoint,
-} from "./checkpoints.js";
+import { checkNoCheckpoints, findLatestCheckpoint, restoreLatestCheckpoint, saveCheckpoint } from "./checkpoints.js";
 import type { RolloutMode } from "./record-rollout.js";
 import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
@@ -142,8 +137,7 @@ export class Trainer {
       await this.close();
       throw error;
     }
-    if (this.resumed === undefined && checkpointDir !== undefined)
-      this.hasWarmStart = (await findLatestCheckpoint(getWarmStartFolder(checkpointDir))) !== undefined;
+    if (this.resumed === undefined) this.hasWarmStart = (await this.findWarmStart()) !== undefined;
     return this.resumed?.state.updates ?? 0;
   }
 
@@ -169,7 +163,7 @@ export class Trainer {
     const { resumed, monitor, settings } = this;
     if (resumed === undefined) await this.checkNewRun();
     // Left by a process that was killed right after the warm start.
-    else if (checkpointDir !== undefined) await removeFolder(getWarmStartFolder(checkpointDir));
+    else await this.removeWarmStart();
     agent.train();
     const stopped = resumed === undefined ? await this.warmStart(callbacks, onWarmStart, lock) : undefined;
     if (stopped !== undefined) {
@@ -190,9 +184,8 @@ export class Trainer {
   /** @throws INVALID_STATE if the folder has checkpoints of a run that is not resumed. */
   private async checkNewRun(): Promise<void> {
     const { checkpointDir } = this.options;
-    if (checkpointDir === undefined) return;
-    const dirs = this.isResuming ? [checkpointDir] : [checkpointDir, getWarmStartFolder(checkpointDir)];
-    for (const dir of dirs) await checkNoCheckpoints(dir, "Call resume() before train(), or choose another folder.");
+    for (const dir of this.isResuming ? [checkpointDir] : [checkpointDir, this.warmStartDir])
+      await checkNoCheckpoints(dir, "Call resume() before train(), or choose another folder.");
   }
 
   /**
@@ -245,22 +238,35 @@ export class Trainer {
     const { agent, checkpointDir } = this.options;
     const start = performance.now();
     const { WarmStartCheckpoints } = await import("./warm-start-checkpoints.js");
+    const { warmStartDir: dir, isResuming: isResumed } = this;
     const checkpoints =
-      checkpointDir === undefined
-        ? undefined
-        : new WarmStartCheckpoints({ checkpointDir, isResumed: this.isResuming, signal, lock, onWarning });
+      dir === undefined ? undefined : new WarmStartCheckpoints({ dir, isResumed, signal, lock, onWarning });
     const metrics = await agent.warmStart({ onStep, signal }, checkpoints);
     const seconds = checkpoints?.seconds ?? (performance.now() - start) / 1000;
     const state = { ...INITIAL_STATE, seconds };
     if (signal?.aborted === true && checkpoints?.isComplete !== true)
-      return { state, metrics: {}, isInterrupted: true, latestCheckpoint: await checkpoints?.findLatest() };
+      return { state, metrics: {}, isInterrupted: true, latestCheckpoint: await this.findWarmStart() };
     if (metrics === undefined) return undefined;
     await tracker?.log(0, toSftMetrics(metrics));
     const folder =
       checkpointDir === undefined ? undefined : await saveCheckpoint(checkpointDir, state, await this.openTask());
     this.resumed = { state, folder };
-    await checkpoints?.remove();
+    await this.removeWarmStart();
     return undefined;
+  }
+
+  /** Folder of the warm start's checkpoints, in the folder of the run's. */
+  private get warmStartDir(): string | undefined {
+    const { checkpointDir } = this.options;
+    return checkpointDir === undefined ? undefined : fs.join(checkpointDir, "warm_start");
+  }
+
+  private async findWarmStart(): Promise<string | undefined> {
+    return this.warmStartDir === undefined ? undefined : findLatestCheckpoint(this.warmStartDir);
+  }
+
+  private async removeWarmStart(): Promise<void> {
+    if (this.warmStartDir !== undefined) await removeFolder(this.warmStartDir);
   }
 
   private async openTask(): Promise<RolloutTask> {

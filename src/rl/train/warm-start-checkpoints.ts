@@ -1,20 +1,13 @@
 import type { FolderLock } from "../../core/files/folder-lock.js";
-import { removeFolder } from "../../core/files/remove-folder.js";
 import type { WarmStartState } from "../agent/index.js";
 import type { SftLearner } from "../algorithms/sft/sft-learner.js";
-import {
-  CheckpointClock,
-  findLatestCheckpoint,
-  getWarmStartFolder,
-  restoreLatestCheckpoint,
-  saveCheckpoint,
-} from "./checkpoints.js";
+import { CheckpointClock, restoreLatestCheckpoint, saveCheckpoint } from "./checkpoints.js";
 import { CheckpointedLearner } from "./example-trainer.js";
 import { INITIAL_STATE } from "./train-task.js";
 
 export interface WarmStartCheckpointsOptions {
-  /** Folder of the run's checkpoints, in which those of the warm start have one. */
-  readonly checkpointDir: string;
+  /** Folder of the warm start's checkpoints. */
+  readonly dir: string;
   /** Whether the run is resumed. */
   readonly isResumed: boolean;
   readonly signal: AbortSignal | undefined;
@@ -24,7 +17,6 @@ export interface WarmStartCheckpointsOptions {
 
 /** Saves a warm start once a minute and when it is interrupted, and restores it. */
 export class WarmStartCheckpoints implements WarmStartState {
-  private readonly dir: string;
   private readonly started = performance.now();
   private readonly clock = new CheckpointClock();
   private previousSeconds = 0;
@@ -33,9 +25,7 @@ export class WarmStartCheckpoints implements WarmStartState {
   /** Whether all updates were made. */
   isComplete = false;
 
-  constructor(private readonly options: WarmStartCheckpointsOptions) {
-    this.dir = getWarmStartFolder(options.checkpointDir);
-  }
+  constructor(private readonly options: WarmStartCheckpointsOptions) {}
 
   /** Seconds of the warm start so far, also before the run was resumed. */
   get seconds(): number {
@@ -43,32 +33,22 @@ export class WarmStartCheckpoints implements WarmStartState {
   }
 
   async restore(learner: SftLearner): Promise<void> {
-    const { isResumed, onWarning } = this.options;
+    const { dir, isResumed, onWarning } = this.options;
     if (!isResumed) return;
-    const restored = await restoreLatestCheckpoint(this.dir, () => new CheckpointedLearner(learner), onWarning);
+    const restored = await restoreLatestCheckpoint(dir, () => new CheckpointedLearner(learner), onWarning);
     this.previousSeconds = restored?.state.seconds ?? 0;
     this.previous = learner.step;
   }
 
   async save(learner: SftLearner): Promise<void> {
-    const { signal, lock } = this.options;
+    const { dir, signal, lock } = this.options;
     this.isComplete = learner.step === learner.totalSteps;
     const start = performance.now();
     if (this.isComplete || (signal?.aborted !== true && !this.clock.isDue)) return;
     await lock?.verify();
     const state = { ...INITIAL_STATE, updates: learner.step, seconds: this.seconds };
-    await saveCheckpoint(this.dir, state, new CheckpointedLearner(learner), { previous: this.previous });
+    await saveCheckpoint(dir, state, new CheckpointedLearner(learner), { previous: this.previous });
     this.previous = learner.step;
     this.clock.restart(start);
-  }
-
-  /** Returns the newest checkpoint. */
-  async findLatest(): Promise<string | undefined> {
-    return findLatestCheckpoint(this.dir);
-  }
-
-  /** Deletes the checkpoints, after the warm start has ended and is in a checkpoint of the run. */
-  async remove(): Promise<void> {
-    await removeFolder(this.dir);
   }
 }

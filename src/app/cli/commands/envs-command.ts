@@ -104,8 +104,7 @@ async function describeEnv(name: string, args: Args): Promise<string> {
       const facts = { id, summary, random, best, ...spaces, maxEpisodeSteps: spec?.maxEpisodeSteps ?? null };
       return JSON.stringify({ ...facts, systemPrompt: text?.systemPrompt, example, choices });
     }
-    const found = await Promise.all([true, false].map((isEmbedded) => findRecipes(id, { isEmbedded })));
-    const recipes = [...new Set(found.flat().map((recipe) => recipe.name))];
+    const recipes = await findRecipes(id);
     const rows = [
       ["id", id],
       ["task", summary],
@@ -115,7 +114,7 @@ async function describeEnv(name: string, args: Args): Promise<string> {
       ["solved at", formatNumber(spec?.rewardThreshold)],
       ["random return", formatNumber(random)],
       ["best return", formatNumber(best)],
-      ["recipes", recipes.join(", ")],
+      ["recipes", recipes.map((recipe) => recipe.name).join(", ")],
       ["renders", env.metadata.renderModes.join(", ") || "-"],
     ];
     const table = formatTable(rows.filter(([, value]) => value !== "" && value !== "-"));

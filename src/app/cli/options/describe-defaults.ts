@@ -50,7 +50,7 @@ export function describeRunDefaults<Table extends SettingTable>(
 export function describeModelDefaults<Table extends SettingTable>(
   options: Table,
   names: readonly string[],
-  resolve: (model: string) => Readonly<Record<string, unknown>>,
+  resolve: (model: string) => Values,
   model?: string,
 ): Table {
   const cases = listModels(model).map((id) => ({ label: id, config: resolve(id) }));
