@@ -18,6 +18,8 @@ import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { CompletionSampler, type TurnCompletion } from "../rollout/completion-sampler.js";
 import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
+import { TurnSftLearner } from "../algorithms/sft/turn-sft-learner.js";
+import { toReplayTurn, toTurnTokens, type ReplayTurn } from "./demonstrations/replay-buffer.js";
 import { Agent } from "./agent.js";
 import type { AgentOptions } from "./agent-options.js";
 
@@ -167,6 +169,26 @@ describe.each(cases)("%s", (name, options, held) => {
       turn.logProbs.forEach((value, i) => expect(decided.has(i) || value === 0).toBe(true));
     }
     await graph.release();
+  });
+
+  it("have them as the loss of imitating them, among up to 16 tokens", async () => {
+    const { model } = played;
+    const learner = await TurnSftLearner.create(model, { learningRate: 0, temperature });
+    const replayed = JSON.parse(JSON.stringify(turns.map(toReplayTurn))) as ReplayTurn[];
+    const { loss } = await learner.update(replayed.map(toTurnTokens));
+    const scorer = new LogProbScorer(model.policy, { microBatchTokens: 200 });
+    const free = await scorer.score(
+      turns.map((turn) => ({ ...turn, allowedTokens: undefined })),
+      { temperature },
+    );
+    const expected = turns.flatMap((turn, i) =>
+      decisionIndices(turn).map((token) =>
+        (turn.allowedTokens?.[token]?.length ?? 0) > 16 ? free.logProbs[i][token] : turn.logProbs[token],
+      ),
+    );
+    expect(loss).toBeCloseTo(-expected.reduce((sum, value) => sum + value, 0) / expected.length, 4);
+    await scorer.release();
+    await learner.release();
   });
 
   it("have the same in the scoring graph, and the values of the sampler", async () => {

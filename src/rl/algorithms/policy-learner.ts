@@ -219,7 +219,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
    * buffer; takes no step.
    */
   async computeGradients(turns: readonly TurnSample[]): Promise<Readonly<Record<string, number>>> {
-    const { statistics } = await this.updater.computeGradients(
+    const { statistics } = await this.updater.gradients.compute(
       turns.map(({ turn }) => turn),
       this.inputsOf(turns, minibatchTotals(turns, turns.length, countTokens(turns), 1)),
       { ...this.context, units: groupUnits(turns) },
@@ -228,7 +228,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   }
 
   useGradientTransport(transport: GradientTransport): void {
-    this.updater.useTransport(transport);
+    this.updater.gradients.useTransport(transport);
   }
 
   async getState(): Promise<LearnerState> {

@@ -7,7 +7,12 @@ import type { FrozenStates } from "../../models/graphs/index.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { TokenPair } from "./preference-example.js";
 import { countLossTokens } from "../data/sft-example.js";
-import { createFrozenStates, ExampleLearner, type StepMetrics } from "../algorithms/shared/example-learner.js";
+import {
+  createFrozenStates,
+  ExampleLearner,
+  type StepMetrics,
+  type ExampleEvaluator,
+} from "../algorithms/shared/example-learner.js";
 import { nameEvaluation, type EvaluationOf } from "../algorithms/shared/name-evaluation.js";
 import { packItems, LossGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 import { dpoLoss, pairLosses, pairs } from "./dpo-loss.js";
@@ -50,7 +55,10 @@ interface PairScores {
  * Optimizes the DPO loss of pairs of completions, one batch at a time. The completions of a pair
  * are in the same micro-batch.
  */
-export class DpoLearner extends ExampleLearner<TokenPair, PairMetrics, DpoEvaluation> {
+export class DpoLearner
+  extends ExampleLearner<TokenPair, PairMetrics>
+  implements ExampleEvaluator<TokenPair, DpoEvaluation>
+{
   private readonly graphs: LossGraphs;
   /** The loss as a function of log-probabilities, for evaluations. */
   private readonly lossSession = new LazyPromise(async () => {

@@ -7,7 +7,12 @@ import type { FrozenStates } from "../../models/graphs/index.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { LabeledTokens } from "./preference-example.js";
 import { countLossTokens, type TokenExample } from "../data/sft-example.js";
-import { createFrozenStates, ExampleLearner, type StepMetrics } from "../algorithms/shared/example-learner.js";
+import {
+  createFrozenStates,
+  ExampleLearner,
+  type StepMetrics,
+  type ExampleEvaluator,
+} from "../algorithms/shared/example-learner.js";
 import { nameEvaluation, type EvaluationOf } from "../algorithms/shared/name-evaluation.js";
 import { packItems, LossGraphs, type SequenceBatch } from "../algorithms/shared/sequence-batches.js";
 import { completionLosses, completions, ktoLoss } from "./kto-loss.js";
@@ -52,7 +57,10 @@ interface KtoLearnerOptions {
 }
 
 /** Optimizes the KTO loss of labeled completions, one batch at a time. */
-export class KtoLearner extends ExampleLearner<LabeledTokens, CompletionMetrics, KtoEvaluation> {
+export class KtoLearner
+  extends ExampleLearner<LabeledTokens, CompletionMetrics>
+  implements ExampleEvaluator<LabeledTokens, KtoEvaluation>
+{
   private readonly graphs: LossGraphs;
   /** The loss as a function of log-probabilities, for evaluations. */
   private readonly lossSession = new LazyPromise(async () => {

@@ -1,7 +1,7 @@
 import type { LanguageModel } from "../../generation/index.js";
 import type { BatchSchedule } from "../algorithms/shared/batch-schedule.js";
 import type { ExampleConfig } from "../algorithms/shared/example-settings.js";
-import type { ExampleLearner } from "../algorithms/shared/example-learner.js";
+import type { ExampleEvaluator, ExampleLearner } from "../algorithms/shared/example-learner.js";
 import type { EncodedPreferences } from "./preference-example.js";
 import { ExampleTrainer } from "../train/example-trainer.js";
 
@@ -11,7 +11,7 @@ type AnyLoss = { readonly loss: number };
 export interface PreferenceTrainerParts<Example, Encoded, Loss extends AnyLoss, Evaluation> {
   readonly name: string;
   readonly metricPrefix: string;
-  readonly learner: ExampleLearner<Encoded, Loss, Evaluation>;
+  readonly learner: ExampleLearner<Encoded, Loss> & ExampleEvaluator<Encoded, Evaluation>;
   readonly schedule: BatchSchedule<Encoded> | undefined;
   readonly dataset: EncodedPreferences<Encoded> | undefined;
   readonly evalExamples: readonly Encoded[];

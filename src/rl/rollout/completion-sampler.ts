@@ -29,6 +29,9 @@ export interface TurnCompletion extends Pick<
   readonly actionCandidates?: ActionCandidates;
 }
 
+/** A given completion with what it is chosen from. */
+type EncodedTurn = Pick<TurnCompletion, "tokens" | "allowedTokens" | "actionCandidates">;
+
 /** Choices with their scores; arrays have one entry per choice. */
 interface ScoredChoices {
   readonly sequences: readonly (readonly number[])[];
@@ -73,14 +76,35 @@ export class CompletionSampler {
   }
 
   /**
-   * Tokenizes a text as it would be sampled, with the token or string that ends it; `undefined` if
-   * the text violates the constraint.
+   * Returns a text as the completion of a turn, with what it is chosen from; `undefined` if it
+   * violates the constraint. Throws as `sample` does for the constraint.
    */
-  encode(
+  encodeTurn(
     text: string,
     { prompt, constraint }: Pick<TurnRequest, "prompt" | "constraint">,
-  ): readonly number[] | undefined {
-    if (constraint !== undefined) return this.compile(constraint, prompt).encode(text);
+  ): EncodedTurn | undefined {
+    if (constraint === undefined) return { tokens: this.encode(text, prompt), allowedTokens: undefined };
+    if (this.settings.actionScoring !== undefined && "choices" in constraint) {
+      const chosen = constraint.choices.indexOf(text);
+      if (chosen === -1) return undefined;
+      const candidates = this.encodeCandidates(prompt, constraint.choices);
+      const actionCandidates = { ...candidates, chosen };
+      return { tokens: candidates.sequences[chosen], allowedTokens: undefined, actionCandidates };
+    }
+    const compiled = this.compile(constraint, prompt);
+    const tokens = compiled.encode(text);
+    if (tokens === undefined) return undefined;
+    const cursor = compiled.cursor();
+    const allowedTokens = tokens.map((token) => {
+      const allowed = cursor.allowedTokens;
+      cursor.advance(token);
+      return allowed;
+    });
+    return { tokens, allowedTokens };
+  }
+
+  /** Tokenizes a text as it would be sampled, with the token or string that ends it. */
+  private encode(text: string, prompt: readonly number[]): readonly number[] {
     const endToken = this.endOfTurnToken();
     const [stop = ""] = endToken === undefined ? this.settings.stop : [];
     const { tokenizer } = this.model;
@@ -111,7 +135,7 @@ export class CompletionSampler {
    * at temperature 1.
    */
   async score(prompt: readonly number[], text: string): Promise<TurnCompletion> {
-    const tokens = this.encode(text, { prompt }) ?? [];
+    const tokens = this.encode(text, prompt);
     const completer = await this.model.completer();
     const [logProbs] = await completer.score(prompt, [tokens]);
     return { tokens, logProbs, text, finishReason: "stop", allowedTokens: undefined };
@@ -210,21 +234,28 @@ export class CompletionSampler {
   }
 
   private async computeScores(prompt: readonly number[], choices: readonly string[]): Promise<ScoredChoices> {
-    const { tokenizer } = this.model;
-    const { splitSpecialTokens } = tokenizer;
-    const temperature = this.settings.sampling.temperature || 1;
-    const sequences = choices.map((choice) =>
-      tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens }),
-    );
+    const { sequences, weights } = this.encodeCandidates(prompt, choices);
     const logProbSums = await this.scoreCandidates(prompt, sequences);
-    const lengths = choices.map((choice, i) => this.scoringLength(choice, sequences[i]));
-    const weights = lengths.map((length) => 1 / length / temperature);
     const scores = logProbSums.map((sum, i) => sum * weights[i]);
     const maxScore = Math.max(...scores);
     const expScores = scores.map((score) => Math.exp(score - maxScore));
     const total = expScores.reduce((sum, value) => sum + value, 0);
     const logProbs = scores.map((score) => score - maxScore - Math.log(total));
     return { sequences, weights, logProbs, probabilities: expScores.map((score) => score / total), expScores, total };
+  }
+
+  private encodeCandidates(
+    prompt: readonly number[],
+    choices: readonly string[],
+  ): Pick<ScoredChoices, "sequences" | "weights"> {
+    const { tokenizer } = this.model;
+    const { splitSpecialTokens } = tokenizer;
+    const temperature = this.settings.sampling.temperature || 1;
+    const sequences = choices.map((choice) =>
+      tokenizer.encodeContinuation(choice, prompt.at(-1), { splitSpecialTokens }),
+    );
+    const lengths = choices.map((choice, i) => this.scoringLength(choice, sequences[i]));
+    return { sequences, weights: lengths.map((length) => 1 / length / temperature) };
   }
 
   private async scoreCandidates(

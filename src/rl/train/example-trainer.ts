@@ -4,7 +4,12 @@ import { printWarning } from "../../core/terminal-text.js";
 import type { LanguageModel } from "../../generation/index.js";
 import { withFolderLock } from "../../core/files/folder-lock.js";
 import type { LearnerState, Metrics } from "../algorithms/learner.js";
-import type { ExampleLearner, ExampleState, StepMetrics } from "../algorithms/shared/example-learner.js";
+import type {
+  ExampleEvaluator,
+  ExampleLearner,
+  ExampleState,
+  StepMetrics,
+} from "../algorithms/shared/example-learner.js";
 import { checkNoCheckpoints, restoreLatestCheckpoint } from "./checkpoints.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
 import { checkEarlyStopping, earlyStoppingSettings, evaluationSettings } from "./trainer-settings.js";
@@ -50,7 +55,7 @@ interface ExampleTrainerParts<Example, Loss extends AnyLoss, Evaluation> {
   readonly name: string;
   /** Group of the metrics in a log, such as "sft". */
   readonly metricPrefix: string;
-  readonly learner: ExampleLearner<Example, Loss, Evaluation>;
+  readonly learner: ExampleLearner<Example, Loss> & ExampleEvaluator<Example, Evaluation>;
   /**
    * Returns the examples of an update, counted from 0; undefined where there is nothing to train
    * on.
@@ -149,8 +154,8 @@ export abstract class ExampleTrainer<Example, Loss extends AnyLoss, Evaluation e
 }
 
 /** What a checkpoint of a learner on examples contains. */
-export class CheckpointedLearner<Example, Loss extends AnyLoss, Evaluation> {
-  constructor(protected readonly learner: ExampleLearner<Example, Loss, Evaluation>) {}
+export class CheckpointedLearner<Example, Loss extends AnyLoss> {
+  constructor(private readonly learner: ExampleLearner<Example, Loss>) {}
 
   async getState(): Promise<LearnerState> {
     const { learner } = this;
@@ -171,7 +176,7 @@ export class CheckpointedLearner<Example, Loss extends AnyLoss, Evaluation> {
 }
 
 class ExampleTask<Example, Loss extends AnyLoss, Evaluation extends object>
-  extends CheckpointedLearner<Example, Loss, Evaluation>
+  extends CheckpointedLearner<Example, Loss>
   implements TrainTask<ExampleBatch<Example>, ExampleBatch<Example>>
 {
   lastMetrics: (StepMetrics & Loss) | undefined;

@@ -1,6 +1,6 @@
 import type { FolderLock } from "../../core/files/folder-lock.js";
 import type { WarmStartState } from "../agent/index.js";
-import type { SftLearner } from "../algorithms/sft/sft-learner.js";
+import type { TurnSftLearner } from "../algorithms/sft/turn-sft-learner.js";
 import { CheckpointClock, restoreLatestCheckpoint, saveCheckpoint } from "./checkpoints.js";
 import { CheckpointedLearner } from "./example-trainer.js";
 import { INITIAL_STATE } from "./train-task.js";
@@ -32,7 +32,7 @@ export class WarmStartCheckpoints implements WarmStartState {
     return this.previousSeconds + (performance.now() - this.started) / 1000;
   }
 
-  async restore(learner: SftLearner): Promise<void> {
+  async restore(learner: TurnSftLearner): Promise<void> {
     const { dir, isResumed, onWarning } = this.options;
     if (!isResumed) return;
     const restored = await restoreLatestCheckpoint(dir, () => new CheckpointedLearner(learner), onWarning);
@@ -40,7 +40,7 @@ export class WarmStartCheckpoints implements WarmStartState {
     this.previous = learner.step;
   }
 
-  async save(learner: SftLearner): Promise<void> {
+  async save(learner: TurnSftLearner): Promise<void> {
     const { dir, signal, lock } = this.options;
     this.isComplete = learner.step === learner.totalSteps;
     const start = performance.now();

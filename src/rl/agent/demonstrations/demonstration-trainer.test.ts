@@ -14,7 +14,7 @@ import type { Agent } from "../agent.js";
 import type { AgentOptions } from "../agent-options.js";
 import { TextAgent, type TextAgentOptions } from "../text-agent.js";
 import type { Demonstration } from "../../data/read-demonstrations.js";
-import { ReplayBuffer } from "./replay-buffer.js";
+import { ReplayBuffer, toReplayTurn } from "./replay-buffer.js";
 
 const models = new TrainableModels();
 let folder: string;
@@ -96,13 +96,20 @@ async function score(agent: EvenOddAgent): Promise<number> {
 }
 
 describe("demonstrations", () => {
-  it("are encoded as the prompts and tokens of a rollout with history and choices", async () => {
-    const turns = await sampleTurns(await follower({ historyTurns: 2 }), [3, 4, 5, 6]);
-    const demonstration = { turns: turns.map(({ text }, i) => ({ observationText: String(3 + i), completion: text })) };
-    const teacher = await follower({ historyTurns: 2, sftWarmStart: [demonstration] });
-    const { episodes } = await teacher.loadDemonstrations();
-    expect(episodes[0].turns).toEqual(turns.map(({ prompt, tokens, text }) => ({ prompt, tokens, text })));
-  });
+  it.each(["none", "sum", "token", "word"] as const)(
+    "are encoded as the turns of a rollout with history and choices, scored by %s",
+    async (scoring) => {
+      const options = { historyTurns: 2, ...(scoring === "none" ? {} : { actionScoring: scoring }) };
+      const turns = await sampleTurns(await follower(options), [3, 4, 5, 6]);
+      const demonstration = {
+        turns: turns.map(({ text }, i) => ({ observationText: String(3 + i), completion: text })),
+      };
+      const teacher = await follower({ ...options, sftWarmStart: [demonstration] });
+      const { episodes } = await teacher.loadDemonstrations();
+      expect(episodes[0].turns).toEqual(turns.map(toReplayTurn));
+      expect(Object.keys(episodes[0].turns[0])).toContain(scoring === "none" ? "allowedTokens" : "actionCandidates");
+    },
+  );
 
   it("are encoded as the prompts and tokens of a rollout with free completions and their end token", async () => {
     const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded", { device: "cpu", threads: 1 });

@@ -8,7 +8,7 @@ import { readDemonstrations, type Demonstration } from "../../data/read-demonstr
 import { encodeDemonstration, type DemonstrationContext } from "./encode-demonstration.js";
 import { OnlineSftLearner } from "./online-sft-learner.js";
 import { resolveOnlineSft, type OnlineSftConfig, type OnlineSftOptions } from "./online-sft-settings.js";
-import { warmStart, type WarmStartCallbacks, type WarmStartOptions, type WarmStartState } from "./warm-start.js";
+import type { WarmStartCallbacks, WarmStartOptions, WarmStartState } from "./warm-start.js";
 
 /** An agent's demonstrations and its online SFT. */
 export interface AgentDemonstrationOptions extends OnlineSftOptions {
@@ -74,6 +74,7 @@ export class DemonstrationTrainer {
       config,
       replay,
       random,
+      temperature: this.temperature,
       ...updateOptions,
     });
     this.learner.onlineSft = this.isOnlineSftEnabled;
@@ -113,13 +114,20 @@ export class DemonstrationTrainer {
     return this.train(await this.encodeFile(path), callbacks);
   }
 
+  /** Temperature of the policy that is trained, also where the agent is greedy. */
+  private get temperature(): number {
+    return this.context.sampler.settings.sampling.temperature || 1;
+  }
+
   private async train(
     { episodes }: EncodedDemonstrations,
     callbacks: WarmStartCallbacks & Pick<WarmStartOptions, "state">,
   ): Promise<SftMetrics | undefined> {
     const turns = episodes.flatMap((episode) => episode.turns);
+    const { warmStart } = await import("./warm-start.js");
     const stats = await warmStart(this.context.sampler.model, turns, {
       config: this.config,
+      temperature: this.temperature,
       ...this.updateOptions,
       ...callbacks,
     });

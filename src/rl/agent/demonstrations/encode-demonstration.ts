@@ -9,7 +9,7 @@ import type { AgentInterface } from "../../rollout/agent-interface.js";
 import { awaitAgent, constraintFor } from "../../rollout/call-agent.js";
 import type { RolloutSettings } from "../../rollout/rollout-settings.js";
 import type { CallLimit } from "../../rollout/call-limit.js";
-import type { ReplayEpisode, ReplayTurn } from "./replay-buffer.js";
+import { toReplayTurn, type ReplayEpisode, type ReplayTurn } from "./replay-buffer.js";
 import type { Demonstration, DemonstrationTurn } from "../../data/read-demonstrations.js";
 
 /** The agent that is trained: its interface, its prompts and its sampler. */
@@ -75,12 +75,13 @@ async function encodeTurn(
     throw new Error(`it contains no action${extraction.reason && ` (${extraction.reason})`}`);
   const constraint = constraintFor(agent, observation, info);
   const prompt = promptBuilder.build((ids) => sampler.maxLength(constraint, ids));
-  const tokens = sampler.encode(text, { prompt, constraint });
-  if (tokens === undefined) throw new Error(`it is ${describeViolation(constraint!)}`);
+  const encoded = sampler.encodeTurn(text, { prompt, constraint });
+  if (encoded === undefined) throw new Error(`it is ${describeViolation(constraint!)}`);
+  const { tokens } = encoded;
   const maxLength = sampler.maxLength(constraint, prompt);
   if (tokens.length > maxLength)
     throw new Error(`it has ${tokens.length} tokens, but completions at most ${maxLength} (maxCompletionLength)`);
-  return { prompt, tokens, text };
+  return toReplayTurn({ prompt, text, ...encoded });
 }
 
 function rejectionError({ source }: Demonstration, { completion }: DemonstrationTurn, error: unknown): LlamaGymError {

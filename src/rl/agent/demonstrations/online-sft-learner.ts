@@ -8,12 +8,13 @@ import type {
   UpdateOptions,
 } from "../../algorithms/learner.js";
 import type { GradientTransport } from "../../algorithms/update/gradient-transport.js";
-import { SftLearner, type SftState } from "../../algorithms/sft/sft-learner.js";
+import type { TurnSftLearner } from "../../algorithms/sft/turn-sft-learner.js";
+import type { ExampleState } from "../../algorithms/shared/example-learner.js";
 import type { LanguageModel } from "../../../generation/index.js";
 import type { Trajectory, Turn } from "../../rollout/trajectory.js";
 import type { RandomState, RandomStream } from "../../../core/random/random-stream.js";
-import type { ReplayBuffer, ReplayBufferState } from "./replay-buffer.js";
-import { toSftExample, toSftMetrics } from "./warm-start.js";
+import { toTurnTokens, type ReplayBuffer, type ReplayBufferState } from "./replay-buffer.js";
+import { toSftMetrics } from "../../algorithms/sft/sft-learner.js";
 import type { OnlineSftConfig } from "./online-sft-settings.js";
 import { SuccessFilter, type SuccessFilterState } from "./success-filter.js";
 
@@ -22,6 +23,8 @@ export interface OnlineSftLearnerOptions {
   readonly replay: ReplayBuffer;
   /** Memory of a micro-batch, in tokens. */
   readonly microBatchTokens?: number;
+  /** Temperature that the policy samples with. */
+  readonly temperature: number;
   /** Draws from the buffer. */
   readonly random: RandomStream;
   readonly seed: number;
@@ -39,8 +42,8 @@ interface ReplayTrainingState {
   readonly sft: SavedSftState | null;
 }
 
-interface SavedSftState extends Omit<SftState, "optimizer"> {
-  readonly kind: SftState["optimizer"]["kind"];
+interface SavedSftState extends Omit<ExampleState, "optimizer"> {
+  readonly kind: ExampleState["optimizer"]["kind"];
   readonly optimizerStep: number;
 }
 
@@ -66,7 +69,7 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
   /** Whether episodes are recorded: true once online SFT has been enabled. */
   private recordsEpisodes = false;
   private isEnabled = false;
-  private sft: SftLearner | undefined;
+  private sft: TurnSftLearner | undefined;
 
   constructor(
     private readonly algorithm: Learner,
@@ -162,24 +165,22 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
     const { config, replay, random } = this.options;
     const turns = replay.sample(config.sftBatchSize, random);
     if (turns.length === 0) return {};
-    return toSftMetrics(await (await this.getSftLearner()).update(turns.map(toSftExample)));
+    return toSftMetrics(await (await this.getSftLearner()).update(turns.map(toTurnTokens)));
   }
 
-  private async getSftLearner(): Promise<SftLearner> {
-    const { config, microBatchTokens, seed } = this.options;
+  private async getSftLearner(): Promise<TurnSftLearner> {
+    const { TurnSftLearner } = await import("../../algorithms/sft/turn-sft-learner.js");
+    const { config, microBatchTokens, temperature, seed } = this.options;
     // The weight scales the learning rate, because AdamW's steps do not depend on the scale of the
     // loss.
     const learningRate = config.onlineSftWeight * config.sftLearningRate;
     // The algorithm's checkpoints contain the states.
     const { frozenStates } = this.model;
-    return (this.sft ??= await SftLearner.create(
-      this.model,
-      { learningRate, microBatchTokens, seed },
-      { frozenStates },
-    ));
+    const options = { learningRate, microBatchTokens, temperature, seed, frozenStates };
+    return (this.sft ??= await TurnSftLearner.create(this.model, options));
   }
 }
 
-function dropOptimizerState({ step, numTokens, optimizer }: SftState): SavedSftState {
+function dropOptimizerState({ step, numTokens, optimizer }: ExampleState): SavedSftState {
   return { step, numTokens, kind: optimizer.kind, optimizerStep: optimizer.step };
 }

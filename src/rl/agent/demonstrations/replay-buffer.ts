@@ -2,13 +2,50 @@ import { checkOptions } from "../../../core/settings.js";
 import type { Metrics } from "../../algorithms/learner.js";
 import { invalidArgument } from "../../../core/errors.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
+import { MAX_ALTERNATIVES, type TurnTokens } from "../../algorithms/update/turn-batch.js";
+import type { ActionCandidates } from "../../rollout/trajectory.js";
 
-/** A turn to train on: the tokens of its prompt and of its completion as sampled. */
+/** A turn to train on: the tokens of its prompt and of its completion as sampled. JSON. */
 export interface ReplayTurn {
   readonly prompt: readonly number[];
   readonly tokens: readonly number[];
+  /**
+   * The tokens among which each token is trained, at most `MAX_ALTERNATIVES`; null for the whole
+   * vocabulary.
+   */
+  readonly allowedTokens?: readonly (readonly number[] | null)[];
+  /** Only for an action that is sampled by its score. */
+  readonly actionCandidates?: ActionCandidates;
   /** Text of the completion, used to stratify samples by action. */
   readonly text: string;
+}
+
+/**
+ * Returns a turn to train on. Among more than `MAX_ALTERNATIVES` tokens, or those that top-k, top-p
+ * and min-p kept, a token is trained among the whole vocabulary.
+ */
+export function toReplayTurn({
+  prompt,
+  tokens,
+  text,
+  allowedTokens,
+  hasKeptTokens = false,
+  actionCandidates,
+}: TurnTokens & Pick<ReplayTurn, "text">): ReplayTurn {
+  const isSmall = (allowed: Int32Array | undefined) => allowed !== undefined && allowed.length <= MAX_ALTERNATIVES;
+  if (actionCandidates !== undefined) {
+    const { sequences, weights, chosen } = actionCandidates;
+    return { prompt, tokens, text, actionCandidates: { sequences, weights, chosen } };
+  }
+  if (hasKeptTokens || allowedTokens?.some(isSmall) !== true) return { prompt, tokens, text };
+  const sets = allowedTokens.map((allowed) => (isSmall(allowed) ? Array.from(allowed!) : null));
+  return { prompt, tokens, text, allowedTokens: sets };
+}
+
+/** Returns a turn as an update trains it. */
+export function toTurnTokens({ prompt, tokens, allowedTokens, actionCandidates }: ReplayTurn): TurnTokens {
+  const sets = allowedTokens?.map((allowed) => (allowed === null ? undefined : Int32Array.from(allowed)));
+  return { prompt, tokens, allowedTokens: sets, actionCandidates };
 }
 
 /** Episode in the replay buffer. */

@@ -1,6 +1,6 @@
 import { checkSavedState } from "../../algorithms/check-model.js";
 import type { Trajectory } from "../../rollout/trajectory.js";
-import type { ReplayEpisode, ReplayTurn } from "./replay-buffer.js";
+import { toReplayTurn, type ReplayEpisode, type ReplayTurn } from "./replay-buffer.js";
 
 /** The recorded part of an unfinished episode. */
 interface PartialEpisode {
@@ -68,10 +68,7 @@ export class SuccessFilter {
     const earlier = startsEpisode || envSlot === undefined ? undefined : this.partialEpisodes.get(envSlot);
     return {
       // Invalid actions are not imitated, but their rewards count.
-      turns: [
-        ...(earlier?.turns ?? []),
-        ...turns.flatMap(({ isValid, prompt, tokens, text }) => (isValid ? [{ prompt, tokens, text }] : [])),
-      ],
+      turns: [...(earlier?.turns ?? []), ...turns.flatMap((turn) => (turn.isValid ? [toReplayTurn(turn)] : []))],
       return: turns.reduce((sum, { reward, penalty }) => sum + reward + penalty, earlier?.return ?? 0),
     };
   }

@@ -1,10 +1,9 @@
-import type { Metrics } from "../../algorithms/learner.js";
-import type { TokenExample } from "../../data/sft-example.js";
-import { SftLearner, type SftMetrics } from "../../algorithms/sft/sft-learner.js";
+import type { SftMetrics } from "../../algorithms/sft/sft-learner.js";
+import { TurnSftLearner } from "../../algorithms/sft/turn-sft-learner.js";
 import type { LanguageModel } from "../../../generation/index.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { stream } from "../../../core/random/streams.js";
-import { shuffleStratified, type ReplayTurn } from "./replay-buffer.js";
+import { shuffleStratified, toTurnTokens, type ReplayTurn } from "./replay-buffer.js";
 import type { OnlineSftConfig } from "./online-sft-settings.js";
 
 /** Callbacks of the warm start. */
@@ -18,15 +17,17 @@ export interface WarmStartCallbacks {
 /** Keeps the state of a warm start for a run that is resumed. */
 export interface WarmStartState {
   /** Restores a learner, if a state was saved. */
-  restore(learner: SftLearner): Promise<void>;
+  restore(learner: TurnSftLearner): Promise<void>;
   /** Called and awaited after each update. */
-  save(learner: SftLearner): Promise<void>;
+  save(learner: TurnSftLearner): Promise<void>;
 }
 
 export interface WarmStartOptions extends WarmStartCallbacks {
   readonly config: Pick<OnlineSftConfig, "sftSteps" | "sftBatchSize" | "sftLearningRate">;
   /** Memory of a micro-batch, in tokens. */
   readonly microBatchTokens?: number;
+  /** Temperature that the policy samples with. */
+  readonly temperature: number;
   /** Seed of the order of turns. */
   readonly seed: number;
   readonly state?: WarmStartState | undefined;
@@ -41,14 +42,15 @@ export interface WarmStartOptions extends WarmStartCallbacks {
 export async function warmStart(
   model: LanguageModel,
   turns: readonly ReplayTurn[],
-  { config, microBatchTokens, seed, onStep, signal, state }: WarmStartOptions,
+  { config, microBatchTokens, temperature, seed, onStep, signal, state }: WarmStartOptions,
 ): Promise<SftMetrics | undefined> {
   if (turns.length === 0) return undefined;
   const { sftSteps, sftBatchSize, sftLearningRate } = config;
-  const learner = await SftLearner.create(model, {
+  const learner = await TurnSftLearner.create(model, {
     learningRate: sftLearningRate,
     maxSteps: sftSteps,
     microBatchTokens,
+    temperature,
     seed,
   });
   const turnStream = cycle(turns, stream(seed, "warmStartOrder"));
@@ -59,7 +61,7 @@ export async function warmStart(
     for (let step = 0; step < learner.step; step++) draw();
     while (learner.step < sftSteps) {
       if (signal?.aborted === true) break;
-      stats = await learner.update(draw().map(toSftExample));
+      stats = await learner.update(draw().map(toTurnTokens));
       await onStep?.(stats);
       await state?.save(learner);
     }
@@ -72,21 +74,4 @@ export async function warmStart(
 function* cycle(turns: readonly ReplayTurn[], random: RandomStream): Generator<ReplayTurn, never> {
   const kinds = turns.map(({ text }) => text);
   for (;;) for (const i of shuffleStratified(kinds, random)) yield turns[i];
-}
-
-/** Converts a turn to an example that trains the tokens of the completion. */
-export function toSftExample({ prompt, tokens }: Pick<ReplayTurn, "prompt" | "tokens">): TokenExample {
-  const mask = new Uint8Array(prompt.length + tokens.length);
-  return { tokens: [...prompt, ...tokens], lossMask: mask.fill(1, prompt.length) };
-}
-
-/** Converts the metrics of an SFT update to the names in a run's log. */
-export function toSftMetrics(stats: SftMetrics): Metrics {
-  return {
-    "sft/loss": stats.loss,
-    ...(stats.mean_token_accuracy === undefined ? {} : { "sft/mean_token_accuracy": stats.mean_token_accuracy }),
-    "sft/grad_norm": stats.grad_norm,
-    "sft/learning_rate": stats.learning_rate,
-    "sft/num_tokens": stats.num_tokens,
-  };
 }

@@ -139,7 +139,7 @@ describe("onlineDpo", () => {
       return { ...tokenInputs(own, totals), ...pairInputs(own, totals) };
     };
     const options = { temperature: 1, random: new RandomStream(1), units: groupUnits(samples) };
-    const { statistics } = await updater.computeGradients(turns, inputs, options);
+    const { statistics } = await updater.gradients.compute(turns, inputs, options);
     return { statistics, metrics: result.metrics! };
   }
 

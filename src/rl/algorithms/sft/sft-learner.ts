@@ -4,8 +4,14 @@ import type { FrozenStates, PackingOptions, TokenBatch } from "../../../models/g
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { float32 } from "../../../engine/tensor/index.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
-import { ExampleLearner, createFrozenStates, type ExampleState, type StepMetrics } from "../shared/example-learner.js";
+import {
+  ExampleLearner,
+  createFrozenStates,
+  type ExampleEvaluator,
+  type StepMetrics,
+} from "../shared/example-learner.js";
 import { LossGraphs, packItems } from "../shared/sequence-batches.js";
+import type { Metrics } from "../learner.js";
 import { crossEntropyLoss } from "./loss.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js";
 
@@ -30,11 +36,11 @@ export interface SftEvaluation {
   readonly eval_mean_token_accuracy?: number;
 }
 
-/** State of a resumable run in addition to the trained parameters. */
-export type SftState = ExampleState;
-
 /** Optimizes the likelihood of the completions in examples, one batch at a time. */
-export class SftLearner extends ExampleLearner<TokenExample, SftLossMetrics, SftEvaluation> {
+export class SftLearner
+  extends ExampleLearner<TokenExample, SftLossMetrics>
+  implements ExampleEvaluator<TokenExample, SftEvaluation>
+{
   private readonly graphs: LossGraphs;
 
   private constructor(
@@ -120,4 +126,15 @@ export function packExamples(examples: readonly TokenExample[], options: Packing
     trained.map((example) => [example]),
     options,
   ).map(({ tokens }) => tokens);
+}
+
+/** Converts the metrics of an SFT update to the names in a run's log. */
+export function toSftMetrics(stats: SftMetrics): Metrics {
+  return {
+    "sft/loss": stats.loss,
+    ...(stats.mean_token_accuracy === undefined ? {} : { "sft/mean_token_accuracy": stats.mean_token_accuracy }),
+    "sft/grad_norm": stats.grad_norm,
+    "sft/learning_rate": stats.learning_rate,
+    "sft/num_tokens": stats.num_tokens,
+  };
 }

@@ -39,10 +39,15 @@ export interface ExampleState {
   readonly optimizer: OptimizerState;
 }
 
+/** Computes loss and metrics on examples without training on them. */
+export interface ExampleEvaluator<Example, Evaluation> {
+  evaluate(examples: readonly Example[]): Promise<Evaluation>;
+}
+
 /**
  * Trains a model on examples, one batch at a time; a subclass computes the gradients of its loss.
  */
-export abstract class ExampleLearner<Example, LossMetrics extends { readonly loss: number }, Evaluation> {
+export abstract class ExampleLearner<Example, LossMetrics extends { readonly loss: number }> {
   private readonly optimizer: PolicyOptimizer;
   private updates = 0;
   private numTokens = 0;
@@ -89,9 +94,6 @@ export abstract class ExampleLearner<Example, LossMetrics extends { readonly los
       tokens_per_second: tokens / ((performance.now() - started) / 1000),
     };
   }
-
-  /** Computes loss and metrics on examples. */
-  abstract evaluate(examples: readonly Example[]): Promise<Evaluation>;
 
   /** Counts the tokens of an example, including its prompt. */
   abstract countTokens(example: Example): number;

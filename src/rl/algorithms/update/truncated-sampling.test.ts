@@ -133,7 +133,7 @@ describe("truncated sampling", () => {
       const inputs = (indices: readonly number[]) => ({
         weights: float32(indices.map((i) => probabilities[i] * reward(i))),
       });
-      await updater.computeGradients(turns, inputs, { temperature: 1, random: new RandomStream(1) });
+      await updater.gradients.compute(turns, inputs, { temperature: 1, random: new RandomStream(1) });
       const { data } = await model.runtime.read(model.parameters.gradients);
       await updater.release();
       return (data as Float32Array).reduce((sum, value, i) => sum - value * direction[i], 0);

@@ -112,7 +112,7 @@ function findHeadTokens(turns: readonly TurnTokens[], selected: readonly Selecte
  * Default number of allowed tokens up to which each is scored as an alternative, which turns in the
  * same state share; beyond it, the chosen token is scored under a mask over the vocabulary.
  */
-const MAX_ALTERNATIVES = 16;
+export const MAX_ALTERNATIVES = 16;
 
 /** Builds the batch of turns whose decision sequences have been laid out. */
 export function buildTurnBatch(
