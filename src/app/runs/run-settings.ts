@@ -24,7 +24,12 @@ import {
   promptSettings,
   rewardSettings,
 } from "../../rl/rollout/index.js";
-import { checkEvaluationSettings, recordingSettings, trainerSettings } from "../../rl/train/index.js";
+import {
+  checkEvaluationSettings,
+  checkSelfPlaySettings,
+  recordingSettings,
+  trainerSettings,
+} from "../../rl/train/index.js";
 import { serviceSettings } from "../../tinker/index.js";
 import { checkJudge, judgeSettings } from "../judge/judge-settings.js";
 import { checkTeacher, teacherSettings } from "./teacher-settings.js";
@@ -316,6 +321,7 @@ function checkConflicts(run: Settings<typeof runSettings>): void {
   if (headSetting !== undefined && !hasCritic)
     throw invalidArgument(`\`${headSetting}\` is for algorithms with a value head, but ${title} has none. Remove it.`);
   checkEvaluationSettings(run);
+  checkSelfPlaySettings(run);
   checkTuning(run);
   checkJudge(run);
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +33,7 @@ const settings = { numEnvs: 2, batchSize: 8, miniBatchSize: 8, device: "cpu", th
 
 it("opens no environment only to look at it, in new and in resumed runs", async () => {
   const run = await startRun({ env: "Counted-v0", turns: 8, ...settings }, join(folder, "counted"));
-  expect(opened).toBe(1);
+  expect(opened).toBe(2);
   await run.train();
   expect(opened).toBe(2);
   await run.close();
@@ -60,6 +61,17 @@ it("warns of files of the environment that changed before a run is resumed", asy
   expect(await warningsOf(16)).toEqual([]);
   await writeFile(path, "export const goal = () => 2;");
   expect(await warningsOf(24)).toEqual([expect.stringMatching(/reward\.mjs has changed since the run started/)]);
+});
+
+it.each([
+  ["opponents that the game does not have", { env: "Pig-v0", opponents: "minimax" }, "no minimax player"],
+  ["opponents that do not exist", { env: "Nim-v0", opponents: "self:1,stockfish:1" }, "unknown opponent"],
+  ["a game with one player", { env: "Blackjack-v1" }, "one player"],
+])("refuses %s before it writes a folder", async (_, options, message) => {
+  const runFolder = join(folder, "refused");
+  const start = startRun({ turns: 8, selfPlay: true, sftWarmStart: "none", ...settings, ...options }, runFolder);
+  await expect(start).rejects.toThrow(message);
+  expect(existsSync(runFolder)).toBe(false);
 });
 
 it("closes an environment that was not handed out", async () => {

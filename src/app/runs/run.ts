@@ -177,6 +177,7 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   });
   defer(async () => trainer.close());
   const resumedAt = saved === undefined ? 0 : await trainer.resume();
+  await trainer.open();
   return {
     config,
     model,

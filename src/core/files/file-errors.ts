@@ -7,10 +7,18 @@ export function getSystemErrorCode(error: unknown): string | undefined {
 }
 
 /**
- * Creates FILE_CORRUPT for a file that violates its format, naming the file and the first fault.
+ * Creates FILE_CORRUPT for a file that violates its format, naming the file, the first fault and
+ * what to do.
  */
-export function corruptFileError(path: string, fault: string, cause?: unknown): LlamaGymError {
-  return new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${fault}. Copy or download the file again.`, { cause });
+export function corruptFileError(
+  path: string,
+  fault: string,
+  {
+    advice = "Copy or download the file again.",
+    ...options
+  }: { readonly advice?: string; readonly cause?: unknown } = {},
+): LlamaGymError {
+  return new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${fault}. ${advice}`, options);
 }
 
 /** A pointer of Git LFS has fewer bytes. */

@@ -31,13 +31,13 @@ describe("a JSON file", () => {
   });
 
   it.each([
-    ["half of it", '{"a": [1, 2', /not valid JSON/u],
+    ["half of it", '{"a": [1, 2', /not valid JSON .*\. Correct the file/u],
     ["nothing", "", /it is empty/u],
     ["bytes that are no text", Uint8Array.of(0x7b, 0xff, 0x7d), /not valid JSON/u],
     ["101 levels", `{"a": ${"[".repeat(100)}${"]".repeat(100)}}`, /nested more than 100 levels/u],
     ["20,000 levels", `{"a":`.repeat(20_000) + "1" + "}".repeat(20_000), /nested more than 100 levels/u],
     ["5 million levels that do not end", "[".repeat(5_000_000), /nested more than 100 levels/u],
-    ["a list", "[1]", /does not contain a JSON object/u],
+    ["a list", "[1]", /does not contain a JSON object\. Correct the file/u],
   ])("that contains %s is rejected by name", async (_, content, message) => {
     const path = join(folder, "config.json");
     await writeFile(path, content);

@@ -11,6 +11,9 @@ const MAX_JSON_BYTES = 512 * 2 ** 20;
 /** Arrays, objects and strings; the tokenizers with the most tokens and merges have 3 million. */
 const MAX_JSON_NODES = 20_000_000;
 
+/** For files that people write as well as programs. */
+const JSON_ADVICE = "Correct the file, or copy or download it again.";
+
 const MAX_EXCERPT_LENGTH = 60;
 
 /** Formats a value for a message, shortened to 60 characters. */
@@ -27,7 +30,10 @@ export function parseJson(path: string, bytes: Uint8Array, part = "it"): JsonVal
     return parseBoundedJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes), MAX_JSON_NODES) as JsonValue;
   } catch (error) {
     checkNoLfsPointer(path, bytes);
-    throw corruptFileError(path, `${part} is not valid JSON (${errorMessage(error)})`, error);
+    throw corruptFileError(path, `${part} is not valid JSON (${errorMessage(error)})`, {
+      cause: error,
+      advice: JSON_ADVICE,
+    });
   }
 }
 
@@ -69,7 +75,7 @@ export async function readJson(path: string): Promise<JsonObject> {
     throw toReadError(path, error);
   }
   const value = parseJson(path, bytes);
-  if (!isJsonObject(value)) throw corruptFileError(path, "it does not contain a JSON object");
+  if (!isJsonObject(value)) throw corruptFileError(path, "it does not contain a JSON object", { advice: JSON_ADVICE });
   return value;
 }
 

@@ -180,7 +180,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   async act(observation: Observation, info: Info = {}): Promise<Action> {
     return this.calls.run("act", async () => {
       checkObservation(observation, "The environment");
-      if (this.isTraining) await this.demonstrationTrainer.warmStart({});
+      if (this.isTraining) await this.startWarm({});
       const { mode } = this;
       const episode = this.episode ?? { mode, agentEpisode: this.newEpisode(this.random, mode), turns: [] };
       episode.agentEpisode.observe(observation, info);
@@ -283,7 +283,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
    * does. A Trainer gives `state`, which keeps the state for a resumed run.
    */
   async warmStart(callbacks: WarmStartCallbacks = {}, state?: WarmStartState): Promise<SftMetrics | undefined> {
-    return this.calls.run("warmStart", () => this.demonstrationTrainer.warmStart(callbacks, state));
+    return this.calls.run("warmStart", () => this.startWarm(callbacks, state));
   }
 
   /**
@@ -306,6 +306,12 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   /** Returns the algorithm's learner, creating it at the first call. */
   getLearner(): Promise<Learner> {
     return this.learner.get();
+  }
+
+  /** Creates the learner first: what it refuses does not cost a warm start. */
+  private async startWarm(callbacks: WarmStartCallbacks, state?: WarmStartState): Promise<SftMetrics | undefined> {
+    if (this.demonstrationTrainer.isDue) await this.getLearner();
+    return this.demonstrationTrainer.warmStart(callbacks, state);
   }
 
   private async createLearner(): Promise<Learner> {

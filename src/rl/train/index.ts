@@ -52,6 +52,7 @@ export {
   MAX_EVAL_EPISODES,
   checkEarlyStopping,
   checkEvaluationSettings,
+  checkSelfPlaySettings,
   earlyStoppingSettings,
   loopSettings,
   maxRolloutBytes,

@@ -64,7 +64,7 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
     if (options.evalExact) await checkExact(createEnv, options);
     const envs = await openEnvs(createEnv, transport === undefined ? numEnvs : options.selfPlay ? 1 : 0, settings);
     const games = options.selfPlay
-      ? { league: await createLeague(envs[0], options, agent), players: new GamePlayers(agent) }
+      ? { league: await openLeague(envs, options), players: new GamePlayers(agent) }
       : undefined;
     const episodeStarts = stream(seed, "episodeStarts");
     const starts = Array.from({ length: numEnvs }, (_, index) => ({
@@ -283,6 +283,16 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
   async close(): Promise<void> {
     await this.games?.players.release();
     await closeEnvs(this.envs, this.options.onWarning);
+  }
+}
+
+/** Creates the league of a run; closes the environments if it fails. Throws as `createLeague`. */
+async function openLeague(envs: Env[], options: RolloutTaskOptions): Promise<League> {
+  try {
+    return await createLeague(envs[0], options, options.agent);
+  } catch (error) {
+    await closeEnvs(envs, options.onWarning);
+    throw error;
   }
 }
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { grpo, ppo, reinforce, rloo } from "../algorithms/index.js";
 import { recordRun } from "../../../test/support/counting-runs.js";
 import { TrainableModels } from "../../../test/support/trainable.js";
@@ -166,11 +166,13 @@ describe("self-play", () => {
       ["that does not exist", async () => Promise.resolve("./no/such/run"), /no\/such\/run/],
     ])("refuses one %s", async (_, prepare, message) => {
       const path = await prepare();
-      const { trainer } = await setUp({ opponents: `self:0.5,${path}:0.5` });
+      const { trainer, agent } = await setUp({ opponents: `self:0.5,${path}:0.5` });
+      const warmStart = vi.spyOn(agent, "warmStart");
       await expect(trainer.train()).rejects.toMatchObject({
         code: "INVALID_ARGUMENT",
         message: expect.stringMatching(message) as string,
       });
+      expect(warmStart).not.toHaveBeenCalled();
     });
   });
 
@@ -204,6 +206,12 @@ describe("self-play", () => {
       "chance during play",
     ],
     ["with exact values without evaluations", { evalExact: true }, "evalSteps"],
+    ["without self-play", { selfPlay: false }, "`opponents` is for games in self-play"],
+    [
+      "of snapshots without self-play",
+      { selfPlay: false, opponents: undefined, pastSelection: undefined, leagueSize: undefined },
+      "`snapshotSteps` is for games in self-play",
+    ],
     [
       "with a best model by exact values alone",
       { evalExact: true, evalSteps: 1, evalEpisodes: 0, loadBestModelAtEnd: true },

@@ -35,6 +35,23 @@ describe("Trainer", () => {
     vi.restoreAllMocks();
   });
 
+  it("opens its environments before a warm start, and closes them if that fails", async () => {
+    const agentOptions = { sftWarmStart: [{ turns: [{ observationText: "1", completion: "odd" }] }], sftSteps: 2 };
+    const broken = await runs.setUp({ env: () => undefined as never }, { agent: agentOptions });
+    const onWarmStart = vi.fn<() => void>();
+    await expect(broken.trainer.train({ onWarmStart })).rejects.toThrow("must return an Env");
+    expect(onWarmStart).not.toHaveBeenCalled();
+
+    const closed = vi.spyOn(CountingEnv.prototype, "close");
+    const { trainer } = await runs.setUp({}, { agent: agentOptions });
+    onWarmStart.mockImplementation(() => {
+      throw new Error("stop here");
+    });
+    await expect(trainer.train({ onWarmStart })).rejects.toThrow("stop here");
+    expect(closed).toHaveBeenCalledTimes(4);
+    vi.restoreAllMocks();
+  });
+
   it("saves the last update if an environment hangs, and resumes from it", async () => {
     const checkpoints = await runs.createFolder();
     const { trainer, envs } = await runs.setUp({ checkpointDir: checkpoints }, { agent: { callTimeoutSeconds: 0.05 } });

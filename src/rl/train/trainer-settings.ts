@@ -1,5 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import { boolean, choice, defineSettings, integer, number, text, type Settings } from "../../core/settings.js";
+import { parseOpponents } from "./parse-opponents.js";
 import { ROLLOUT_MODES } from "./record-rollout.js";
 import { ENTROPY_FLOOR } from "../algorithms/training-monitor.js";
 
@@ -242,6 +243,23 @@ export function checkEvaluationSettings({
   if (comparing !== undefined && evalSteps === undefined)
     throw invalidArgument(`\`${comparing}\` compares evaluations during training: set \`evalSteps\`.`);
   checkEarlyStopping({ earlyStoppingPatience, earlyStoppingThreshold });
+}
+
+/**
+ * @throws INVALID_ARGUMENT for opponents that `parseOpponents` refuses, and for settings of
+ * self-play without it.
+ */
+export function checkSelfPlaySettings({
+  selfPlay,
+  ...settings
+}: Pick<Settings<typeof trainerSettings>, keyof typeof selfPlaySettings>): void {
+  parseOpponents(settings.opponents);
+  const { selfPlay: _, ...table } = selfPlaySettings;
+  const names = Object.keys(table) as (keyof typeof table)[];
+  const unused = names.find((name) => settings[name] !== table[name].default);
+  if (selfPlay || unused === undefined) return;
+  const instead = unused === "opponents" ? " For a fixed opponent, set the environment's option `opponent`." : "";
+  throw invalidArgument(`\`${unused}\` is for games in self-play: set \`selfPlay\`, or remove it.${instead}`);
 }
 
 /** @throws INVALID_ARGUMENT for a threshold without the patience that reads it. */

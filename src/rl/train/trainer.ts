@@ -24,7 +24,7 @@ import type { RolloutMode } from "./record-rollout.js";
 import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
 import { INITIAL_STATE, type ResumedRun, type TrainerState } from "./train-task.js";
-import { checkEvaluationSettings, trainerSettings } from "./trainer-settings.js";
+import { checkEvaluationSettings, checkSelfPlaySettings, trainerSettings } from "./trainer-settings.js";
 import { TrainingMonitor } from "../algorithms/training-monitor.js";
 
 /** Options of a `Trainer`. */
@@ -114,6 +114,7 @@ export class Trainer {
     const { agent, checkpointDir, onWarning = printWarning } = options;
     this.onWarning = onWarning;
     checkEvaluationSettings(this.settings);
+    checkSelfPlaySettings(this.settings);
     const { entropyFloor, loadBestModelAtEnd } = this.settings;
     if (loadBestModelAtEnd && checkpointDir === undefined)
       throw invalidArgument("`loadBestModelAtEnd` saves the best model next to the checkpoints: set `checkpointDir`.");
@@ -164,20 +165,30 @@ export class Trainer {
     // Left by a process that was killed right after the warm start.
     else await this.removeWarmStart();
     agent.train();
-    const stopped = resumed === undefined ? await this.warmStart(callbacks, onWarmStart, lock) : undefined;
-    if (stopped !== undefined) {
-      await this.close();
-      return stopped;
-    }
+    // What cannot be played or trained is refused before a warm start.
+    const task = await this.openTask();
     const learner = await agent.getLearner();
     if (gradientTransport !== undefined) learner.useGradientTransport?.(gradientTransport);
-    const task = await this.openTask();
+    const stopped = resumed === undefined ? await this.warmStartOrClose(callbacks, onWarmStart, lock) : undefined;
+    if (stopped !== undefined) return stopped;
     this.isClosed = true;
     const stopping = isStoppedByEvaluations(settings) ? { ...settings, metric: "eval/mean_return" } : undefined;
     const options = { ...settings, stopping, resumed: this.resumed, monitor, checkpointDir, lock };
     const result = await runTrainLoop(task, { ...callbacks, ...options });
     const bestEvaluation = result.isInterrupted ? undefined : await this.bestModel?.load();
     return { ...result, bestEvaluation };
+  }
+
+  /** Closes the environments if the warm start fails or is interrupted. */
+  private async warmStartOrClose(...warmStart: Parameters<Trainer["warmStart"]>): Promise<TrainResult | undefined> {
+    let continues = false;
+    try {
+      const stopped = await this.warmStart(...warmStart);
+      continues = stopped === undefined;
+      return stopped;
+    } finally {
+      if (!continues) await this.close();
+    }
   }
 
   /** @throws INVALID_STATE if the folder has checkpoints of a run that is not resumed. */
@@ -216,6 +227,14 @@ export class Trainer {
   /** Whether `resume` found a warm start that was interrupted. */
   get resumesWarmStart(): boolean {
     return this.hasWarmStart;
+  }
+
+  /**
+   * Opens the environments and the opponents, which otherwise `train` does. Throws what it throws
+   * for them.
+   */
+  async open(): Promise<void> {
+    await this.openTask();
   }
 
   /** Closes the environments; `train` does so at its end. */

@@ -45,7 +45,7 @@ export async function readGgufHeader(source: FileSource): Promise<GgufHeader> {
     try {
       return parseHeader(path, new HeaderCursor(bytes, size), size);
     } catch (error) {
-      if (error instanceof FormatError) throw corruptFileError(path, error.message, error);
+      if (error instanceof FormatError) throw corruptFileError(path, error.message, { cause: error });
       if (!(error instanceof TruncatedFileError)) throw error;
     }
     if (length === MAX_HEADER_BYTES)

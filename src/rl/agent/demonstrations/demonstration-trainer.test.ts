@@ -1,4 +1,4 @@
-import { ppo } from "../../algorithms/index.js";
+import { defineAlgorithm, ppo } from "../../algorithms/index.js";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -134,6 +134,16 @@ describe("demonstrations", () => {
     expect(await score(taught)).toBe(10);
     expect(taught.replay.size).toBe(10);
     expect(await score(await follower())).toBeLessThan(9);
+  });
+
+  it("are not trained on with an algorithm that cannot be created", async () => {
+    const create = async () => Promise.reject(new Error("not today"));
+    const broken = defineAlgorithm({ name: "broken", settings: {}, create });
+    const agent = await follower({ sftWarmStart: createDemonstrations([0, 1]), algorithm: broken({}) });
+    const before = await readTrainedValues(agent.model);
+    await expect(agent.act(0)).rejects.toThrow("not today");
+    await expect(agent.warmStart()).rejects.toThrow("not today");
+    expect(await readTrainedValues(agent.model)).toEqual(before);
   });
 
   it("increase in probability with each update, which leaves the value head unchanged", async () => {

@@ -66,6 +66,11 @@ export class DemonstrationTrainer {
     if (this.learner !== undefined) this.learner.onlineSft = isOn;
   }
 
+  /** Whether there is a warm start that has not begun. */
+  get isDue(): boolean {
+    return this.options.sftWarmStart !== undefined && !this.isWarmedUp;
+  }
+
   /** Adds online SFT to an algorithm. */
   wrap(algorithm: Learner): Learner {
     const { replay, config, updateOptions } = this;
