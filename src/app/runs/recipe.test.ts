@@ -34,12 +34,12 @@ async function writeRun(path: string, updates: number): Promise<void> {
 it("draws the curves of finished seeds, whether or not another one has begun", async () => {
   const folders: RecipeFolders = { results: folder, run: (seed) => join(folder, `run-${seed}`) };
   const result = { value: 0, standardError: 0, turns: 40, wallSeconds: 1 };
-  await drawRecipe(recipe, folders);
+  expect(await drawRecipe(recipe, folders)).toEqual([]);
   await writeRun(folders.run(1, undefined), 4);
   await writeRun(folders.run(2, undefined), 4);
   for (const seed of [1, 2])
     await saveRecipeResult(recipe, folders, { seed, ...result }, { model: undefined, commit: null });
-  await drawRecipe(recipe, folders);
+  expect(await drawRecipe(recipe, folders)).toEqual([join(folder, "curve.svg")]);
   const curve = await readFile(join(folder, "curve.svg"), "utf8");
   expect(curve).toContain("2 seeds");
 

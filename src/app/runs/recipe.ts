@@ -217,26 +217,35 @@ async function readRecipeResults(folder: string): Promise<readonly RecipeResult[
   return existsSync(path) ? ((await readJson(path)).seeds as unknown as RecipeResult[]) : [];
 }
 
-/** Draws the curves of a recipe, each over all seeds that have a result and a run folder. */
-export async function drawRecipe(recipe: Recipe, folders: RecipeFolders): Promise<void> {
+/**
+ * Draws the curves of a recipe, each over all seeds that have a result and a run folder. Returns
+ * their paths.
+ */
+export async function drawRecipe(recipe: Recipe, folders: RecipeFolders): Promise<string[]> {
   const { references } = recipe;
   const results = await readRecipeResults(folders.results);
   const over = recipe.target === undefined ? "num_turns" : "num_episodes";
   const yLabel = recipe.curve ?? "mean return while training";
   const curve = { file: "curve", metric: recipe.curve ?? MEAN_RETURN, over, yLabel, references } as const;
-  await drawPlot(recipe, folders, results, curve);
-  for (const metric of recipe.plots ?? []) {
-    const file = metric.replaceAll("/", "-");
-    await drawPlot(recipe, folders, results, { file, metric, over: "step", yLabel: metric, references: {} });
-  }
+  const plots: readonly Plot[] = [
+    curve,
+    ...(recipe.plots ?? []).map((metric) => {
+      const file = metric.replaceAll("/", "-");
+      return { file, metric, over: "step", yLabel: metric, references: {} } as const;
+    }),
+  ];
+  const paths: string[] = [];
+  for (const plot of plots) paths.push(...(await drawPlot(recipe, folders, results, plot)));
+  return paths;
 }
 
+/** Returns the path of the picture; none where no run has the metric. */
 async function drawPlot(
   { task, variantNames }: Recipe,
   folders: RecipeFolders,
   results: readonly RecipeResult[],
   { file, metric, over, yLabel, references }: Plot,
-): Promise<void> {
+): Promise<readonly string[]> {
   const series = [];
   for (const variant of variantNames) {
     const finished = results.filter((result) => result.variant === variant);
@@ -245,7 +254,7 @@ async function drawPlot(
     const label = `${curves.length} seed${curves.length === 1 ? "" : "s"}`;
     if (curves.length > 0) series.push(computeSeedBand(variant === undefined ? label : `${variant}, ${label}`, curves));
   }
-  if (series.length === 0) return;
+  if (series.length === 0) return [];
   const svg = renderLearningCurve({
     title: task,
     xLabel: { num_turns: "turns", num_episodes: "episodes", step: "updates" }[over],
@@ -253,7 +262,9 @@ async function drawPlot(
     series,
     references: Object.entries(references).map(([name, y]) => ({ name, y })),
   });
-  await writeFileAtomic(join(folders.results, `${file}.svg`), svg);
+  const path = join(folders.results, `${file}.svg`);
+  await writeFileAtomic(path, svg);
+  return [path];
 }
 
 /** Returns the episodes after which a mean return was reached; null where it was not. */

@@ -94,9 +94,9 @@ export const recipeCommand = defineCommand({
       await saveRecipeResult(recipe, folders, result, { model, commit: publish ? readCommit(recipe.folder) : null });
       await writeFileAtomic(join(folder, "report.html"), await renderReport([folder]));
     }
-    await drawRecipe(recipe, folders);
+    const curves = await drawRecipe(recipe, folders);
     if (reporter.signal.aborted) return SIGINT_EXIT_CODE;
-    reporter.print(`Saved ${join(folders.results, "results.json")} and ${join(folders.results, "curve.svg")}.`);
+    reporter.print(`Saved ${[join(folders.results, "results.json"), ...curves].join(", ")}.`);
     return 0;
   },
 });
