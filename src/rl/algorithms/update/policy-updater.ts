@@ -4,7 +4,7 @@ import { SkippedSteps } from "./skipped-steps.js";
 import type { TurnTokens } from "./turn-batch.js";
 import {
   TurnGradients,
-  type TurnGradientOptions,
+  type MinibatchOptions,
   type InputsOf,
   type TurnGradientsOptions,
   type TurnStatistics,
@@ -57,7 +57,7 @@ export class PolicyUpdater {
       shouldStep = () => true,
       trainableFilter,
       ...options
-    }: TurnGradientOptions & {
+    }: MinibatchOptions & {
       readonly learningRateFactor?: number;
       readonly shouldStep?: (statistics: Readonly<Record<string, number>>) => boolean;
       /** Selects the parameters to update; all by default. */

@@ -38,7 +38,7 @@ export interface TurnStatistics {
  */
 export type InputsOf = (turnIndices: readonly number[]) => Readonly<Record<string, Tensor>>;
 
-export interface TurnGradientOptions {
+export interface MinibatchOptions {
   /** Turns by unit, which are in one micro-batch; by default each turn is one. */
   readonly units?: readonly (readonly number[])[] | undefined;
   readonly temperature: number;
@@ -72,7 +72,7 @@ export class TurnGradients {
   async compute(
     turns: readonly TurnTokens[],
     inputs: InputsOf,
-    { temperature, random, units = turns.map((_, i) => [i]) }: TurnGradientOptions,
+    { temperature, random, units = turns.map((_, i) => [i]) }: MinibatchOptions,
   ): Promise<TurnStatistics> {
     const statistics: Record<string, number> = {};
     const perTurn: Record<string, Float32Array[]> = {};
