@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand, runInHost } from "./support/command.js";
+import { runCommand, runInHost, startCommand } from "./support/command.js";
 
 let folder: string;
 beforeAll(async () => {
@@ -131,12 +131,34 @@ describe("llamagym demos", () => {
     expect(await readdir(folder)).not.toContain("gauge.jsonl");
   });
 
+  it("saves at Ctrl-C the episodes that ended", async () => {
+    const output = path("stopped.jsonl");
+    const child = startCommand(["demos", "cartpole", "--episodes", "1000000", "--output", output]);
+    const closed = new Promise((resolve) => child.on("close", resolve));
+    const partial = async () => (await readdir(folder)).find((name) => name.includes("stopped.jsonl"));
+    await expect
+      .poll(async () => (await stat(path((await partial()) ?? "none"))).size, { timeout: 60_000 })
+      .not.toBe(0);
+    child.kill("SIGINT");
+    expect(await closed).toBe(130);
+    const lines = (await readFile(output, "utf8")).trimEnd().split("\n");
+    for (const line of lines) expect((JSON.parse(line) as DemonstrationLine).return).toBeGreaterThan(200);
+  });
+
   it("rejects invalid arguments", async () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [["wordle"], /no expert.*FrozenLake-v1/],
       [["blackjack", "--model", "embedded"], /--model requires --policy agent/],
       [["blackjack", "--policy", "best"], /--policy must be expert, random or agent/],
-      [["blackjack", "--min-return", "2", "--output", path("none.jsonl")], /No file written/],
+      [["blackjack", "--min-return", "2", "--output", path("none.jsonl")], /No file written: none of the 100 episodes/],
+      [
+        ["blackjack", "--episodes", "1000000", "--output", "/dev/null/x"],
+        /\/dev\/null\/x cannot be written.* is a file/,
+      ],
+      [
+        ["blackjack", "--episodes", "1000000", "--output", folder],
+        /cannot be written: .* is a folder\. Choose another/,
+      ],
     ];
     for (const [args, message] of cases) {
       const { status, err } = await runInHost(["demos", ...args]);

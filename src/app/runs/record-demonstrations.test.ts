@@ -1,7 +1,13 @@
 import { expect, it } from "vitest";
 import { make } from "../../envs.js";
 import { TransformReward } from "../../envs/wrappers/reward.js";
-import { expertPolicy, recordDemonstrations } from "./record-demonstrations.js";
+import {
+  expertPolicy,
+  randomPolicy,
+  recordDemonstrations,
+  recordEpisodes,
+  type RecordedEpisode,
+} from "./record-demonstrations.js";
 
 it.each([1e200, Infinity, Number.NaN])("refuses to record a reward of %d", async (value) => {
   const makeEnv = () => new TransformReward(make("FrozenLake-v1"), { reward: () => value });
@@ -9,4 +15,28 @@ it.each([1e200, Infinity, Number.NaN])("refuses to record a reward of %d", async
     code: "ENV_FAILED",
     message: expect.stringContaining(`returned the reward ${value} (number)`) as string,
   });
+});
+
+it("records episodes in order, whichever ends first", async () => {
+  const makeEnv = () => make("CartPole-v1");
+  const options = { episodes: 20, seed: 3 };
+  const received: RecordedEpisode[] = [];
+  const receive = async (episode: RecordedEpisode) => {
+    await new Promise((resolve) => setTimeout(resolve, episode.turns.length % 3));
+    received.push(episode);
+  };
+  await recordEpisodes(makeEnv, randomPolicy, { ...options, numEnvs: 7 }, receive);
+  expect(received).toHaveLength(20);
+  expect(received).toEqual(await recordDemonstrations(makeEnv, randomPolicy, options));
+});
+
+it("ends after the episodes that run when it is aborted, also with a policy that never waits", async () => {
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(), 20);
+  const recorded = await recordDemonstrations(() => make("CartPole-v1"), randomPolicy, {
+    episodes: 100_000,
+    numEnvs: 2,
+    signal: abort.signal,
+  });
+  expect(recorded.length).toBeLessThan(100_000);
 });

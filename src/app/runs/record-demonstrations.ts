@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from "#platform";
 import type { Demonstration, DemonstrationTurn } from "../../rl/data/index.js";
 import { type Env, registry, type Info, getChoices, type TextInterface } from "../../envs/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -70,14 +71,37 @@ export async function recordDemonstrations(
   policyFactory: PolicyFactory,
   options: RecordDemonstrationsOptions,
 ): Promise<RecordedEpisode[]> {
+  const recorded: RecordedEpisode[] = [];
+  await recordEpisodes(makeEnv, policyFactory, options, (episode) => void recorded.push(episode));
+  return recorded;
+}
+
+/**
+ * Records like `recordDemonstrations`, and keeps no episode: `receive` is called and awaited with
+ * each one, in the order of their numbers. Throws what it and `receive` throw.
+ */
+export async function recordEpisodes(
+  makeEnv: () => MaybePromise<Env>,
+  policyFactory: PolicyFactory,
+  options: RecordDemonstrationsOptions,
+  receive: (episode: RecordedEpisode) => MaybePromise<void>,
+): Promise<void> {
   checkOptions("recordDemonstrations", options, recordOptionNames);
   const { episodes, turns = Infinity, seed = 0, numEnvs = 1, settings = DEFAULT_CALL_LIMIT } = options;
   const { onEpisode = () => {}, onWarning = printWarning, signal } = options;
   checkSettings(trainerSettings, { episodes, numEnvs, seed });
-  const recorded: RecordedEpisode[] = [];
-  let nextEpisode = 0;
+  /** Episodes that wait for earlier ones. */
+  const waiting = new Map<number, RecordedEpisode>();
+  let [nextEpisode, nextReceived] = [0, 0];
   let [numRecorded, numTurns] = [0, 0];
-  const recordEpisodes = async () => {
+  let received = Promise.resolve();
+  const receiveInOrder = async () => {
+    for (let episode; (episode = waiting.get(nextReceived)) !== undefined; nextReceived++) {
+      waiting.delete(nextReceived);
+      await receive(episode);
+    }
+  };
+  const recordWithEnv = async () => {
     const envs = await openEnvs(makeEnv, 1, settings);
     try {
       const [env] = envs;
@@ -87,16 +111,19 @@ export async function recordDemonstrations(
         if (signal?.aborted === true) break;
         const episode = nextEpisode++;
         const random = stream(seed, "demonstrations", episode);
-        recorded[episode] = await recordEpisode(runner, newPolicy(random), random.integers(0, 2 ** 31));
-        numTurns += recorded[episode].turns.length;
+        const recorded = await recordEpisode(runner, newPolicy(random), random.integers(0, 2 ** 31));
+        numTurns += recorded.turns.length;
+        waiting.set(episode, recorded);
+        await (received = received.then(receiveInOrder));
         onEpisode(++numRecorded);
+        // Signals arrive in the event loop, to which a fast policy would not return.
+        await yieldToEventLoop();
       }
     } finally {
       await closeEnvs(envs, onWarning);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(numEnvs, episodes) }, recordEpisodes));
-  return recorded.filter((episode) => episode !== undefined);
+  await Promise.all(Array.from({ length: Math.min(numEnvs, episodes) }, recordWithEnv));
 }
 
 async function recordEpisode(runner: EpisodeRunner, policy: EpisodePolicy, seed: number): Promise<RecordedEpisode> {

@@ -72,18 +72,32 @@ export async function findRun(
  * Checks, without writing, that a folder can be created or written to. @throws FILE_WRITE_FAILED
  */
 export async function checkWritable(folder: string): Promise<void> {
-  const path = await closestExistingParent(resolve(folder));
-  const isFolder = (await stat(path)).isDirectory();
-  const problem = !isFolder
-    ? `${path} is a file`
-    : await access(path, constants.W_OK | constants.X_OK).then(
-        () => undefined,
-        () => `${path} is not writable`,
-      );
+  const problem = await findWriteProblem(resolve(folder));
   if (problem === undefined) return;
-  throw new LlamaGymError(
-    "FILE_WRITE_FAILED",
-    `The run cannot be stored in ${folder}: ${problem}. Choose another folder.`,
+  throw new LlamaGymError("FILE_WRITE_FAILED", `${folder} cannot be written: ${problem}. Choose another folder.`);
+}
+
+/**
+ * Checks, without writing, that a file can be created or replaced. @throws FILE_WRITE_FAILED
+ */
+export async function checkFileWritable(file: string): Promise<void> {
+  const path = resolve(file);
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  const problem = isFolder ? `${path} is a folder` : await findWriteProblem(dirname(path));
+  if (problem === undefined) return;
+  throw new LlamaGymError("FILE_WRITE_FAILED", `${file} cannot be written: ${problem}. Choose another file.`);
+}
+
+/** Describes why a folder cannot be created or written to. */
+async function findWriteProblem(folder: string): Promise<string | undefined> {
+  const path = await closestExistingParent(folder);
+  if (!(await stat(path)).isDirectory()) return `${path} is a file`;
+  return access(path, constants.W_OK | constants.X_OK).then(
+    () => undefined,
+    () => `${path} is not writable`,
   );
 }
 

@@ -2,19 +2,23 @@ import { describeUnsavable } from "../../../core/describe-unsavable.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { choice, defineSettings, integer, number, text, type GivenSettings } from "../../../core/settings.js";
 import type { Env, Info } from "../../../envs/index.js";
-import { writeFileAtomic } from "../../../core/files/write-file-atomic.js";
+import { encodeUtf8 } from "../../../core/bytes.js";
+import { replaceFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { MAX_EVAL_EPISODES } from "../../../rl/train/index.js";
 import {
   agentPolicy,
   expertPolicy,
   randomPolicy,
-  recordDemonstrations,
+  recordEpisodes,
   type PolicyFactory,
   type RecordedEpisode,
 } from "../../runs/record-demonstrations.js";
-import { readTextEnv } from "../../runs/make-text-agent.js";
+import { readTextEnv, type TextEnv } from "../../runs/make-text-agent.js";
 import type { RunEnv } from "../../runs/run-env.js";
+import { checkFileWritable } from "../../runs/run-folder.js";
 import { formatTable } from "../display/format-table.js";
+import { reportEpisodes } from "../display/report-episodes.js";
+import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { toFileName } from "../options/default-output.js";
 import { defineCommand } from "../options/define-command.js";
@@ -80,39 +84,63 @@ export const demosCommand = defineCommand({
 async function recordToFile(args: Args, name: string, reporter: Reporter): Promise<number> {
   checkPolicyOptions(args);
   const { output = `demos-${toFileName(name)}.jsonl`, minReturn = -Infinity } = args;
-  const { env, recorded } = await record(args, await resolveRunEnv(name, args), reporter);
-  const kept = recorded.filter((episode) => episode.return >= minReturn);
-  if (kept.length === 0) {
-    reporter.warn(`No file written: none of the ${recorded.length} episodes has a return >= ${minReturn}.`);
-    return 1;
-  }
-  const lines = kept.map((episode) => toDemonstrationLine(env, episode));
-  for (const line of lines) checkInfos(env, line);
-  await writeFileAtomic(output, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-  reporter.print(formatReport(recorded, kept, output));
-  return 0;
+  await checkFileWritable(output);
+  const runEnv = await resolveRunEnv(name, args);
+  const env = await runEnv.open();
+  const textEnv = await readTextEnv(env, runEnv.id).finally(async () => env.close());
+  reporter.handleInterrupts("Finishing these episodes, then saving. Press Ctrl-C again to quit now.");
+  const summary = new DemonstrationSummary();
+  await replaceFileAtomic(output, async (file) => {
+    await record(args, runEnv, textEnv, reporter, async (episode) => {
+      const isKept = episode.return >= minReturn;
+      summary.add(episode, isKept);
+      if (isKept) await file.write(encodeUtf8(`${JSON.stringify(toDemonstrationLine(env, episode))}\n`));
+    });
+    if (summary.kept.episodes > 0) return;
+    const { episodes } = summary.recorded;
+    throw new LlamaGymError(
+      "INVALID_STATE",
+      episodes === 0
+        ? "No file written: interrupted before an episode ended."
+        : `No file written: none of the ${episodes} episodes has a return >= ${minReturn}.`,
+    );
+  });
+  reporter.print(summary.format(output));
+  return reporter.signal.aborted ? SIGINT_EXIT_CODE : 0;
 }
 
 async function record(
   args: Args,
   runEnv: RunEnv,
+  textEnv: TextEnv,
   reporter: Reporter,
-): Promise<{ readonly env: Env; readonly recorded: readonly RecordedEpisode[] }> {
+  receive: (episode: RecordedEpisode) => Promise<void>,
+): Promise<void> {
   const { policy = "expert", episodes = 100, seed = 0 } = args;
-  const { id } = runEnv;
-  const makeEnv = async () => runEnv.open();
-  const env = await makeEnv();
-  const textEnv = await readTextEnv(env, id).finally(async () => env.close());
+  const progress = reportEpisodes(reporter, episodes, "Recording");
+  const options = {
+    episodes,
+    seed,
+    onEpisode: () => progress.add(1),
+    onWarning: reporter.warn,
+    signal: reporter.signal,
+  };
   const run = async (policyFactory: PolicyFactory, numEnvs: number) =>
-    recordDemonstrations(makeEnv, policyFactory, { episodes, seed, numEnvs, onWarning: reporter.warn });
-  if (policy !== "agent") return { env, recorded: await run(policy === "expert" ? expertPolicy : randomPolicy, 1) };
-  const { temperature = 1 } = args;
-  const isGreedy = temperature === 0;
-  const { agent } = await openAgent({ ...args, temperature }, id, textEnv, reporter);
+    recordEpisodes(async () => runEnv.open(), policyFactory, { ...options, numEnvs }, receive);
   try {
-    return { env, recorded: await run(agentPolicy(agent, isGreedy ? "eval" : "train"), AGENT_NUM_ENVS) };
+    if (policy !== "agent") {
+      await run(policy === "expert" ? expertPolicy : randomPolicy, 1);
+      return;
+    }
+    const { temperature = 1 } = args;
+    const { agent } = await openAgent({ ...args, temperature }, runEnv.id, textEnv, reporter);
+    try {
+      await run(agentPolicy(agent, temperature === 0 ? "eval" : "train"), AGENT_NUM_ENVS);
+    } finally {
+      await agent.model.close();
+    }
   } finally {
-    await agent.model.close();
+    progress.end();
   }
 }
 
@@ -125,7 +153,8 @@ function checkPolicyOptions(args: Args): void {
 
 /**
  * Converts an episode to a conversation, with the environment's info where its action choices may
- * depend on it.
+ * depend on it. @throws ENV_INVALID for infos that would be read differently than they were
+ * written.
  */
 function toDemonstrationLine(
   env: Env,
@@ -140,11 +169,11 @@ function toDemonstrationLine(
   ];
   const infos = turns.map(({ info = {} }) => withoutSolution(info));
   const hasInfo = typeof env.text?.choices === "function" && infos.some((info) => Object.keys(info).length > 0);
+  if (hasInfo) checkInfos(env, infos);
   return { env: env.spec?.id, return: value, messages, ...(hasInfo ? { infos } : {}) };
 }
 
-/** @throws ENV_INVALID for infos that would be read differently than they were written. */
-function checkInfos(env: Env, { infos }: Record<string, unknown>): void {
+function checkInfos(env: Env, infos: readonly Info[]): void {
   const problem = describeUnsavable({ infos });
   if (problem === undefined) return;
   throw new LlamaGymError(
@@ -158,21 +187,38 @@ function withoutSolution(info: Info): Info {
   return Object.fromEntries(Object.entries(info).filter(([name]) => name !== "policyCommands"));
 }
 
-function formatReport(recorded: readonly RecordedEpisode[], kept: readonly RecordedEpisode[], output: string): string {
-  const turns = kept.flatMap((episode) => episode.turns);
-  const total = recorded.length === kept.length ? "" : ` of ${recorded.length} (mean return ${meanReturn(recorded)})`;
-  const counts = new Map<string, number>();
-  for (const { completion } of turns) counts.set(completion, (counts.get(completion) ?? 0) + 1);
-  const rows = [...counts]
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, MAX_TABLE_ROWS)
-    .map(([completion, count]) => [completion, String(count), `${((100 * count) / turns.length).toFixed(1)}%`]);
-  return [
-    `Saved ${output}: ${kept.length} episodes${total}, ${turns.length} turns, mean return ${meanReturn(kept)}.`,
-    formatTable([["COMPLETION", "TURNS", ""], ...rows], [1, 2]),
-  ].join("\n");
+/** Counts the episodes of a recording and the completions that its file has. */
+class DemonstrationSummary {
+  readonly recorded = { episodes: 0, return: 0 };
+  readonly kept = { episodes: 0, return: 0 };
+  private readonly completions = new Map<string, number>();
+
+  add(episode: RecordedEpisode, isKept: boolean): void {
+    for (const total of isKept ? [this.recorded, this.kept] : [this.recorded]) {
+      total.episodes++;
+      total.return += episode.return;
+    }
+    if (!isKept) return;
+    for (const { completion } of episode.turns)
+      this.completions.set(completion, (this.completions.get(completion) ?? 0) + 1);
+  }
+
+  format(output: string): string {
+    const { recorded, kept, completions } = this;
+    const isPart = recorded.episodes > kept.episodes;
+    const total = isPart ? ` of ${recorded.episodes} (mean return ${formatMean(recorded)})` : "";
+    const turns = [...completions.values()].reduce((sum, count) => sum + count, 0);
+    const rows = [...completions]
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, MAX_TABLE_ROWS)
+      .map(([completion, count]) => [completion, String(count), `${((100 * count) / turns).toFixed(1)}%`]);
+    return [
+      `Saved ${output}: ${kept.episodes} episodes${total}, ${turns} turns, mean return ${formatMean(kept)}.`,
+      formatTable([["COMPLETION", "TURNS", ""], ...rows], [1, 2]),
+    ].join("\n");
+  }
 }
 
-function meanReturn(episodes: readonly RecordedEpisode[]): string {
-  return (episodes.reduce((sum, episode) => sum + episode.return, 0) / episodes.length).toFixed(3);
+function formatMean(total: DemonstrationSummary["kept"]): string {
+  return (total.return / total.episodes).toFixed(3);
 }

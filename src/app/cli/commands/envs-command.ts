@@ -114,6 +114,7 @@ async function describeEnv(name: string, args: Args): Promise<string> {
       ["solved at", formatNumber(spec?.rewardThreshold)],
       ["random return", formatNumber(random)],
       ["best return", formatNumber(best)],
+      ["expert", spec?.expert === undefined ? "" : "for llamagym demos and --sft-warm-start"],
       ["recipes", recipes.map((recipe) => recipe.name).join(", ")],
       ["renders", env.metadata.renderModes.join(", ") || "-"],
     ];

@@ -2,7 +2,7 @@ import { formatCount } from "../../../core/format.js";
 import { fractionFields } from "../../tracking/progress/progress-fields.js";
 import type { Reporter } from "../reporter.js";
 
-/** Shows how many episodes of an evaluation have finished, until `end` is called. */
+/** Shows how many episodes have finished, until `end` is called. */
 export function reportEpisodes(
   reporter: Reporter,
   total: number,
