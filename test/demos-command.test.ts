@@ -53,6 +53,28 @@ async function readMetrics(name: string): Promise<readonly Record<string, number
     .map((line) => JSON.parse(line) as Record<string, number>);
 }
 
+/** Writes gauge.js, an environment with episodes of one turn. */
+async function writeGauge(reset: string): Promise<void> {
+  const source = `
+    import { Discrete, Env } from ${JSON.stringify(new URL("../dist/envs.js", import.meta.url).href)};
+    export class Gauge extends Env {
+      resets = 0;
+      observationSpace = new Discrete(2);
+      actionSpace = new Discrete(2);
+      text = {
+        systemPrompt: "Say 0 or 1.",
+        formatObservation: String,
+        formatAction: String,
+        parseAction: Number,
+        choices: () => ["0", "1"],
+      };
+      reset() { ${reset} }
+      step() { return { observation: 0, reward: 0, terminated: true, truncated: false, info: {} }; }
+    }`;
+  await writeFile(path("package.json"), '{ "type": "module" }');
+  await writeFile(path("gauge.js"), source);
+}
+
 /** Small updates, so that a run of the embedded model is short. */
 const SMALL_RUN_ARGS = ["--batch-size", "16", "--num-envs", "4", "--max-episode-steps", "4", "--num-ppo-epochs", "1"];
 
@@ -106,29 +128,24 @@ describe("llamagym demos", () => {
   });
 
   it.each(["NaN", "-Infinity", "[1, NaN]"])("writes no file with an info that is %s", async (value) => {
-    const source = `
-      import { Discrete, Env } from ${JSON.stringify(new URL("../dist/envs.js", import.meta.url).href)};
-      export class Gauge extends Env {
-        observationSpace = new Discrete(2);
-        actionSpace = new Discrete(2);
-        text = {
-          systemPrompt: "Say 0 or 1.",
-          formatObservation: String,
-          formatAction: String,
-          parseAction: Number,
-          choices: () => ["0", "1"],
-        };
-        reset() { return { observation: 0, info: { level: ${value} } }; }
-        step() { return { observation: 0, reward: 0, terminated: true, truncated: false, info: {} }; }
-      }`;
-    await writeFile(path("package.json"), '{ "type": "module" }');
-    await writeFile(path("gauge.js"), source);
+    await writeGauge(`return { observation: 0, info: { level: ${value} } };`);
     const output = path("gauge.jsonl");
     const args = ["demos", path("gauge.js"), "--policy", "random", "--episodes", "2", "--output", output];
     const { status, err } = await runCommand(args);
     expect(status).toBe(1);
     expect(err).toMatch(/ENV_INVALID.*infos\[0\]\.level.* is (NaN|-Infinity), and JSON/);
     expect(await readdir(folder)).not.toContain("gauge.jsonl");
+  });
+
+  it("saves the episodes that ended before the environment failed", async () => {
+    await writeGauge(`if (this.resets++ === 3) throw new Error("no level"); return { observation: 0, info: {} };`);
+    const output = path("failed.jsonl");
+    const args = ["demos", path("gauge.js"), "--policy", "random", "--episodes", "9", "--output", output];
+    const { status, out, err } = await runCommand(args);
+    expect(status).toBe(1);
+    expect(err).toMatch(/ENV_FAILED.*no level/);
+    expect(out).toContain("failed.jsonl: 3 episodes");
+    expect((await readFile(output, "utf8")).trimEnd().split("\n")).toHaveLength(3);
   });
 
   it("saves at Ctrl-C the episodes that ended", async () => {

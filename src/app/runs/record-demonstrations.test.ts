@@ -40,3 +40,18 @@ it("ends after the episodes that run when it is aborted, also with a policy that
   });
   expect(recorded.length).toBeLessThan(100_000);
 });
+
+it("receives all other episodes before the error of an environment that fails", async () => {
+  let numEnvs = 0;
+  const makeEnv = () => {
+    const env = make("CartPole-v1");
+    if (++numEnvs === 2) env.step = () => Promise.reject(new Error("no level"));
+    return env;
+  };
+  const returns: number[] = [];
+  const receive = ({ return: value }: RecordedEpisode) => void returns.push(value);
+  const options = { episodes: 100, seed: 3, numEnvs: 4 };
+  await expect(recordEpisodes(makeEnv, randomPolicy, options, receive)).rejects.toMatchObject({ code: "ENV_FAILED" });
+  const all = await recordDemonstrations(() => make("CartPole-v1"), randomPolicy, { episodes: 4, seed: 3 });
+  expect(returns).toEqual([0, 2, 3].map((episode) => all[episode].return));
+});

@@ -78,7 +78,8 @@ export async function recordDemonstrations(
 
 /**
  * Records like `recordDemonstrations`, and keeps no episode: `receive` is called and awaited with
- * each one, in the order of their numbers. Throws what it and `receive` throw.
+ * each one, in the order of their numbers. Throws what it and `receive` throw, after the
+ * episodes of other environments have ended and were received.
  */
 export async function recordEpisodes(
   makeEnv: () => MaybePromise<Env>,
@@ -95,6 +96,7 @@ export async function recordEpisodes(
   let [nextEpisode, nextReceived] = [0, 0];
   let [numRecorded, numTurns] = [0, 0];
   let received = Promise.resolve();
+  let hasFailed = false;
   const receiveInOrder = async () => {
     for (let episode; (episode = waiting.get(nextReceived)) !== undefined; nextReceived++) {
       waiting.delete(nextReceived);
@@ -108,7 +110,7 @@ export async function recordEpisodes(
       const runner = new EpisodeRunner(env, { settings });
       const newPolicy = policyFactory(env);
       while (nextEpisode < episodes && numTurns < turns) {
-        if (signal?.aborted === true) break;
+        if (hasFailed || signal?.aborted === true) break;
         const episode = nextEpisode++;
         const random = stream(seed, "demonstrations", episode);
         const recorded = await recordEpisode(runner, newPolicy(random), random.integers(0, 2 ** 31));
@@ -119,11 +121,19 @@ export async function recordEpisodes(
         // Signals arrive in the event loop, to which a fast policy would not return.
         await yieldToEventLoop();
       }
+    } catch (error) {
+      hasFailed = true;
+      throw error;
     } finally {
       await closeEnvs(envs, onWarning);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(numEnvs, episodes) }, recordWithEnv));
+  const results = await Promise.allSettled(Array.from({ length: Math.min(numEnvs, episodes) }, recordWithEnv));
+  const failure = results.find((result) => result.status === "rejected");
+  if (failure === undefined) return;
+  // Those after the episode that failed.
+  for (const [, episode] of [...waiting].sort(([a], [b]) => a - b)) await receive(episode);
+  throw failure.reason;
 }
 
 async function recordEpisode(runner: EpisodeRunner, policy: EpisodePolicy, seed: number): Promise<RecordedEpisode> {

@@ -90,12 +90,19 @@ async function recordToFile(args: Args, name: string, reporter: Reporter): Promi
   const textEnv = await readTextEnv(env, runEnv.id).finally(async () => env.close());
   reporter.handleInterrupts("Finishing these episodes, then saving. Press Ctrl-C again to quit now.");
   const summary = new DemonstrationSummary();
+  let failure: LlamaGymError | undefined;
   await replaceFileAtomic(output, async (file) => {
-    await record(args, runEnv, textEnv, reporter, async (episode) => {
-      const isKept = episode.return >= minReturn;
-      summary.add(episode, isKept);
-      if (isKept) await file.write(encodeUtf8(`${JSON.stringify(toDemonstrationLine(env, episode))}\n`));
-    });
+    try {
+      await record(args, runEnv, textEnv, reporter, async (episode) => {
+        const isKept = episode.return >= minReturn;
+        if (isKept) await file.write(encodeUtf8(`${JSON.stringify(toDemonstrationLine(env, episode))}\n`));
+        summary.add(episode, isKept);
+      });
+    } catch (error) {
+      const isSaved = error instanceof LlamaGymError && error.code === "ENV_FAILED" && summary.kept.episodes > 0;
+      if (!isSaved) throw error;
+      failure = error;
+    }
     if (summary.kept.episodes > 0) return;
     const { episodes } = summary.recorded;
     throw new LlamaGymError(
@@ -106,6 +113,7 @@ async function recordToFile(args: Args, name: string, reporter: Reporter): Promi
     );
   });
   reporter.print(summary.format(output));
+  if (failure !== undefined) throw failure;
   return reporter.signal.aborted ? SIGINT_EXIT_CODE : 0;
 }
 
