@@ -32,9 +32,12 @@ export function printWarning(message: string): void {
 
 const printed = new Set<string>();
 
-/** Prints a warning unless this process has printed it. */
-export function printWarningOnce(message: string): void {
-  if (printed.has(message)) return;
-  printed.add(message);
+/**
+ * Prints a warning unless this process has printed it, or one of the same kind. Default: a message
+ * is a kind.
+ */
+export function printWarningOnce(message: string, kind = message): void {
+  if (printed.has(kind)) return;
+  printed.add(kind);
   printWarning(message);
 }

@@ -16,7 +16,7 @@ export interface CheckEnvOptions {
   /** Skips playing the episodes that reproduce the known returns of the environment's spec. */
   readonly skipReturnsCheck?: boolean;
   /** Receives each warning as it occurs; the result lists them too. */
-  readonly warn?: Warn;
+  readonly warn?: (message: string) => void;
   /** Time limit of one call in milliseconds. Default: one minute. */
   readonly timeout?: number;
 }
@@ -40,10 +40,11 @@ const checkEnvOptionNames: OptionNames<CheckEnvOptions> = {
  */
 export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Promise<{ warnings: readonly string[] }> {
   checkOptions("checkEnv", options, checkEnvOptionNames);
-  const warnings = new Set<string>();
-  const warn: Warn = (message) => {
-    if (!warnings.has(message)) options.warn?.(message);
-    warnings.add(message);
+  const warnings = new Map<string, string>();
+  const warn: Warn = (message, kind = message) => {
+    if (warnings.has(kind)) return;
+    warnings.set(kind, message);
+    options.warn?.(message);
   };
   if (!(env instanceof Env)) throw notAnEnvError(env);
   if (env.unwrapped !== env)
@@ -66,7 +67,7 @@ export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Pro
   if (options.skipReturnsCheck !== true) await checkReturns(probe);
   if (options.skipRenderCheck !== true) await checkRender(probe);
   if (options.skipCloseCheck !== true) await checkClose(probe);
-  return { warnings: [...warnings] };
+  return { warnings: [...warnings.values()] };
 }
 
 function notAnEnvError(env: unknown): LlamaGymError {

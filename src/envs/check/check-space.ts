@@ -4,7 +4,8 @@ import { Box, Dict, Space, Tuple, formatValue } from "../spaces/index.js";
 import { countElements } from "../../core/count-elements.js";
 import { ActionWrapper, ObservationWrapper, Wrapper } from "../wrapper.js";
 
-export type Warn = (message: string) => void;
+/** Receives a warning; `kind` is equal for warnings that differ in a value alone. */
+export type Warn = (message: string, kind?: string) => void;
 
 /**
  * Checks the spaces of an environment and its wrappers without drawing from them. @throws

@@ -50,6 +50,7 @@ export function checkAction(action: unknown, space: Space, warn: Warn): boolean 
   if (!isListed || action === undefined || space.contains(action)) return true;
   warn(
     `The action given to step() is not within the action space: ${formatValue(action)} is not in ${space.toString()}.`,
+    "action",
   );
   return false;
 }
@@ -81,12 +82,12 @@ function checkReward(reward: unknown, warn: Warn): void {
   if (typeof reward !== "number") warn(`The reward given by step() must be a number, actual type: ${typeof reward}`);
   else if (Number.isNaN(reward)) warn("The reward is a NaN value. A division by zero or an overflow is likely.");
   else if (!Number.isFinite(reward)) warn("The reward is an infinite value.");
-  else if (!isReward(reward)) warn(`The reward is ${String(reward)}; training requires ${REWARD_RULE}.`);
+  else if (!isReward(reward)) warn(`The reward is ${String(reward)}; training requires ${REWARD_RULE}.`, "reward");
 }
 
 function checkObservation(observation: unknown, space: Space, method: string, warn: Warn): void {
   const problem = describeObservationProblem(observation, space);
-  if (problem !== undefined) warn(`The observation given by ${method}() ${problem}`);
+  if (problem !== undefined) warn(`The observation given by ${method}() ${problem}`, `${method} observation`);
 }
 
 /** Describes why an observation is not in its space; undefined when it is. */

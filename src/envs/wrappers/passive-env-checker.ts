@@ -8,7 +8,7 @@ import { Wrapper } from "../wrapper.js";
 /**
  * Checks the spaces, the fields of every result, actions that are numbers of a list, and the first
  * reset and step in full. Violations are errors; what is questionable goes to `warn` (by default
- * printed once per process).
+ * printed, once for each kind of problem).
  */
 export class PassiveEnvChecker<Observation, Action> extends Wrapper<Observation, Action> {
   private readonly warn: Warn;
@@ -16,9 +16,13 @@ export class PassiveEnvChecker<Observation, Action> extends Wrapper<Observation,
   private hasCheckedStep = false;
   private hasWarnedOfAction = false;
 
-  constructor(env: Env<Observation, Action>, { warn = printWarningOnce }: { warn?: Warn } = {}) {
+  constructor(env: Env<Observation, Action>, { warn }: { warn?: (message: string) => void } = {}) {
     super(env);
-    this.warn = (message) => warn(`${env.toString()}: ${message}`);
+    const name = env.toString();
+    this.warn = (message, kind = message) => {
+      if (warn === undefined) printWarningOnce(`${name}: ${message}`, `${name}: ${kind}`);
+      else warn(`${name}: ${message}`);
+    };
     checkSpaces(env, this.warn);
   }
 

@@ -43,11 +43,9 @@ export async function closeEnvs(envs: Env[], onWarning: (message: string) => voi
     const describe = () => describeTimeout(`\`close\` of ${env.toString()}`, CLOSE_TIMEOUT_SECONDS);
     return withTimeout(close, CLOSE_TIMEOUT_SECONDS, () => new LlamaGymError("ENV_FAILED", describe()));
   });
-  for (const result of await Promise.allSettled(closing)) {
-    if (result.status === "fulfilled") continue;
-    const { reason }: { readonly reason: unknown } = result;
-    onWarning(`An environment was not closed: ${errorMessage(reason)}`);
-  }
+  const failures = (await Promise.allSettled(closing)).filter((result) => result.status === "rejected");
+  for (const cause of new Set(failures.map(({ reason }) => errorMessage(reason))))
+    onWarning(`An environment was not closed: ${cause}`);
 }
 
 function checkEnvMethods(env: unknown): void {
