@@ -228,7 +228,20 @@ describe("llamagym train with demonstrations", () => {
       path("skipped"),
     ]);
     expect(skipped.status).toBe(0);
-    expect(skipped.err).toMatch(/line 2/);
+    expect(skipped.err).toMatch(/Skipped .*bad\.jsonl, line 2: .*no action \(.*\)\.$/m);
+  });
+
+  it("names the first skipped lines and counts the others", async () => {
+    const rows = Array.from({ length: 40 }, (_, i) =>
+      JSON.stringify({ prompt: "?", completion: i < 20 ? "hit" : "?" }),
+    );
+    await writeFile(path("many.jsonl"), rows.join("\n"));
+    const flags = ["--on-invalid-line", "skip", "--output", path("many")];
+    const warm = ["--sft-warm-start", path("many.jsonl"), "--sft-steps", "1", "--turns", "16", ...SMALL_RUN_ARGS];
+    const { status, err } = await runInHost(["train", "blackjack", ...warm, ...flags]);
+    expect(status).toBe(0);
+    expect(err.match(/Skipped .*line/g)).toHaveLength(5);
+    expect(err).toContain("Skipped 15 more, 20 in all.");
   });
 });
 

@@ -1,5 +1,5 @@
 import type { StepMetrics } from "../../rl/algorithms/index.js";
-import type { InvalidLine } from "../../rl/data/index.js";
+import { describeSkippedRows, type InvalidLine } from "../../rl/data/index.js";
 import type { ExampleTrainOptions, TrainResult } from "../../rl/train/index.js";
 import { describeFolder } from "./display/describe-start.js";
 import { ExampleProgress } from "./display/report-training.js";
@@ -46,7 +46,8 @@ export async function trainOnExamples(
 ): Promise<void> {
   const { reporter } = display;
   const { trainer, invalidLines, unusedColumns } = run.opened;
-  for (const { name, reason } of invalidLines) reporter.warn(`Skipped ${name}: ${reason}`);
+  for (const warning of describeSkippedRows(invalidLines.map(({ name, reason }) => `${name}: ${reason}`)))
+    reporter.warn(warning);
   if (unusedColumns.length > 0)
     reporter.warn(`These columns are not used: ${unusedColumns.map((name) => name || '""').join(", ")}.`);
   reporter.print(`${counted}${describeLeftOut(trainer.dataset!)}${trained} in ${trainer.totalSteps} updates.`);

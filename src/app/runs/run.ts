@@ -3,6 +3,7 @@ import { checkOptions, type OptionNames, selectSettings } from "../../core/setti
 import type { Env } from "../../envs/index.js";
 import type { LanguageModel } from "../../generation/index.js";
 import type { TextAgent } from "../../rl/agent/index.js";
+import { describeSkippedRows } from "../../rl/data/index.js";
 import { Trainer, type TrainCallbacks, trainerSettings } from "../../rl/train/index.js";
 import type { GradientTransport } from "../../rl/algorithms/index.js";
 import type { RolloutTransport } from "../../rl/rollout/index.js";
@@ -160,7 +161,7 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   const model = await context.openModel(config, findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);
   const teacher = await openTeacher(config, { onDownload: hooks.onDownload, defer });
   const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart }, teacher);
-  if (saved === undefined) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
+  if (saved === undefined) describeSkippedRows((await agent.loadDemonstrations()).rejected).forEach(onWarning);
   await agent.getLearner();
   const transport = await openTransport?.(lock.folder, { config, model, onWarning });
   if (transport !== undefined) defer(async (isFinished) => transport.close(isFinished));

@@ -15,9 +15,19 @@ export interface ReadRowsOptions {
 export interface InvalidLine {
   /** Number of the line, or of the row in a JSON array, from 1. */
   readonly line: number;
-  /** The row in messages: "line 3" or "row 3". */
+  /** The row in messages: "data.jsonl, line 3" or "data.json, row 3". */
   readonly name: string;
   readonly reason: string;
+}
+
+/** Invalid rows that are named one by one. */
+const MAX_NAMED_ROWS = 5;
+
+/** Returns warnings of skipped rows: the first with their reasons, and a count of the others. */
+export function describeSkippedRows(reasons: readonly string[]): readonly string[] {
+  const others = reasons.length - MAX_NAMED_ROWS;
+  const named = reasons.slice(0, MAX_NAMED_ROWS).map((reason) => `Skipped ${reason}`);
+  return others > 0 ? [...named, `Skipped ${others} more, ${reasons.length} in all.`] : named;
 }
 
 /** The columns of a row. */
@@ -58,13 +68,12 @@ export async function readRows<Value>(
   const invalidLines: InvalidLine[] = [];
   try {
     for await (const { number, unit, parse } of openRows(path)) {
-      const name = `${unit} ${number}`;
+      const name = `${path}, ${unit} ${number}`;
       try {
-        values.push(read(requireObject(parse(), unit), `${path}, ${name}`));
+        values.push(read(requireObject(parse(), unit), name));
       } catch (error) {
         const reason = errorMessage(error);
-        if (onInvalidLine === "error")
-          throw new LlamaGymError("FILE_CORRUPT", `${path}, ${name}: ${reason}`, { cause: error });
+        if (onInvalidLine === "error") throw new LlamaGymError("FILE_CORRUPT", `${name}: ${reason}`, { cause: error });
         invalidLines.push({ line: number, name, reason });
       }
     }

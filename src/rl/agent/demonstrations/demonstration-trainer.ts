@@ -26,6 +26,8 @@ export interface DemonstrationUpdateOptions {
   readonly seed: number;
 }
 
+const REMEDY = 'Correct it, or skip invalid lines (onInvalidLine: "skip").';
+
 /** Tokenized demonstrations and the reasons why others were rejected. */
 export interface EncodedDemonstrations {
   readonly episodes: readonly ReplayEpisode[];
@@ -145,7 +147,7 @@ export class DemonstrationTrainer {
     const { episodes, rejected } = await this.encode(demonstrations);
     return {
       episodes,
-      rejected: [...invalidLines.map(({ line, reason }) => `${path}, line ${line}: ${reason}`), ...rejected],
+      rejected: [...invalidLines.map(({ name, reason }) => `${name}: ${reason}`), ...rejected],
     };
   }
 
@@ -157,7 +159,9 @@ export class DemonstrationTrainer {
         episodes.push(await encodeDemonstration(demonstration, this.context));
       } catch (error) {
         const isRejection = error instanceof LlamaGymError && error.code === "DEMONSTRATION_REJECTED";
-        if (!isRejection || this.config.onInvalidLine === "error") throw error;
+        if (!isRejection) throw error;
+        if (this.config.onInvalidLine === "error")
+          throw new LlamaGymError(error.code, `${error.message} ${REMEDY}`, { cause: error.cause });
         rejected.push(error.message);
       }
     }

@@ -58,7 +58,7 @@ function checkReturn({ return: value = 0, source = "A demonstration" }: Demonstr
   if (Math.abs(value) <= MAX_RETURN) return;
   throw new LlamaGymError(
     "DEMONSTRATION_REJECTED",
-    `${source}: the return ${value} is invalid: it must be a number from -${MAX_RETURN} to ${MAX_RETURN}. Correct it, or skip invalid lines (onInvalidLine: "skip").`,
+    `${source}: the return ${value} is invalid: it must be a number from -${MAX_RETURN} to ${MAX_RETURN}.`,
   );
 }
 
@@ -89,7 +89,7 @@ function rejectionError({ source }: Demonstration, { completion }: Demonstration
   const reason = errorMessage(error);
   return new LlamaGymError(
     "DEMONSTRATION_REJECTED",
-    `${location}: the completion ${JSON.stringify(completion)} is invalid: ${reason}. Correct it, or skip invalid lines (onInvalidLine: "skip").`,
+    `${location}: the completion ${JSON.stringify(completion)} is invalid: ${reason}.`,
     { cause: error },
   );
 }
