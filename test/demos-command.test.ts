@@ -2,6 +2,7 @@ import { mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { choiceEnvSource } from "./support/choice-env.js";
 import { runCommand, runInHost, startCommand } from "./support/command.js";
 
 let folder: string;
@@ -55,24 +56,9 @@ async function readMetrics(name: string): Promise<readonly Record<string, number
 
 /** Writes gauge.js, an environment with episodes of one turn. */
 async function writeGauge(reset: string): Promise<void> {
-  const source = `
-    import { Discrete, Env } from ${JSON.stringify(new URL("../dist/envs.js", import.meta.url).href)};
-    export class Gauge extends Env {
-      resets = 0;
-      observationSpace = new Discrete(2);
-      actionSpace = new Discrete(2);
-      text = {
-        systemPrompt: "Say 0 or 1.",
-        formatObservation: String,
-        formatAction: String,
-        parseAction: Number,
-        choices: () => ["0", "1"],
-      };
-      reset() { ${reset} }
-      step() { return { observation: 0, reward: 0, terminated: true, truncated: false, info: {} }; }
-    }`;
+  const step = "return { observation: 0, reward: 0, terminated: true, truncated: false, info: {} };";
   await writeFile(path("package.json"), '{ "type": "module" }');
-  await writeFile(path("gauge.js"), source);
+  await writeFile(path("gauge.js"), choiceEnvSource("Gauge", { reset, step }));
 }
 
 /** Small updates, so that a run of the embedded model is short. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { choiceEnvSource } from "./support/choice-env.js";
 import { runCommand } from "./support/command.js";
 
 const bin = fileURLToPath(new URL("../dist/app/cli/bin.js", import.meta.url));
@@ -21,22 +22,10 @@ beforeAll(async () => {
 });
 afterAll(async () => rm(folder, { recursive: true }));
 
-const STUCK_ENV = `
-import { Discrete, Env } from ${JSON.stringify(new URL("../dist/envs.js", import.meta.url).href)};
-export class Stuck extends Env {
-  observationSpace = new Discrete(2);
-  actionSpace = new Discrete(2);
-  text = {
-    systemPrompt: "Say 0 or 1.",
-    formatObservation: String,
-    formatAction: String,
-    parseAction: Number,
-    choices: ["0", "1"],
-  };
-  reset() { return { observation: 0, info: {} }; }
-  step() { return new Promise(() => {}); }
-}
-`;
+const STUCK_ENV = choiceEnvSource("Stuck", {
+  reset: "return { observation: 0, info: {} };",
+  step: "return new Promise(() => {});",
+});
 
 const STUCK_ALGORITHM = `
 import { defineAlgorithm, settings } from ${JSON.stringify(new URL("../dist/index.js", import.meta.url).href)};

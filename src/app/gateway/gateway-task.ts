@@ -63,7 +63,8 @@ export class GatewayTask extends LearnerTask<SessionRollout, GatewayTaskState> {
     const rollout = await this.collectSessions(state, onProgress);
     if (state.updates === 0) {
       const { tokenizer } = this.options.model;
-      describeFirstSessions(rollout, (prompt) => tokenizer.decode(prompt)).forEach(this.options.onWarning);
+      for (const problem of describeFirstSessions(rollout, (prompt) => tokenizer.decode(prompt)))
+        this.options.onWarning(problem);
     }
     return rollout;
   }

@@ -41,6 +41,19 @@ it("ends after the episodes that run when it is aborted, also with a policy that
   expect(recorded.length).toBeLessThan(100_000);
 });
 
+it("ends after the episodes that run when an environment does not open", async () => {
+  let numEnvs = 0;
+  const makeEnv = async () => {
+    if (++numEnvs === 1) return make("CartPole-v1");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    throw new Error("no level");
+  };
+  let numReceived = 0;
+  const options = { episodes: 100_000, numEnvs: 2 };
+  await expect(recordEpisodes(makeEnv, randomPolicy, options, () => void numReceived++)).rejects.toThrow("no level");
+  expect(numReceived).toBeLessThan(100_000);
+});
+
 it("receives all other episodes before the error of an environment that fails", async () => {
   let numEnvs = 0;
   const makeEnv = () => {

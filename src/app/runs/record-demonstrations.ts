@@ -121,14 +121,17 @@ export async function recordEpisodes(
         // Signals arrive in the event loop, to which a fast policy would not return.
         await yieldToEventLoop();
       }
-    } catch (error) {
-      hasFailed = true;
-      throw error;
     } finally {
       await closeEnvs(envs, onWarning);
     }
   };
-  const results = await Promise.allSettled(Array.from({ length: Math.min(numEnvs, episodes) }, recordWithEnv));
+  const endOthers = (error: unknown) => {
+    hasFailed = true;
+    throw error;
+  };
+  const results = await Promise.allSettled(
+    Array.from({ length: Math.min(numEnvs, episodes) }, async () => recordWithEnv().catch(endOthers)),
+  );
   const failure = results.find((result) => result.status === "rejected");
   if (failure === undefined) return;
   // Those after the episode that failed.

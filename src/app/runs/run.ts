@@ -161,7 +161,8 @@ async function openTraining(context: TrainContext): Promise<OpenedTraining> {
   const model = await context.openModel(config, findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null);
   const teacher = await openTeacher(config, { onDownload: hooks.onDownload, defer });
   const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart }, teacher);
-  if (saved === undefined) describeSkippedRows((await agent.loadDemonstrations()).rejected).forEach(onWarning);
+  if (saved === undefined)
+    for (const warning of describeSkippedRows((await agent.loadDemonstrations()).rejected)) onWarning(warning);
   await agent.getLearner();
   const transport = await openTransport?.(lock.folder, { config, model, onWarning });
   if (transport !== undefined) defer(async (isFinished) => transport.close(isFinished));

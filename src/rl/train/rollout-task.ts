@@ -141,7 +141,7 @@ export class RolloutTask extends LearnerTask<Rollout, RolloutState> {
     await this.games?.league.addIfDue(this.model.causalLM, state.updates);
     const rollout = await (this.pipeline?.collect(state, onProgress) ??
       this.collectFrom(this.source, state, onProgress, this.games?.league.snapshots ?? []));
-    if (state.updates === 0) describeFirstRollout(rollout).forEach(this.options.onWarning);
+    if (state.updates === 0) for (const problem of describeFirstRollout(rollout)) this.options.onWarning(problem);
     return rollout;
   }
 
