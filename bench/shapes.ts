@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { countElements } from "../src/core/count-elements.js";
+import { countElements } from "../src/core/numbers.js";
 import { RandomStream } from "../src/core/random/random-stream.js";
 import { parameterShapes, parseModelConfig } from "../src/models/architectures/index.js";
 import { saveWeightFolder } from "../src/models/files/index.js";

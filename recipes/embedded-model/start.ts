@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { saveWeightFolder } from "../../src/models/files/index.js";
 import { writeJson } from "../../src/core/files/json-file.js";
 import { parameterShapes, parseModelConfig } from "../../src/models/architectures/index.js";
-import { countElements } from "../../src/core/count-elements.js";
+import { countElements } from "../../src/core/numbers.js";
 import type { RandomStream } from "../../src/core/random/random-stream.js";
 import { writeTokenizerFolder, type TokenizerFiles } from "../../src/engine.js";
 import { END_TOKEN_ID, PAD_TOKEN_ID } from "./tokenizer.js";

@@ -15,3 +15,10 @@ export function isAllFinite(values: Float32Array): boolean {
   for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return false;
   return true;
 }
+
+/** Returns the number of elements of a tensor with this shape. */
+export function countElements(shape: readonly number[]): number {
+  let count = 1;
+  for (const dim of shape) count *= dim;
+  return count;
+}

@@ -1,4 +1,4 @@
-import { countElements } from "../core/count-elements.js";
+import { countElements } from "../core/numbers.js";
 import { LlamaGymError } from "../core/errors.js";
 import { RandomStream } from "../core/random/random-stream.js";
 import { compareBytes } from "../core/bytes.js";

@@ -1,6 +1,5 @@
 import { LlamaGymError } from "../core/errors.js";
-import { isAllFinite } from "../core/numbers.js";
-import { countElements } from "../core/count-elements.js";
+import { countElements, isAllFinite } from "../core/numbers.js";
 import type { CausalLM } from "./causal-lm.js";
 
 /** Receives the share of a model's weights that were written so far, from 0 to 1. */

@@ -6,7 +6,7 @@ import { saveWeightFolder } from "../../src/models/files/index.js";
 import { writeJson } from "../../src/core/files/json-file.js";
 import { parameterShapes, parseModelConfig } from "../../src/models/architectures/index.js";
 import { RandomStream } from "../../src/core/random/random-stream.js";
-import { countElements } from "../../src/core/count-elements.js";
+import { countElements } from "../../src/core/numbers.js";
 
 const tokenizerFolder = fileURLToPath(new URL("../fixtures/text/model", import.meta.url));
 

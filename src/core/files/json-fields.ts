@@ -95,19 +95,20 @@ export class JsonFields {
 
   /** Creates FILE_CORRUPT for an invalid field. */
   invalidFieldError(field: string, expected: string): LlamaGymError {
-    const found = this.has(field) ? `is ${formatJson(this.json[field])}` : "is missing";
     return new LlamaGymError(
       "FILE_CORRUPT",
-      `"${this.qualifyName(field)}" in ${this.path} ${found}; expected ${expected}. Correct the file or download it again.`,
+      `${this.describe(field)}; expected ${expected}. Correct the file or download it again.`,
     );
   }
 
-  /** Creates MODEL_UNSUPPORTED for an unsupported field value. */
+  /** Creates MODEL_UNSUPPORTED for an unsupported field value, or a missing field. */
   unsupportedFieldError(field: string, supported: string): LlamaGymError {
-    return new LlamaGymError(
-      "MODEL_UNSUPPORTED",
-      `"${this.qualifyName(field)}" in ${this.path} is ${formatJson(this.json[field])}, which is not supported. ${supported}`,
-    );
+    return new LlamaGymError("MODEL_UNSUPPORTED", `${this.describe(field)}, which is not supported. ${supported}`);
+  }
+
+  private describe(field: string): string {
+    const found = this.has(field) ? `is ${formatJson(this.json[field])}` : "is missing";
+    return `"${this.qualifyName(field)}" in ${this.path} ${found}`;
   }
 
   private getValue(field: string): JsonValue | undefined {

@@ -40,10 +40,14 @@ export type RopeScaling =
  * lacks.
  */
 export interface LayerNames {
-  readonly attentionNorm: string;
+  /** Before attention; undefined where attention reads the hidden states themselves (OLMo 2). */
+  readonly attentionNorm?: string;
   /** After attention, before the residual addition (Gemma). */
   readonly postAttentionNorm?: string;
-  /** Before the feed-forward block; undefined where it shares attention's norm (Phi). */
+  /**
+   * Before the feed-forward block; undefined where it shares attention's norm (Phi) or reads the
+   * hidden states themselves (OLMo 2).
+   */
   readonly feedForwardNorm?: string;
   readonly postFeedForwardNorm?: string;
   readonly queryNorm?: string;
@@ -98,6 +102,8 @@ export interface DecoderConfig {
     readonly epsilon: number;
     /** Added to the stored weight (1 for Gemma). */ readonly offset: number;
   };
+  /** Whether query and key norms see each head's vector or all heads' as one (OLMo 2). */
+  readonly queryKeyNorm: "head" | "all";
   readonly activation: "silu" | "gelu" | "geluTanh" | "relu";
   /** Attention and feed-forward read the same input and their outputs are summed (Phi). */
   readonly parallelResidual: boolean;
@@ -105,8 +111,12 @@ export interface DecoderConfig {
   readonly attentionScale: number;
   /** Cap of attention scores: cap * tanh(score / cap). */
   readonly attentionSoftcap: number | undefined;
+  /** Factor of the logits before their cap (Granite). */
+  readonly logitScale: number;
   readonly logitSoftcap: number | undefined;
   readonly embeddingScale: number;
+  /** Factor of what attention and feed-forward add to the hidden states (Granite). */
+  readonly residualScale: number;
   /** Token whose embedding receives no gradient when read, as PyTorch's padding_idx. */
   readonly paddingToken: number | undefined;
   readonly biases: LinearBiases;

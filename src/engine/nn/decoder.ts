@@ -115,6 +115,8 @@ function transformerBlock(
   selection: TokenSelection = { select: (x) => x, positions },
 ): Node {
   const { names } = layer;
+  const addResidual = (x: Node, output: Node) =>
+    add(x, config.residualScale === 1 ? output : mul(output, config.residualScale));
   const norm = (name: string | undefined, x: Node) => (name === undefined ? x : applyNorm(config, scope, name, x));
 
   const allNormed = norm(names.attentionNorm, allHidden);
@@ -126,10 +128,10 @@ function transformerBlock(
   );
   if (config.parallelResidual) {
     const input = names.feedForwardNorm === undefined ? normed : norm(names.feedForwardNorm, hidden);
-    return add(hidden, add(attentionOutput, applyFeedForward(config, scope, layer, input)));
+    return addResidual(hidden, add(attentionOutput, applyFeedForward(config, scope, layer, input)));
   }
-  const afterAttention = add(hidden, attentionOutput);
-  return add(
+  const afterAttention = addResidual(hidden, attentionOutput);
+  return addResidual(
     afterAttention,
     norm(
       names.postFeedForwardNorm,
@@ -193,8 +195,9 @@ function applyNorm({ norm }: DecoderConfig, scope: ParameterScope, name: string,
     : layerNorm(x, weight, scope.tensor(`${name}.bias`), norm.epsilon);
 }
 
-/** Applies a norm to each head's vector. */
+/** Applies a norm to each head's vector, or to all of them as one. */
 function applyHeadNorm(config: DecoderConfig, scope: ParameterScope, name: string, x: Node, heads: number): Node {
+  if (config.queryKeyNorm === "all") return applyNorm(config, scope, name, x);
   const [tokens, width] = x.shape;
   const headVectors = reshape(x, [mulDims(tokens, heads), (width as number) / heads]);
   return reshape(applyNorm(config, scope, name, headVectors), [tokens, width]);

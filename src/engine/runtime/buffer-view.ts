@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { DType } from "../tensor/dtype.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 
 /** A tensor in a worker-owned buffer, which graphs read and write without copies. */
 export interface BufferView {

@@ -8,7 +8,7 @@ import type { CompiledGraph, NamedTensorType, WeightLocation } from "../graph/co
 import type { CodeType } from "../graph/emitter.js";
 import { byteLength, type DType, type TypedArray } from "../tensor/dtype.js";
 import { type Tensor } from "../tensor/tensor.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import type { IoBinding, BufferView } from "./buffer-view.js";
 import { type ChosenDevice, type Device, resolveDevice } from "./device.js";
 import { createExitGuard, release, waitAtExit } from "./exit-guard.js";

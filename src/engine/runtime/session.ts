@@ -3,7 +3,7 @@ import { evaluateDim, formatShape } from "../graph/dim.js";
 import type { CompiledGraph, NamedTensorType } from "../graph/compile.js";
 import { byteLength } from "../tensor/dtype.js";
 import { type Tensor } from "../tensor/tensor.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import type { IoBinding, BufferView } from "./buffer-view.js";
 import type { WorkerRequest, WorkerResult, RunRequest } from "./worker-protocol.js";
 

@@ -2,7 +2,7 @@ import { connectToParent } from "#platform";
 import { CPU_PROVIDER, createSession, type InferenceSession, runSession, Tensor } from "#onnxruntime";
 import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
 import { type Tensor as HostTensor } from "../tensor/tensor.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import { releaseMemory } from "./release-memory.js";
 import type { ExitGuard } from "./exit-guard.js";
 import { serveRequests } from "./serve-requests.js";

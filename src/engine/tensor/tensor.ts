@@ -1,4 +1,4 @@
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { byteLength, dtypes, type DType, type TypedArray } from "./dtype.js";
 

@@ -4,7 +4,7 @@ import { Box, Discrete, MultiBinary, MultiDiscrete, Text, type Space } from "../
 import type { TextInterface } from "../text-interface.js";
 import { findLastNamedAction, parseLastNumber } from "../text-parsing.js";
 import { MAX_TEXT_LENGTH } from "./limits.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 
 /** Options of the generated text interface of an environment without one. */
 export interface TextInterfaceOptions {

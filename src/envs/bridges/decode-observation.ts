@@ -1,4 +1,4 @@
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { Box, CompositeSpace, Text, Tuple, numbersFromJson, type Space } from "../spaces/index.js";

@@ -12,7 +12,7 @@ import {
 } from "../spaces/index.js";
 import { JsonSpace } from "./json-space.js";
 import type { JsonObject, JsonValue } from "../../core/json.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 
 /** Returns a JSON Schema of the values that a space's `encode` returns. */
 export function spaceToSchema(space: Space): JsonObject {

@@ -1,7 +1,7 @@
 import { invalidEnv } from "../../core/errors.js";
 import type { Env } from "../env.js";
 import { Box, Dict, Space, Tuple, formatValue } from "../spaces/index.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import { ActionWrapper, ObservationWrapper, Wrapper } from "../wrapper.js";
 
 /** Receives a warning; `kind` is equal for warnings that differ in a value alone. */

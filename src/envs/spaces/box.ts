@@ -4,7 +4,7 @@ import { formatArray, formatShape, formatBounds, type ArrayKind } from "./array-
 import { flattenNested, isNumberArray, nestArray, numbersFromJson, type NestedNumbers } from "./arrays.js";
 import { getDtypeEntry, type BoxArray, type BoxDtype } from "./box-dtype.js";
 import { Space, type SampleOptions } from "./space.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 
 /** Options of a `Box`. */
 export interface BoxOptions<D extends BoxDtype> {

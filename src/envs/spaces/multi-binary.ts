@@ -4,7 +4,7 @@ import { isNumberArray, nestArray, numbersFromJson } from "./arrays.js";
 import { formatShape } from "./array-text.js";
 import { checkWeights } from "./discrete.js";
 import { Space, type SampleOptions } from "./space.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 
 /** Arrays of zeros and ones. */
 export class MultiBinary extends Space<Int8Array> {

@@ -11,7 +11,7 @@ import {
 } from "./arrays.js";
 import { checkWeights, sampleMasked, sampleWeighted } from "./discrete.js";
 import { Space, type SampleMask, type SampleOptions } from "./space.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 
 /** Arrays of integers, element i in start[i] ... start[i] + nvec[i] - 1. */
 export class MultiDiscrete extends Space<Int32Array> {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { isNestedDeeper, type JsonValue } from "../../core/json.js";
 import { nestArray, nestedFromJson, numbersFromJson, type NestedNumbers } from "./arrays.js";

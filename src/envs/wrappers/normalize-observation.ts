@@ -5,7 +5,7 @@ import { Box, type BoxDtype } from "../spaces/index.js";
 import { ObservationWrapper } from "../wrapper.js";
 import { requireBox } from "./rescale-box.js";
 import { EPSILON, RunningMeanStd } from "./running-mean-std.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 
 /**
  * Normalizes observations to mean 0 and variance 1 over all observations so far. Set

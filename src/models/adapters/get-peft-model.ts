@@ -2,7 +2,7 @@ import { checkOptions } from "../../core/settings.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { getValueHeadLayers, isValueHeadParameter, type ValueHeadConfig } from "../../engine/nn/index.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import type { CausalLM } from "../causal-lm.js";
 import { LORA_DEFAULTS, type LoraConfig } from "../files/index.js";
 import { compile } from "../../engine/graph/index.js";

@@ -16,10 +16,8 @@ export interface Architecture {
    * one.
    */
   readonly gguf?: GgufArchitecture;
-  /**
-   * general.architecture that llama.cpp converts the architecture to, where `gguf` is undefined.
-   */
-  readonly ggufName?: string;
+  /** Mapping to GGUF files of the architecture that llama.cpp converts this one to. */
+  readonly exportGguf?: GgufArchitecture | undefined;
 }
 
 /** Defines an architecture, to be listed in `architectures/index.ts`. */

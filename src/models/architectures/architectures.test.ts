@@ -23,6 +23,12 @@ const cases = JSON.parse(readFileSync(fixture, "utf8")) as ArchitectureCase[];
 const parse = (config: JsonObject) => parseModelConfig(config, "model/config.json");
 const llama = cases[0].config;
 
+/** Fields without which a `model_type` alone is not supported. */
+const neededFields = (modelType: string, layers = 32): JsonObject =>
+  modelType === "granitemoehybrid"
+    ? { num_local_experts: 0, layer_types: Array<string>(layers).fill("attention"), position_embedding_type: "rope" }
+    : {};
+
 function errorOf(config: JsonObject): LlamaGymError {
   try {
     parse(config);
@@ -87,6 +93,7 @@ describe("buildLegacyRope", () => {
       const parameters: JsonObject = { ...scaling, ...partial, rope_theta: 123_456 };
       const json: JsonObject = {
         model_type,
+        ...neededFields(model_type),
         ...sizes,
         max_position_embeddings: 4096,
         rope_parameters:
@@ -134,7 +141,7 @@ describe("defaults", () => {
     ] as const;
     const sizes = Object.fromEntries(
       supportedModelTypes.map((model_type) => {
-        const config = parse({ model_type });
+        const config = parse({ model_type, ...neededFields(model_type) });
         const tied = config.names.head === config.names.embedding;
         const [rope] = config.ropes;
         const window = config.layers.map((layer) => layer.window).join(" ");
@@ -153,6 +160,7 @@ describe("defaults", () => {
       }),
     );
     const none = (layers: number) => " ".repeat(layers - 1);
+    const oneOfTwo = Array.from({ length: 26 }, (_, layer) => (layer % 2 === 1 ? "" : 4096)).join(" ");
     const fiveOfSix = Array.from({ length: 26 }, (_, layer) => (layer % 6 === 5 ? "" : 4096)).join(" ");
     expect(sizes).toEqual({
       llama: [32_000, 4096, 11_008, 32, 32, 128, 2048, 32, 1e-6, 10_000, 128, false, none(32)],
@@ -176,7 +184,11 @@ describe("defaults", () => {
       qwen3: [151_936, 4096, 22_016, 32, 32, 128, 32_768, 32, 1e-6, 10_000, 128, false, none(32)],
       phi: [51_200, 2048, 8192, 32, 32, 64, 2048, 24, 1e-5, 10_000, 32, false, none(24)],
       phi3: [32_064, 3072, 8192, 32, 32, 96, 4096, 32, 1e-5, 10_000, 96, false, none(32)],
+      gemma2: [256_000, 2304, 9216, 8, 4, 256, 8192, 26, 1e-6, 10_000, 256, true, oneOfTwo],
       gemma3_text: [262_208, 2304, 9216, 8, 4, 256, 131_072, 26, 1e-6, 1_000_000, 256, true, fiveOfSix],
+      olmo2: [50_304, 4096, 11_008, 32, 32, 128, 2048, 32, 1e-5, 10_000, 128, false, none(32)],
+      granite: [32_000, 4096, 11_008, 32, 32, 128, 2048, 32, 1e-6, 10_000, 128, false, none(32)],
+      granitemoehybrid: [32_000, 4096, 1024, 32, 32, 128, 2048, 32, 1e-6, 10_000, 128, false, none(32)],
       gpt2: [50_257, 768, 3072, 12, 12, 64, 1024, 12, 1e-5, undefined, undefined, true, none(12)],
     });
   });
@@ -221,6 +233,20 @@ describe("defaults", () => {
     expect(ropes({ type: "linear", factor: 8 })[0]).toEqual({ ...plain, theta: 5 });
   });
 
+  it("cap Gemma 2's attention scores and logits unless the config says null", () => {
+    const caps = (fields: JsonObject) => {
+      const { attentionSoftcap, logitSoftcap } = parse({ model_type: "gemma2", ...fields });
+      return [attentionSoftcap, logitSoftcap];
+    };
+    expect(caps({})).toEqual([50, 30]);
+    expect(caps({ attn_logit_softcapping: 20, final_logit_softcapping: null })).toEqual([20, undefined]);
+  });
+
+  it("scale nothing in Granite", () => {
+    const { attentionScale, embeddingScale, residualScale, logitScale } = parse({ model_type: "granite" });
+    expect([attentionScale, embeddingScale, residualScale, logitScale]).toEqual([1, 1, 1, 1]);
+  });
+
   it("resolve a negative padding token from the end", () => {
     const row = (fields: JsonObject) => parse({ model_type: "phi3", vocab_size: 32_064, ...fields }).paddingToken;
     expect(row({})).toBe(32_000);
@@ -245,7 +271,7 @@ describe("bad config.json", () => {
     expect(error.code).toBe("MODEL_UNSUPPORTED");
     expect(error.message).toBe(
       'model_type "mamba2" in model/config.json is not supported. Supported: llama, mistral, smollm3, qwen2, qwen3, ' +
-        "phi, phi3, gemma3_text, gpt2. See docs/models.md for adding an architecture.",
+        "phi, phi3, gemma2, gemma3_text, olmo2, granite, granitemoehybrid, gpt2. See docs/models.md for adding an architecture.",
     );
   });
 
@@ -277,6 +303,25 @@ describe("bad config.json", () => {
       "use_bidirectional_attention",
       { model_type: "gemma3_text", use_bidirectional_attention: true },
     ],
+    ["MODEL_UNSUPPORTED", "num_local_experts", { model_type: "granitemoehybrid" }],
+    ["MODEL_UNSUPPORTED", "num_local_experts", { model_type: "granitemoehybrid", num_local_experts: 32 }],
+    ["MODEL_UNSUPPORTED", "layer_types", { model_type: "granitemoehybrid", num_local_experts: 0 }],
+    [
+      "MODEL_UNSUPPORTED",
+      "layer_types",
+      { model_type: "granitemoehybrid", num_local_experts: 0, layer_types: ["mamba", "attention"] },
+    ],
+    [
+      "MODEL_UNSUPPORTED",
+      "layer_types",
+      { model_type: "granitemoehybrid", num_local_experts: 0, layer_types: ["attention", "sliding_attention"] },
+    ],
+    [
+      "MODEL_UNSUPPORTED",
+      "position_embedding_type",
+      { model_type: "granitemoehybrid", num_local_experts: 0, position_embedding_type: "alibi" },
+    ],
+    ["FILE_CORRUPT", "logits_scaling", { model_type: "granite", logits_scaling: 0 }],
     ["MODEL_UNSUPPORTED", "add_cross_attention", { model_type: "gpt2", add_cross_attention: true }],
     ["FILE_CORRUPT", "n_head", { model_type: "gpt2", n_head: 7 }],
   ])("%s for %s: %j", (code, named, fields) => {

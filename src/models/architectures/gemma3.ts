@@ -1,12 +1,12 @@
-import { buildDecoderFields, buildRope, getRmsNormEpsilon, mapLayers } from "../files/gguf/gguf-config.js";
+import { buildRope, mapLayers } from "../files/gguf/gguf-config.js";
 import type { GgufFields } from "../files/gguf/gguf-fields.js";
-import { decoderTensors, attentionTensors, mlpTensors, headNormTensors } from "./llama-gguf.js";
-import type { LayerNames, RopeConfig } from "../../engine/nn/index.js";
-import { readActivation } from "./read-activation.js";
+import { decoderTensors, headNormTensors } from "./llama-gguf.js";
+import type { RopeConfig } from "../../engine/nn/index.js";
 import { defineArchitecture } from "./architecture.js";
 import { JsonFields } from "../../core/files/json-fields.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
-import { headNormNames, llamaLayerNames, llamaNetwork, readAttentionBiases } from "./llama-network.js";
+import { buildGemmaFields, gemmaLayerNames, gemmaLayerTensors, toGemmaNetwork } from "./gemma2.js";
+import { headNormNames, llamaNetwork, readAttentionBiases } from "./llama-network.js";
 import { readRopeObject, type RopeContext } from "./rope-config.js";
 
 const SLIDING_WINDOW_PATTERN = 6;
@@ -28,8 +28,6 @@ function isSliding(fields: GgufFields, layer: number): boolean {
 export const gemma3 = defineArchitecture({
   modelTypes: ["gemma3_text"],
   decoder: (config) => {
-    if (config.flag("use_bidirectional_attention", false))
-      throw config.unsupportedFieldError("use_bidirectional_attention", "Only causal attention is supported.");
     const network = llamaNetwork(config, {
       modelType: "gemma3_text",
       defaults: {
@@ -53,46 +51,29 @@ export const gemma3 = defineArchitecture({
         );
         const windows = getLayerWindows(config, types, config.optionalSize("sliding_window", 4096));
         return (layer) => ({
-          names: layerNames(layer),
+          names: { ...gemmaLayerNames(layer), ...headNormNames(layer) },
           rope: types[layer] === "full_attention" ? 0 : 1,
           window: windows[layer],
         });
       },
     });
     return {
-      ...network,
-      norm: { ...network.norm, offset: 1 },
-      activation: readActivation(config, "hidden_activation", "geluTanh"),
-      attentionScale: config.positive("query_pre_attn_scalar", 256) ** -0.5,
+      ...toGemmaNetwork(config, network),
       logitSoftcap: config.optionalPositive("final_logit_softcapping"),
-      embeddingScale: Math.fround(network.hiddenSize ** 0.5),
     };
   },
   gguf: {
     name: "gemma3",
     modelClass: "Gemma3ForCausalLM",
     ...decoderTensors,
-    layerTensors: {
-      ...attentionTensors,
-      ...headNormTensors,
-      ...mlpTensors,
-      post_attention_norm: "post_attention_layernorm",
-      ffn_norm: "pre_feedforward_layernorm",
-      post_ffw_norm: "post_feedforward_layernorm",
-    },
+    layerTensors: { ...gemmaLayerTensors, ...headNormTensors },
     hasNormOffset: true,
     config: (source, sizes) => {
       const { fields } = source;
       const window = fields.optionalNumber("attention.sliding_window") ?? null;
       const isFull = (layer: number): boolean => window === null || !isSliding(fields, layer);
       return {
-        ...buildDecoderFields("gemma3_text", source, sizes),
-        head_dim: sizes.headSize,
-        hidden_activation: "gelu_pytorch_tanh",
-        rms_norm_eps: getRmsNormEpsilon(source),
-        attention_bias: false,
-        // Not stored: only the 27B model scales by hidden / heads instead of the head size.
-        query_pre_attn_scalar: sizes.layers === LAYERS_27B ? sizes.hidden / sizes.heads : sizes.headSize,
+        ...buildGemmaFields("gemma3_text", source, sizes, LAYERS_27B),
         attn_logit_softcapping: null,
         final_logit_softcapping: fields.optionalNumber("final_logit_softcapping") ?? null,
         sliding_window: window,
@@ -108,17 +89,6 @@ export const gemma3 = defineArchitecture({
     },
   },
 });
-
-function layerNames(layer: number): LayerNames {
-  const prefix = `model.layers.${layer}`;
-  return {
-    ...llamaLayerNames(layer),
-    ...headNormNames(layer),
-    postAttentionNorm: `${prefix}.post_attention_layernorm`,
-    feedForwardNorm: `${prefix}.pre_feedforward_layernorm`,
-    postFeedForwardNorm: `${prefix}.post_feedforward_layernorm`,
-  };
-}
 
 /**
  * Reads the ropes of full and sliding layers. The older fields scale full layers only, and only by

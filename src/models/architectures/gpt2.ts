@@ -1,8 +1,7 @@
 import { getFeedForwardSize } from "../files/gguf/gguf-config.js";
 import type { LayerNames } from "../../engine/nn/index.js";
-import { readActivation } from "./read-activation.js";
 import { defineArchitecture } from "./architecture.js";
-import { getHeadName } from "./llama-network.js";
+import { getHeadName, readActivation } from "./llama-network.js";
 import { readLayerCount } from "./model-dimensions.js";
 
 const EMBEDDING = "transformer.wte.weight";
@@ -41,11 +40,14 @@ export const gpt2 = defineArchitecture({
       ropes: [],
       norm: { kind: "layer", epsilon: config.positive("layer_norm_epsilon", 1e-5), offset: 0 },
       activation: readActivation(config, "activation_function", "geluTanh"),
+      queryKeyNorm: "head",
       parallelResidual: false,
       attentionScale,
       attentionSoftcap: undefined,
+      logitScale: 1,
       logitSoftcap: undefined,
       embeddingScale: 1,
+      residualScale: 1,
       paddingToken: undefined,
       biases: { queryKeyValue: true, attentionOutput: true, feedForward: true },
       names: {

@@ -3,11 +3,14 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { JsonObject } from "../../core/json.js";
 import type { DecoderConfig } from "../../engine/nn/index.js";
 import type { Architecture } from "./architecture.js";
+import { gemma2 } from "./gemma2.js";
 import { gemma3 } from "./gemma3.js";
 import { gpt2 } from "./gpt2.js";
+import { granite, graniteMoeHybrid } from "./granite.js";
 import { JsonFields } from "../../core/files/json-fields.js";
 import { llama } from "./llama.js";
 import { mistral } from "./mistral.js";
+import { olmo2 } from "./olmo2.js";
 import { phi } from "./phi.js";
 import { phi3 } from "./phi3.js";
 import { qwen2 } from "./qwen2.js";
@@ -27,7 +30,21 @@ export { buildLegacyRope } from "./legacy-rope.js";
 export { matchWeights } from "./match-weights.js";
 
 /** Every architecture; a new one is a file and an entry here (docs/models.md). */
-const architectures: readonly Architecture[] = [llama, mistral, smollm3, qwen2, qwen3, phi, phi3, gemma3, gpt2];
+const architectures: readonly Architecture[] = [
+  llama,
+  mistral,
+  smollm3,
+  qwen2,
+  qwen3,
+  phi,
+  phi3,
+  gemma2,
+  gemma3,
+  olmo2,
+  granite,
+  graniteMoeHybrid,
+  gpt2,
+];
 
 const byModelType = new Map(
   architectures.flatMap((architecture) => architecture.modelTypes.map((type) => [type, architecture] as const)),
@@ -44,7 +61,7 @@ export const ggufArchitectures: ReadonlyMap<string, GgufArchitecture> = new Map(
 /** Returns the mapping to GGUF files of a model type. */
 export function findGgufArchitecture(modelType: string): GgufArchitecture | undefined {
   const architecture = byModelType.get(modelType);
-  return architecture?.gguf ?? ggufArchitectures.get(architecture?.ggufName ?? "");
+  return architecture?.gguf ?? architecture?.exportGguf;
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { DecoderConfig, LayerConfig, LayerNames, LinearBiases, RopeConfig } from "../../engine/nn/index.js";
-import { readActivation } from "./read-activation.js";
 import type { JsonFields } from "../../core/files/json-fields.js";
 import { readDimensions, readPaddingToken, type DimensionDefaults } from "./model-dimensions.js";
 import { readRope, type RopeContext } from "./rope-config.js";
@@ -73,11 +72,14 @@ export function llamaNetwork(config: JsonFields, options: LlamaOptions): Decoder
     ropes: getRopes({ headDim, maxPositions }),
     norm: { kind: "rms", epsilon: config.positive("rms_norm_eps", options.epsilon ?? 1e-6), offset: 0 },
     activation: readActivation(config, "hidden_act", "silu"),
+    queryKeyNorm: "head",
     parallelResidual: false,
     attentionScale: headDim ** -0.5,
     attentionSoftcap: undefined,
+    logitScale: 1,
     logitSoftcap: undefined,
     embeddingScale: 1,
+    residualScale: 1,
     paddingToken: readPaddingToken(config, dimensions.vocabSize, options.paddingToken),
     biases,
     names: {
@@ -94,4 +96,29 @@ export function llamaNetwork(config: JsonFields, options: LlamaOptions): Decoder
  */
 export function getHeadName(config: JsonFields, tieByDefault: boolean, embedding: string): string {
   return config.flag("tie_word_embeddings", tieByDefault) ? embedding : "lm_head.weight";
+}
+
+type Activation = DecoderConfig["activation"];
+
+/** Names in Transformers' ACT2FN. */
+const activations: Readonly<Record<string, Activation>> = {
+  silu: "silu",
+  swish: "silu",
+  gelu: "gelu",
+  gelu_python: "gelu",
+  gelu_new: "geluTanh",
+  gelu_fast: "geluTanh",
+  gelu_accurate: "geluTanh",
+  gelu_pytorch_tanh: "geluTanh",
+  gelu_python_tanh: "geluTanh",
+  relu: "relu",
+};
+
+/** Reads the feed-forward activation. @throws MODEL_UNSUPPORTED for an unsupported one. */
+export function readActivation(config: JsonFields, field: string, fallback: Activation): Activation {
+  const name = config.text(field);
+  if (name === undefined) return fallback;
+  const activation = Object.hasOwn(activations, name) ? activations[name] : undefined;
+  if (activation !== undefined) return activation;
+  throw config.unsupportedFieldError(field, `Supported: ${Object.keys(activations).join(", ")}.`);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LlamaGymError } from "../../core/errors.js";
 import type { WeightEntry, WeightFile } from "../files/weight-file.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import { matchWeights, parameterShapes, parseModelConfig } from "./index.js";
 
 const sizes = { n_embd: 8, n_layer: 2, n_head: 2, n_positions: 16, vocab_size: 12 };

@@ -1,4 +1,5 @@
 import { defineArchitecture } from "./architecture.js";
+import { llama } from "./llama.js";
 import { llamaNetwork, NO_BIASES } from "./llama-network.js";
 
 /**
@@ -25,5 +26,5 @@ export const mistral = defineArchitecture({
       layers: () => () => ({ window }),
     });
   },
-  ggufName: "llama",
+  exportGguf: llama.gguf,
 });

@@ -55,7 +55,7 @@ export const HEAD_WEIGHT = `${HEAD_MODULE}.weight`;
  * embedding.
  */
 export function parameterShapes(config: DecoderConfig): Map<string, readonly number[]> {
-  const { names, vocabSize, hiddenSize, maxPositions, headDim, norm } = config;
+  const { names, vocabSize, hiddenSize, maxPositions, norm } = config;
   const shapes = new Map<string, readonly number[]>();
   const addNorm = (name: string | undefined, width: number) => {
     if (name === undefined) return;
@@ -67,8 +67,8 @@ export function parameterShapes(config: DecoderConfig): Map<string, readonly num
   if (names.positions !== undefined) shapes.set(names.positions, [maxPositions, hiddenSize]);
   for (const layer of config.layers) {
     addNorm(layer.names.attentionNorm, hiddenSize);
-    addNorm(layer.names.queryNorm, headDim);
-    addNorm(layer.names.keyNorm, headDim);
+    addNorm(layer.names.queryNorm, getNormWidth(config, config.heads));
+    addNorm(layer.names.keyNorm, getNormWidth(config, config.keyValueHeads));
     addNorm(layer.names.postAttentionNorm, hiddenSize);
     addNorm(layer.names.feedForwardNorm, hiddenSize);
     addNorm(layer.names.postFeedForwardNorm, hiddenSize);
@@ -81,6 +81,10 @@ export function parameterShapes(config: DecoderConfig): Map<string, readonly num
   shapes.set(names.head, [vocabSize, hiddenSize]);
   if (names.headBias !== undefined) shapes.set(names.headBias, [vocabSize]);
   return shapes;
+}
+
+function getNormWidth({ queryKeyNorm, headDim }: DecoderConfig, heads: number): number {
+  return queryKeyNorm === "head" ? headDim : heads * headDim;
 }
 
 function layerModules(config: DecoderConfig, { names }: LayerConfig): LinearModule[] {

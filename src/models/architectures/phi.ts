@@ -1,9 +1,8 @@
 import { buildDecoderFields, buildPartialRope } from "../files/gguf/gguf-config.js";
 import { decoderTensors, attentionTensors } from "./llama-gguf.js";
 import type { LayerNames } from "../../engine/nn/index.js";
-import { readActivation } from "./read-activation.js";
 import { defineArchitecture } from "./architecture.js";
-import { getHeadName } from "./llama-network.js";
+import { getHeadName, readActivation } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
 import { readPaddingToken, readDimensions } from "./model-dimensions.js";
 
@@ -37,11 +36,14 @@ export const phi = defineArchitecture({
       ropes: [readRope(config, { headDim, maxPositions: sizes.maxPositions, defaultPartialRotaryFactor: 0.5 })],
       norm: { kind: "layer", epsilon: config.positive("layer_norm_eps", 1e-5), offset: 0 },
       activation: readActivation(config, "hidden_act", "geluTanh"),
+      queryKeyNorm: "head",
       parallelResidual: true,
       attentionScale: headDim ** -0.5,
       attentionSoftcap: undefined,
+      logitScale: 1,
       logitSoftcap: undefined,
       embeddingScale: 1,
+      residualScale: 1,
       paddingToken: readPaddingToken(config, sizes.vocabSize),
       biases: { queryKeyValue: true, attentionOutput: true, feedForward: true },
       names: {

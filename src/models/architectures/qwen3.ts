@@ -1,9 +1,8 @@
 import { hasTensor } from "../files/gguf/gguf-config.js";
 import { decoderTensors, headNormTensors, llamaLayerTensors } from "./llama-gguf.js";
-import { buildQwen2Config } from "./qwen2.js";
+import { buildQwen2Config, QWEN_DIMENSIONS, readQwenWindows } from "./qwen2.js";
 import { defineArchitecture } from "./architecture.js";
 import { headNormNames, llamaLayerNames, llamaNetwork, readAttentionBiases } from "./llama-network.js";
-import { QWEN_DIMENSIONS, readQwenWindows } from "./qwen-windows.js";
 
 /** Qwen 3, dense (Qwen3Config): Llama with a norm on each head's query and key. */
 export const qwen3 = defineArchitecture({

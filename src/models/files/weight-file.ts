@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 
 /** Location and storage type of a tensor. */
 export interface WeightEntry {

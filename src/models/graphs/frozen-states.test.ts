@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import { add, input, mul, neg, reduceSum } from "../../engine/graph/index.js";
 import type { Session } from "../../engine/runtime/session.js";
 import { float32 } from "../../engine/tensor/tensor.js";

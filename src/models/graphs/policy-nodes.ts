@@ -69,16 +69,17 @@ export interface PolicyOptions {
  * Computes the logits [rows, vocabulary] of final hidden states [rows, width], or those of some
  * `tokens` [rows, tokens].
  */
-export function vocabularyLogits(
-  { names, logitSoftcap }: DecoderConfig,
-  scope: ParameterScope,
-  hidden: Node,
-  tokens?: Node,
-): Node {
+export function vocabularyLogits(config: DecoderConfig, scope: ParameterScope, hidden: Node, tokens?: Node): Node {
+  const { names, logitSoftcap } = config;
   const bias = names.headBias === undefined ? undefined : selectTokens(scope.tensor(names.headBias), tokens);
-  const product = scope.multiplyHead(names.head, hidden, tokens);
+  const product = scope.multiplyHead(names.head, scaleHeadInput(config, hidden), tokens);
   const logits = bias === undefined ? product : add(product, bias);
   return logitSoftcap === undefined ? logits : mul(tanh(mul(logits, 1 / logitSoftcap)), logitSoftcap);
+}
+
+/** Scales what the output matrix reads, and thus the logits. */
+function scaleHeadInput({ logitScale }: DecoderConfig, hidden: Node): Node {
+  return logitScale === 1 ? hidden : mul(hidden, logitScale);
 }
 
 function selectTokens(table: Node, tokens: Node | undefined): Node {
@@ -118,7 +119,7 @@ export function policyNodes(
   if (!isHeadTrained) {
     const bias = headBias === undefined ? undefined : selectTokens(scope.tensor(headBias), headTokens);
     const result = tokenLogProbs({
-      hidden,
+      hidden: scaleHeadInput(config, hidden),
       ...scope.headWeight(head, headTokens),
       bias,
       targets,

@@ -32,6 +32,11 @@ meta-llama/Llama-2-7b-chat-hf       6738 Llama_2       llama        4096     32 
 meta-llama/Llama-3.1-8B-Instruct    8030 Llama_3.1     llama        4096     32    32  8 128 14336 128256  131072 untied gated
 google/gemma-3-270m-it               268 Gemma         gemma3_text   640     18     4  1 256  2048 262144   32768 gated no-system
 google/gemma-3-1b-it                1000 Gemma         gemma3_text  1152     26     4  1 256  6912 262144   32768 gated no-system
+google/gemma-2-2b-it                2614 Gemma         gemma2       2304     26     8  4 256  9216 256000    8192 gated no-system
+ibm-granite/granite-4.0-350m         352 Apache-2.0    granitemoehybrid 1024 28    16  4  64  2048 100352   32768
+ibm-granite/granite-4.0-1b          1631 Apache-2.0    granitemoehybrid 2048 40    16  4 128  4096 100352  131072
+ibm-granite/granite-3.3-2b-instruct 2534 Apache-2.0    granite      2048     40    32  8  64  8192  49159  131072
+allenai/OLMo-2-0425-1B-Instruct     1485 Apache-2.0    olmo2        2048     16    16 16 128  8192 100352    4096 untied
 microsoft/phi-1_5                   1418 MIT           phi          2048     24    32 32  64  8192  51200    2048 untied base
 microsoft/phi-2                     2780 MIT           phi          2560     32    32 32  80 10240  51200    2048 untied base
 microsoft/Phi-3-mini-4k-instruct    3821 MIT           phi3         3072     32    32 32  96  8192  32064    4096 untied
@@ -98,6 +103,12 @@ function buildConfig(modelType: string, sizes: readonly number[], isTied: boolea
     vocab_size: vocabulary,
     max_position_embeddings: context,
     tie_word_embeddings: isTied,
+    ...(modelType === "granitemoehybrid" && {
+      num_local_experts: 0,
+      shared_intermediate_size: intermediate,
+      layer_types: Array<string>(layers).fill("attention"),
+      position_embedding_type: "rope",
+    }),
   };
 }
 

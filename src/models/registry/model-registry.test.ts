@@ -17,7 +17,15 @@ describe("the list of models", () => {
 
   it("matches docs/models.md", async () => {
     const page = await readFile(new URL("../../../docs/models.md", import.meta.url), "utf8");
-    expect(modelList.filter(({ id }) => !page.includes(`\`${id}\``))).toEqual([]);
+    const rows = page.split("\n").map((line) => line.split("|").map((cell) => cell.trim()));
+    const listed = new Map(rows.map(([, id, , , inference, train]) => [id, [inference, train]]));
+    for (const { id, config } of modelList) {
+      const network = parseModelConfig(config, id);
+      const [inference, train] = (["inference", "train"] as const).map((use) =>
+        ([32, 8, 4] as const).map((bits) => (estimateModelMemory(network, { use, bits }) / 1e9).toFixed(1)).join(" / "),
+      );
+      expect([id, ...(listed.get(`\`${id}\``) ?? [])]).toEqual([id, inference, train]);
+    }
   });
 
   it("has no duplicates", () => {

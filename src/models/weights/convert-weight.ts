@@ -1,5 +1,5 @@
 import { viewBytes } from "../../core/bytes.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import { getPartNames, type Int8Parameter, type StoredParameter } from "./stored-parameter.js";
 import { BLOCK_SIZE, createCodes, quantize, roundRows, transposeCodes } from "./quantize.js";
 

@@ -4,7 +4,7 @@ import type { WeightEntry, WeightFile } from "../files/index.js";
 import type { CodeType, CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
 import { getRuntimeVersion, type Runtime, type SessionOptions } from "../../engine/runtime/index.js";
 import { alignOffset, appendPackedForms, packsWeights } from "./packed-weights.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import type { WeightBits } from "./estimate-model-memory.js";
 import { BLOCK_SIZE } from "./quantize.js";
 import { getPartNames, type QuantizedParameter, type StoredParameter } from "./stored-parameter.js";

@@ -1,6 +1,6 @@
 import { type Runtime, subview, type BufferView } from "../../engine/runtime/index.js";
 import type { ParameterGroup } from "../../engine/optim/index.js";
-import { countElements } from "../../core/count-elements.js";
+import { countElements } from "../../core/numbers.js";
 import { invalidArgument } from "../../core/errors.js";
 
 /**

@@ -97,7 +97,7 @@ export function requireExactGame(agent: Agent, env: Env): RulesGame<JsonValue> {
   const game = requireGame(env);
   if (!(game instanceof RulesGame) || game.listStarts() === undefined)
     throw invalidArgument(
-      `${game.constructor.name} has too many positions, or chance during play, for exact values. Evaluate it by playing games.`,
+      `${game.constructor.name} lists no first positions, which exact values need: it has too many positions, or chance during play. Evaluate it by playing games, or implement listStarts() if the game is your own.`,
     );
   if (agent.settings.prompt.historyTurns > 0 && agent.formatPrompt === undefined)
     throw invalidArgument("Exact values need prompts that show the present position alone: set `historyTurns` to 0.");

@@ -3,7 +3,7 @@ import type { ConstantAttributes } from "../../graph/ops/leaves.js";
 import type { DType } from "../../tensor/dtype.js";
 import type { Shape } from "../../graph/dim.js";
 import { mulDims } from "../../graph/dim.js";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 import { contiguousStrides } from "../expression.js";
 import { STORED_FORMATS } from "../program.js";
 import { toWords } from "../words.js";

@@ -9,7 +9,7 @@ import {
   type TokenDistribution,
   listTokens,
 } from "./sampling.js";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 import type { BufferView } from "../buffer-view.js";
 
 /** Sampling request for one row. */

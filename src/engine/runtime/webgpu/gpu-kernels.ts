@@ -1,4 +1,4 @@
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 import type { KernelSource } from "../../gpu/program.js";
 import type { BufferView } from "../buffer-view.js";
 import { checkBlock, checkSameSize, runKernel, type CpuKernelCall, type KernelResult } from "../kernels/run-kernel.js";

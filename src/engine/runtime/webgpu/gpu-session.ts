@@ -1,4 +1,4 @@
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 import type { GpuProgram } from "../../gpu/program.js";
 import { fromWords } from "../../gpu/words.js";
 import type { Tensor } from "../../tensor/tensor.js";

@@ -1,5 +1,5 @@
 import { connectToParent } from "#platform";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 import { LazyPromise } from "../../../core/promise-cache.js";
 import { fromWords, toWords } from "../../gpu/words.js";
 import { byteLength } from "../../tensor/dtype.js";

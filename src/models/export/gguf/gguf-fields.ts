@@ -17,15 +17,16 @@ interface GgufSupport {
   readonly scalings: readonly RopeConfig["scaling"]["kind"][];
   /** Layers with positions; default all. */
   readonly hasRope?: (layer: number) => boolean;
+  /** Interval of the layers without a window, where llama.cpp computes windows at all. */
+  readonly fullInterval?: number;
+  /** Number of layers of the model whose attention scale is of the width by head (Gemma's 27B). */
+  readonly widthScaledLayers?: number;
+  /** Whether the file has Granite's multipliers. */
+  readonly hasMultipliers?: boolean;
 }
 
-/**
- * Interval of layers that differ from the others: Gemma 3's full attention, SmolLM3's missing
- * positions.
- */
 const isEveryNth = (layer: number, n: number): boolean => (layer + 1) % n === 0;
-const GEMMA_INTERVAL = 6;
-const GEMMA_27B_LAYERS = 62;
+const ORDINALS: Readonly<Record<number, string>> = { 2: "second", 6: "sixth" };
 
 const support: Readonly<Record<string, GgufSupport>> = {
   llama: { scalings: ["linear", "yarn", "llama3"] },
@@ -34,7 +35,10 @@ const support: Readonly<Record<string, GgufSupport>> = {
   smollm3: { scalings: ["linear", "yarn"], hasRope: (layer) => !isEveryNth(layer, 4) },
   phi2: { activation: "geluTanh", scalings: [] },
   phi3: { scalings: ["longrope"] },
-  gemma3: { activation: "geluTanh", scalings: ["linear"] },
+  gemma2: { activation: "geluTanh", scalings: [], fullInterval: 2, widthScaledLayers: 46 },
+  gemma3: { activation: "geluTanh", scalings: ["linear"], fullInterval: 6, widthScaledLayers: 62 },
+  olmo2: { scalings: ["linear", "yarn"] },
+  granite: { scalings: ["linear", "yarn", "llama3"], hasMultipliers: true },
   gpt2: { activation: "geluTanh", scalings: [] },
 };
 
@@ -68,18 +72,30 @@ export function describeGgufModel(config: DecoderConfig, name: string): GgufDesc
     ...(rope === undefined ? {} : describeScaling(rope)),
   };
   const window = config.layers.find((layer) => layer.window !== undefined)?.window;
-  if (name === "gemma3" && window !== undefined) {
-    own["attention.sliding_window"] = window;
-    own["rope.freq_base_swa"] = { float: ropes[1].theta };
+  const { fullInterval, hasMultipliers = false } = support[name];
+  if (fullInterval !== undefined && window !== undefined) own["attention.sliding_window"] = window;
+  if (name === "gemma3" && window !== undefined) own["rope.freq_base_swa"] = { float: ropes[1].theta };
+  if (config.logitSoftcap !== undefined) own.final_logit_softcapping = { float: config.logitSoftcap };
+  if (config.attentionSoftcap !== undefined) own.attn_logit_softcapping = { float: config.attentionSoftcap };
+  if (hasMultipliers) {
+    own["attention.scale"] = { float: config.attentionScale };
+    own.embedding_scale = { float: config.embeddingScale };
+    own.residual_scale = { float: config.residualScale };
+    own.logit_scale = { float: 1 / config.logitScale };
   }
-  if (name === "gemma3" && config.logitSoftcap !== undefined)
-    own.final_logit_softcapping = { float: config.logitSoftcap };
   for (const [key, value] of Object.entries(own)) fields[`${name}.${key}`] = value;
   return { fields, tensors: rope === undefined ? [] : listRopeTensors(rope) };
 }
 
 function checkSupport(config: DecoderConfig, name: string): void {
-  const { activation = "silu", scalings, hasRope = () => true } = support[name];
+  const {
+    activation = "silu",
+    scalings,
+    hasRope = () => true,
+    fullInterval,
+    widthScaledLayers,
+    hasMultipliers = false,
+  } = support[name];
   const { layers, headDim, hiddenSize, heads } = config;
   const unsupported = (feature: string): LlamaGymError =>
     new LlamaGymError(
@@ -87,16 +103,20 @@ function checkSupport(config: DecoderConfig, name: string): void {
       `llama.cpp's architecture "${name}" has no ${feature}, so this ${config.modelType} model cannot be exported to GGUF. Use --format onnx or merged.`,
     );
   if (config.activation !== activation) throw unsupported(`activation ${config.activation} (only ${activation})`);
-  const scale = name === "gemma3" && layers.length === GEMMA_27B_LAYERS ? hiddenSize / heads : headDim;
+  const scale = layers.length === widthScaledLayers ? hiddenSize / heads : headDim;
   const hasOwnScale = layers.some(({ attentionScale }) => attentionScale !== undefined);
-  if (hasOwnScale || Math.abs(config.attentionScale - scale ** -0.5) > 1e-6)
+  if (hasOwnScale || (!hasMultipliers && Math.abs(config.attentionScale - scale ** -0.5) > 1e-6))
     throw unsupported(`attention scale other than ${scale} ** -0.5`);
-  if (config.logitSoftcap !== undefined && name !== "gemma3") throw unsupported("cap of logits");
+  // llama.cpp caps both, and by default.
+  if (name === "gemma2" && (config.attentionSoftcap === undefined || config.logitSoftcap === undefined))
+    throw unsupported("attention scores or logits without a cap");
   for (const [layer, { rope, window }] of layers.entries()) {
     if (name !== "gpt2" && (rope !== undefined) !== hasRope(layer))
-      throw unsupported(`layers without positions other than every fourth (layer ${layer})`);
-    if (name === "gemma3" && (window === undefined) !== isEveryNth(layer, GEMMA_INTERVAL))
-      throw unsupported(`full attention in other layers than every sixth (layer ${layer})`);
+      throw unsupported(
+        `layers without positions${name === "smollm3" ? " other than every fourth" : ""} (layer ${layer})`,
+      );
+    if (fullInterval !== undefined && (window === undefined) !== isEveryNth(layer, fullInterval))
+      throw unsupported(`full attention in other layers than every ${ORDINALS[fullInterval]} (layer ${layer})`);
   }
   config.ropes.forEach(({ scaling }, index) => {
     const isSupported = scaling.kind === "default" || scaling.kind === "dynamic" || scalings.includes(scaling.kind);
@@ -113,11 +133,11 @@ function yarnAttention(factor: number): number {
 }
 
 /**
- * Returns the context within which llama.cpp computes the same: it has no sliding windows outside
- * Gemma 3 and no dynamic rope scaling.
+ * Returns the context within which llama.cpp computes the same: it has sliding windows for Gemma
+ * alone, and no dynamic rope scaling.
  */
 function getContextLength({ maxPositions, layers, ropes }: DecoderConfig, name: string): number {
-  const windows = name === "gemma3" ? [] : layers.map(({ window }) => window ?? Infinity);
+  const windows = support[name].fullInterval !== undefined ? [] : layers.map(({ window }) => window ?? Infinity);
   const isLong = ropes.some(({ scaling }) => scaling.kind === "longrope");
   return Math.min(maxPositions, ...windows, isLong ? Infinity : fixedFrequencyLength(ropes));
 }

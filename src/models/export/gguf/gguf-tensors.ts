@@ -8,6 +8,9 @@ import { transposeMatrix } from "../../weights/convert-weight.js";
 import { WeightReader, type OnWeightsProgress } from "../../weight-reader.js";
 import type { GgufTensorToSave, GgufTensorType } from "./write-gguf.js";
 
+/** Architectures whose output matrix llama.cpp does not tie to the embedding. */
+const UNTIED: ReadonlySet<string> = new Set(["phi2", "olmo2"]);
+
 /**
  * Name of a parameter in GGUF, with the part that decides its layout: "attn_q" of
  * "blk.0.attn_q.weight".
@@ -26,8 +29,13 @@ export function listGgufTensors(
   { type, onProgress }: { readonly type: GgufTensorType; readonly onProgress?: OnWeightsProgress | undefined },
 ): GgufTensorToSave[] {
   const { config, weights } = model;
-  const reader = new WeightReader(model, onProgress);
-  const tensors = [...weights.parameters.keys()].map((parameter) => {
+  const parameters = [...weights.parameters.keys()];
+  const isHalved = (part: string | undefined) => part !== undefined && architecture.halves?.[part] !== undefined;
+  const reads = parameters.flatMap((parameter) =>
+    isHalved(findGgufName(architecture, parameter)?.part) ? [parameter, parameter] : [parameter],
+  );
+  const reader = new WeightReader(model, onProgress, reads);
+  const tensors = parameters.flatMap((parameter): GgufTensorToSave[] => {
     const shape = weights.shape(parameter);
     const found = findGgufName(architecture, parameter);
     if (found === undefined)
@@ -36,6 +44,19 @@ export function listGgufTensors(
         `llama.cpp's architecture "${architecture.name}" has no tensor for ${parameter}, so this model cannot be exported to GGUF. Use --format onnx or merged.`,
       );
     const { name, part } = found;
+    const halves = architecture.halves?.[part];
+    if (halves !== undefined) {
+      const halfShape = [shape[0] / 2, ...shape.slice(1)];
+      return halves.map((half, i) => ({
+        name: name.replace(part, half),
+        shape: halfShape,
+        type: chooseType(halfShape, half, type, config),
+        readChunks: async function* () {
+          const values = await reader.read(parameter);
+          yield values.subarray((i * values.length) / 2, ((i + 1) * values.length) / 2);
+        },
+      }));
+    }
     const isTransposed = shape.length === 2 && architecture.transposed?.includes(part) === true;
     const storedShape = isTransposed ? [shape[1], shape[0]] : shape;
     const heads = part === "attn_q" ? config.heads : part === "attn_k" ? config.keyValueHeads : undefined;
@@ -47,12 +68,11 @@ export function listGgufTensors(
         yield (await reader.read(parameter)).map((value) => value + 1);
       else yield* reader.readChunks(parameter);
     }
-    return { name, shape: storedShape, type: chooseType(storedShape, part, type, config), readChunks };
+    return [{ name, shape: storedShape, type: chooseType(storedShape, part, type, config), readChunks }];
   });
-  // llama.cpp's Phi 2 does not tie the output matrix.
   const embedding = tensors.find(({ name }) => name === "token_embd.weight");
   const isTied = config.names.head === config.names.embedding;
-  return architecture.name === "phi2" && isTied && embedding !== undefined
+  return UNTIED.has(architecture.name) && isTied && embedding !== undefined
     ? [...tensors, { ...embedding, name: "output.weight" }]
     : tensors;
 }

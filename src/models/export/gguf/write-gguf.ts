@@ -1,5 +1,5 @@
 import { concatBytes, encodeUtf8, viewBytes } from "../../../core/bytes.js";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 import { replaceFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { float32ToFloat16 } from "../../files/float16.js";
 import { getGgmlType, getGgmlTypeCode } from "../../files/gguf/ggml-types.js";

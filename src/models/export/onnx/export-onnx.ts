@@ -1,6 +1,6 @@
 import { viewBytes } from "../../../core/bytes.js";
 import { fs } from "#platform";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { compile, type WeightLocation } from "../../../engine/graph/index.js";
 import { byteLength } from "../../../engine/tensor/index.js";

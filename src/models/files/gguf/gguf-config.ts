@@ -26,6 +26,8 @@ export interface GgufArchitecture {
   readonly hasNormOffset?: boolean;
   /** Layer tensors stored transposed: GPT-2's weights are [in, out] in Hugging Face's files. */
   readonly transposed?: readonly string[];
+  /** Names of both halves of the rows of layer tensors that llama.cpp has in two. */
+  readonly halves?: Readonly<Record<string, readonly [string, string]>>;
   /** Builds the architecture's own fields of Transformers 5's `config.json`. */
   readonly config: (source: GgufConfigSource, sizes: GgufDimensions) => JsonObject;
 }

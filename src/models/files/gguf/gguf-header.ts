@@ -3,7 +3,7 @@ import { corruptFileError } from "../../../core/files/file-errors.js";
 import type { FileSource } from "../file-source.js";
 import { TruncatedFileError, FormatError, HeaderCursor, type GgufValue } from "./header-cursor.js";
 import { getGgmlType, type GgmlType } from "./ggml-types.js";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 
 /** Metadata of a GGUF file by key. */
 export type GgufMetadata = ReadonlyMap<string, GgufValue>;

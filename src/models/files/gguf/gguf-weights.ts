@@ -3,7 +3,7 @@ import type { FileSource } from "../file-source.js";
 import { getEntry, prepareFloat32Target, splitRows, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { getDequantizeFunction } from "./dequantize.js";
 import type { GgufTensorView } from "./map-tensor-names.js";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 
 interface GgufEntry extends WeightEntry {
   readonly view: GgufTensorView;

@@ -1,5 +1,5 @@
 import { FileSource } from "../file-source.js";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 import { getEntry, prepareFloat32Target, splitRows, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { getWidenFunction } from "./dtypes.js";
 import { readSafetensorsHeader } from "./safetensors-header.js";

@@ -5,7 +5,7 @@ import { parseJson } from "../../../core/files/json-file.js";
 import type { FileSource } from "../file-source.js";
 import type { WeightEntry } from "../weight-file.js";
 import { dtypeBits } from "./dtypes.js";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 
 /** Limit of the format. */
 const MAX_HEADER_BYTES = 100_000_000;

@@ -5,7 +5,7 @@ import { writeJson } from "../../../core/files/json-file.js";
 import { getTemporaryPath, removeAbandonedFiles } from "../../../core/files/temporary-path.js";
 import { WEIGHTS_INDEX_NAME, WEIGHTS_NAME } from "./open-weight-folder.js";
 import { getSavedByteLength, writeSafetensors, type TensorToSave } from "./write-safetensors.js";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 
 /** Default shard size, as in Transformers 4 and recommended for the hub. */
 const MAX_SHARD_BYTES = 5e9;

@@ -2,7 +2,7 @@ import { LlamaGymError } from "../../../core/errors.js";
 import type { OpenFile } from "../../../core/platform/ports.js";
 import { replaceFileAtomic } from "../../../core/files/write-file-atomic.js";
 import { float32ToBfloat16, float32ToFloat16 } from "../float16.js";
-import { countElements } from "../../../core/count-elements.js";
+import { countElements } from "../../../core/numbers.js";
 
 /** Types of saved tensors. */
 export type SavedDtype = "F32" | "F16" | "BF16" | "I32";
