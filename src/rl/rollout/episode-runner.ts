@@ -1,8 +1,12 @@
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { printWarningOnce } from "../../core/terminal-text.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, StepResult, Info } from "../../envs/index.js";
 import { checkObservation, checkResetResult, checkStepResult, readSuccess } from "./validate-env-output.js";
 import { DEFAULT_CALL_LIMIT, limitCall, type CallLimit } from "./call-limit.js";
+
+/** Steps of an episode after which a warning says that it may have no end. */
+const LONG_EPISODE = 10_000;
 
 export interface EpisodeRunnerOptions {
   /** Settings with the time limit of the environment's calls. Default: 300 seconds. */
@@ -87,6 +91,12 @@ export class EpisodeRunner<Observation = unknown, Action = unknown> {
     this.restore({ observation, info, episodeReturn: episodeReturn + reward, steps: steps + 1 });
     this.end = terminated ? "terminated" : truncated ? "truncated" : undefined;
     if (this.isDone) this.isSuccess = readSuccess(info, env.toString());
+    else if (steps + 1 === LONG_EPISODE)
+      printWarningOnce(
+        `An episode of ${env.toString()} has not ended after ${LONG_EPISODE} steps. Evaluations wait for its end: ` +
+          "if it may have none, limit it with maxEpisodeSteps (--max-episode-steps).",
+        `${env.toString()}: endless`,
+      );
     return result;
   }
 
