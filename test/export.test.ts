@@ -6,7 +6,7 @@ import { gguf } from "@huggingface/gguf";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AutoModelForCausalLM, getPeftModel, type LanguageModel } from "../src/index.js";
-import { ARCHITECTURES } from "./exports/architectures.js";
+import { ARCHITECTURES, ONNX_ONLY } from "./exports/architectures.js";
 import { ForwardPass } from "./parity/models/forward-pass.js";
 import { maxRelativeError } from "./parity/parity-report.js";
 import { writeRandomModel } from "./support/random-model.js";
@@ -84,6 +84,19 @@ describe("export to GGUF and ONNX", () => {
       await Promise.all([opened.close(), model.close(), random.remove()]);
     },
   );
+
+  it.each(Object.entries(ONNX_ONLY))("writes %s to ONNX alone", async (type, config) => {
+    const random = await writeRandomModel({ config: { model_type: type, ...config } });
+    const model = await AutoModelForCausalLM.fromPretrained(random.folder, { device: "cpu" });
+    await expect(model.export(join(folder, `gguf-${type}`), { format: "gguf" })).rejects.toThrow(
+      `Models of model_type "${type}" cannot be exported to GGUF. Use --format onnx or merged.`,
+    );
+    const onnx = join(folder, `onnx-${type}`);
+    await model.export(onnx, { format: "onnx" });
+    const logits = await runOnnx(join(onnx, "onnx", "model.onnx"), IDS);
+    expect(maxRelativeError(logits, await computeLogits(model))).toBeLessThan(1e-4);
+    await Promise.all([model.close(), random.remove()]);
+  });
 
   it.each(["F16", "Q8", "Q4"] as const)("writes %s blocks that @huggingface/gguf reads", async (dtype) => {
     const model = await AutoModelForCausalLM.fromPretrained("embedded", { device: "cpu" });

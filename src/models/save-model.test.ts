@@ -8,6 +8,7 @@ import { ModelFixture } from "../../test/parity/models/model-fixture.js";
 import { maxRelativeError } from "../../test/parity/parity-report.js";
 import { CausalLM } from "./causal-lm.js";
 import { getPeftModel } from "./adapters/get-peft-model.js";
+import { SafetensorsFile } from "./files/index.js";
 import { mergeAdapter } from "./adapters/merge-adapter.js";
 import { loadAdapter, saveModel } from "./save-model.js";
 
@@ -84,6 +85,26 @@ describe("saveModel", () => {
     await model.close();
   });
 
+  it.each(["gemma2", "olmo2", "granite", "granitemoehybrid", "gpt_neox"])(
+    "writes %s with the names and values of Transformers' file",
+    async (name) => {
+      const model = await CausalLM.open(fixtureFolder(name), { device: "cpu", threads: 1 });
+      await saveModel(model, join(folder, "same", name));
+      await model.close();
+      const [ours, theirs] = await Promise.all(
+        [join(folder, "same", name), fixtureFolder(name)].map(async (path) => {
+          const file = await SafetensorsFile.open(join(path, "model.safetensors"));
+          const tensors = await Promise.all(
+            [...file.entries.keys()].sort().map(async (key) => [key, await file.readFloat32(key)]),
+          );
+          await file.close();
+          return tensors;
+        }),
+      );
+      expect(ours).toEqual(theirs);
+    },
+  );
+
   it("writes floats that Transformers requires with a fraction", async () => {
     const model = await CausalLM.open(fixtureFolder("gemma3"), { device: "cpu", threads: 1 });
     await saveModel(model, join(folder, "plain"));
@@ -92,5 +113,10 @@ describe("saveModel", () => {
     expect(text).toContain('"final_logit_softcapping": 6.0,\n');
     expect(text).toContain('"num_hidden_layers": 2,\n');
     expect(JSON.parse(text)).toMatchObject({ final_logit_softcapping: 6, dtype: "float32" });
+
+    const granite = await CausalLM.open(fixtureFolder("granitemoehybrid"), { device: "cpu", threads: 1 });
+    await saveModel(granite, join(folder, "granite"));
+    await granite.close();
+    expect(await readFile(join(folder, "granite", "config.json"), "utf8")).toMatch(/"time_step_limit": \[\s*0\.0,/u);
   });
 });

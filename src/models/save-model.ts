@@ -89,7 +89,7 @@ async function saveWeights(
   }
   const reader = new WeightReader(model, onProgress);
   const tensors: TensorToSave[] = [...model.weights.parameters.keys()].map((name) => ({
-    name,
+    name: name === HEAD_WEIGHT ? (model.config.names.storedHead ?? name) : name,
     shape: model.weights.shape(name),
     dtype,
     data: () => reader.readChunks(name),
@@ -108,7 +108,10 @@ const FLOAT_FIELDS =
   "final_logit_softcapping|attn_logit_softcapping|initializer_range|rms_norm_eps|layer_norm_eps|layer_norm_epsilon|" +
   "rope_theta|rope_local_base_freq|partial_rotary_factor|factor|low_freq_factor|high_freq_factor|beta_fast|beta_slow|" +
   "attention_factor";
-const FLOAT_FIELD_PATTERN = new RegExp(String.raw`^( *"(?:${FLOAT_FIELDS})": -?\d+)(,?)$`, "gm");
+const FLOAT_FIELD_PATTERN = new RegExp(
+  String.raw`^( *"(?:${FLOAT_FIELDS})": -?\d+| *"time_step_limit": \[\s*-?\d+)(,?)$`,
+  "gm",
+);
 
 /**
  * Formats a config.json with a fraction in float fields, which JavaScript omits and Transformers

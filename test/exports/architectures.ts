@@ -47,3 +47,8 @@ export const ARCHITECTURES: Readonly<Record<string, Readonly<Record<string, unkn
   },
   gpt2: { n_embd: 32, n_head: 4, n_layer: 2, n_positions: 64, n_inner: 64 },
 };
+
+/** The same of models that cannot be exported to GGUF. */
+export const ONNX_ONLY: typeof ARCHITECTURES = {
+  gpt_neox: { ...common, num_attention_heads: 2, num_key_value_heads: 2, rotary_pct: 0.5 },
+};

@@ -11,7 +11,7 @@ import { AutoModelForCausalLM, type LanguageModel } from "../../src/index.js";
 import type { ExportDtype } from "../../src/models/export/export-model.js";
 import { ForwardPass } from "../parity/models/forward-pass.js";
 import { writeRandomModel } from "../support/random-model.js";
-import { ARCHITECTURES } from "./architectures.js";
+import { ARCHITECTURES, ONNX_ONLY } from "./architectures.js";
 import { playBlackjack, PROMPTS, trainBlackjack } from "./blackjack-policy.js";
 
 const clients = fileURLToPath(new URL("../../../exports/clients.mjs", import.meta.url));
@@ -174,13 +174,14 @@ async function openEmbedded() {
 
 async function compareArchitectures(): Promise<void> {
   const { tokenizer, ...embedded } = await openEmbedded();
-  for (const [type, fields] of Object.entries(ARCHITECTURES)) {
+  for (const [type, fields] of Object.entries({ ...ARCHITECTURES, ...ONNX_ONLY })) {
     const config = { model_type: type, ...fields, vocab_size: embedded.vocabSize };
     const random = await writeRandomModel({ config, withTokenizer: false });
     const model = await AutoModelForCausalLM.fromPretrained(random.folder, { device: "cpu", tokenizer });
     const sequences = [Array.from({ length: 48 }, (_, i) => (i * 37 + 5) % embedded.vocabSize)];
     const expected = await computeTop(model, sequences);
-    for (const format of ["gguf", "onnx"] as const) {
+    const formats = type in ONNX_ONLY ? (["onnx"] as const) : (["gguf", "onnx"] as const);
+    for (const format of formats) {
       const prompts = ["Hello, world's 2nd café"];
       await addCase(model, format, "F32", { sequences, prompts }, (result) =>
         reportTop(`${type}, ${format} F32`, "F32", result, expected),

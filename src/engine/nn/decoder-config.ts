@@ -52,7 +52,7 @@ export interface LayerNames {
   readonly postFeedForwardNorm?: string;
   readonly queryNorm?: string;
   readonly keyNorm?: string;
-  /** Either three modules or one that outputs query, key and value in this order. */
+  /** Either three modules or one, whose rows are ordered by `queryKeyValueOrder`. */
   readonly query?: string;
   readonly key?: string;
   readonly value?: string;
@@ -102,6 +102,11 @@ export interface DecoderConfig {
     readonly epsilon: number;
     /** Added to the stored weight (1 for Gemma). */ readonly offset: number;
   };
+  /**
+   * Order of the rows of one module for query, key and value: all queries, all keys and all values,
+   * or those of each head together (GPT-NeoX).
+   */
+  readonly queryKeyValueOrder: "parts" | "heads";
   /** Whether query and key norms see each head's vector or all heads' as one (OLMo 2). */
   readonly queryKeyNorm: "head" | "all";
   readonly activation: "silu" | "gelu" | "geluTanh" | "relu";
@@ -127,6 +132,8 @@ export interface DecoderConfig {
     /** The output matrix; the embedding's name where they are tied. */
     readonly head: string;
     readonly headBias?: string;
+    /** The output matrix in checkpoints, where its name is not the module's (GPT-NeoX). */
+    readonly storedHead?: string;
   };
   /** Weights are stored [in, out] (GPT-2's Conv1D). */
   readonly transposedWeights: boolean;

@@ -161,7 +161,9 @@ function projectQueryKeyValue(
         ? scope.linears([names.query!, ...keyAndValue], x)
         : [scope.linear(names.query!, selected), ...scope.linears(keyAndValue, x)];
   } else {
-    [query, key, value] = split(scope.linear(names.queryKeyValue, x), 1, widths);
+    const joined = scope.linear(names.queryKeyValue, x);
+    [query, key, value] =
+      config.queryKeyValueOrder === "parts" ? split(joined, 1, widths) : splitHeads(joined, heads, headDim);
     query = selection.select(query);
   }
   if (names.queryNorm !== undefined) query = applyHeadNorm(config, scope, names.queryNorm, query, heads);
@@ -172,6 +174,13 @@ function projectQueryKeyValue(
     key = rotary(key, keyRope.cos, keyRope.sin, keyValueHeads);
   }
   return [query, key, value];
+}
+
+/** Splits [tokens, heads * 3 * headDim] into query, key and value [tokens, heads * headDim]. */
+function splitHeads(joined: Node, heads: number, headDim: number): Node[] {
+  const [tokens] = joined.shape;
+  const byHead = reshape(joined, [mulDims(tokens, heads), 3 * headDim]);
+  return split(byHead, 1, [headDim, headDim, headDim]).map((part) => reshape(part, [tokens, heads * headDim]));
 }
 
 function applyFeedForward({ activation }: DecoderConfig, scope: ParameterScope, { names }: LayerConfig, x: Node): Node {

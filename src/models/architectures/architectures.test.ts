@@ -89,7 +89,7 @@ describe("buildLegacyRope", () => {
     "writes %s with %s so that the older fields alone, and both, give the same rotary positions",
     (model_type, _, scaling) => {
       const sizes = { hidden_size: 128, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 32 };
-      const partial: JsonObject = model_type === "phi" ? { partial_rotary_factor: 1 } : {};
+      const partial: JsonObject = ["phi", "gpt_neox"].includes(model_type) ? { partial_rotary_factor: 1 } : {};
       const parameters: JsonObject = { ...scaling, ...partial, rope_theta: 123_456 };
       const json: JsonObject = {
         model_type,
@@ -104,7 +104,7 @@ describe("buildLegacyRope", () => {
       const { ropes, ...network } = parse(json);
       const legacy = buildLegacyRope(json, { ropes, ...network });
       const { rope_parameters: __, ...rest } = json;
-      expect(legacy).toMatchObject({ rope_theta: 123_456 });
+      expect(legacy).toMatchObject({ [model_type === "gpt_neox" ? "rotary_emb_base" : "rope_theta"]: 123_456 });
       expect(parse({ ...rest, ...legacy }).ropes).toEqual(ropes);
       expect(parse({ ...json, ...legacy }).ropes).toEqual(ropes);
     },
@@ -189,6 +189,7 @@ describe("defaults", () => {
       olmo2: [50_304, 4096, 11_008, 32, 32, 128, 2048, 32, 1e-5, 10_000, 128, false, none(32)],
       granite: [32_000, 4096, 11_008, 32, 32, 128, 2048, 32, 1e-6, 10_000, 128, false, none(32)],
       granitemoehybrid: [32_000, 4096, 1024, 32, 32, 128, 2048, 32, 1e-6, 10_000, 128, false, none(32)],
+      gpt_neox: [50_432, 6144, 24_576, 64, 64, 96, 2048, 44, 1e-5, 10_000, 24, false, none(44)],
       gpt2: [50_257, 768, 3072, 12, 12, 64, 1024, 12, 1e-5, undefined, undefined, true, none(12)],
     });
   });
@@ -271,7 +272,7 @@ describe("bad config.json", () => {
     expect(error.code).toBe("MODEL_UNSUPPORTED");
     expect(error.message).toBe(
       'model_type "mamba2" in model/config.json is not supported. Supported: llama, mistral, smollm3, qwen2, qwen3, ' +
-        "phi, phi3, gemma2, gemma3_text, olmo2, granite, granitemoehybrid, gpt2. See docs/models.md for adding an architecture.",
+        "phi, phi3, gemma2, gemma3_text, olmo2, granite, granitemoehybrid, gpt_neox, gpt2. See docs/models.md for adding an architecture.",
     );
   });
 
@@ -321,6 +322,7 @@ describe("bad config.json", () => {
       "position_embedding_type",
       { model_type: "granitemoehybrid", num_local_experts: 0, position_embedding_type: "alibi" },
     ],
+    ["FILE_CORRUPT", "num_attention_heads", { model_type: "gpt_neox", num_attention_heads: 3 }],
     ["FILE_CORRUPT", "logits_scaling", { model_type: "granite", logits_scaling: 0 }],
     ["MODEL_UNSUPPORTED", "add_cross_attention", { model_type: "gpt2", add_cross_attention: true }],
     ["FILE_CORRUPT", "n_head", { model_type: "gpt2", n_head: 7 }],

@@ -40,6 +40,7 @@ export const gpt2 = defineArchitecture({
       ropes: [],
       norm: { kind: "layer", epsilon: config.positive("layer_norm_epsilon", 1e-5), offset: 0 },
       activation: readActivation(config, "activation_function", "geluTanh"),
+      queryKeyValueOrder: "parts",
       queryKeyNorm: "head",
       parallelResidual: false,
       attentionScale,

@@ -6,10 +6,10 @@ import type { Architecture } from "./architecture.js";
 import { gemma2 } from "./gemma2.js";
 import { gemma3 } from "./gemma3.js";
 import { gpt2 } from "./gpt2.js";
+import { gptNeox } from "./gpt-neox.js";
 import { granite, graniteMoeHybrid } from "./granite.js";
 import { JsonFields } from "../../core/files/json-fields.js";
-import { llama } from "./llama.js";
-import { mistral } from "./mistral.js";
+import { llama, mistral } from "./llama.js";
 import { olmo2 } from "./olmo2.js";
 import { phi } from "./phi.js";
 import { phi3 } from "./phi3.js";
@@ -43,6 +43,7 @@ const architectures: readonly Architecture[] = [
   olmo2,
   granite,
   graniteMoeHybrid,
+  gptNeox,
   gpt2,
 ];
 

@@ -14,11 +14,13 @@ export function buildLegacyRope(json: JsonObject, config: DecoderConfig): JsonOb
   // first.
   const [rope, slidingRope] = config.ropes;
   const { headDim } = config;
+  const [theta, share] =
+    config.modelType === "gpt_neox" ? ["rotary_emb_base", "rotary_pct"] : ["rope_theta", "partial_rotary_factor"];
   return {
-    rope_theta: rope.theta,
+    [theta]: rope.theta,
     ...(slidingRope !== undefined && { rope_local_base_freq: slidingRope.theta }),
     ...((rope.rotaryDim !== headDim || "partial_rotary_factor" in parameters) && {
-      partial_rotary_factor: parameters.partial_rotary_factor ?? rope.rotaryDim / headDim,
+      [share]: parameters.partial_rotary_factor ?? rope.rotaryDim / headDim,
     }),
     ...buildScaling(rope, config),
   };

@@ -72,6 +72,7 @@ export function llamaNetwork(config: JsonFields, options: LlamaOptions): Decoder
     ropes: getRopes({ headDim, maxPositions }),
     norm: { kind: "rms", epsilon: config.positive("rms_norm_eps", options.epsilon ?? 1e-6), offset: 0 },
     activation: readActivation(config, "hidden_act", "silu"),
+    queryKeyValueOrder: "parts",
     queryKeyNorm: "head",
     parallelResidual: false,
     attentionScale: headDim ** -0.5,

@@ -5,7 +5,7 @@ import type { DecoderConfig } from "../../engine/nn/index.js";
 import { HEAD_WEIGHT, parameterShapes } from "./parameter-shapes.js";
 
 /** Buffers that older checkpoints contain: causal masks and rotary frequencies. */
-const BUFFER_PATTERN = /(^|\.)(attn\.(bias|masked_bias)|rotary_emb\.inv_freq)$/;
+const BUFFER_PATTERN = /(^|\.)(attn(ention)?\.(bias|masked_bias)|rotary_emb\.inv_freq)$/;
 
 /** Maximum number of tensors named in a message. */
 const MAX_LISTED = 6;
@@ -68,11 +68,13 @@ function findNames(config: DecoderConfig, file: WeightFile): Map<string, string>
  * matrix for a tied embedding.
  */
 function findStoredName(config: DecoderConfig, file: WeightFile, name: string): string | undefined {
-  const { embedding, head } = config.names;
+  const { embedding, head, storedHead } = config.names;
   const prefix = embedding.slice(0, embedding.indexOf(".") + 1);
   const candidates = [name];
   if (name.startsWith(prefix)) candidates.push(name.slice(prefix.length));
-  if (name === embedding && head === embedding) candidates.push(HEAD_WEIGHT);
+  const isTiedEmbedding = name === embedding && head === embedding;
+  if (isTiedEmbedding) candidates.push(HEAD_WEIGHT);
+  if (storedHead !== undefined && (isTiedEmbedding || name === HEAD_WEIGHT)) candidates.push(storedHead);
   return candidates.find((candidate) => file.entries.has(candidate));
 }
 
@@ -83,9 +85,9 @@ function findStoredName(config: DecoderConfig, file: WeightFile, name: string): 
 async function untieIfDifferent(config: DecoderConfig, file: WeightFile): Promise<DecoderConfig> {
   const { embedding, head } = config.names;
   const stored = findStoredName(config, file, embedding);
-  if (head !== embedding || stored === undefined || stored === HEAD_WEIGHT || !file.entries.has(HEAD_WEIGHT))
-    return config;
-  if (await isSameTensor(file, stored, HEAD_WEIGHT)) return config;
+  const storedHead = findStoredName(config, file, HEAD_WEIGHT);
+  if (head !== embedding || stored === undefined || storedHead === undefined || stored === storedHead) return config;
+  if (await isSameTensor(file, stored, storedHead)) return config;
   return { ...config, names: { ...config.names, head: HEAD_WEIGHT } };
 }
 

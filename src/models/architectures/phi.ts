@@ -36,6 +36,7 @@ export const phi = defineArchitecture({
       ropes: [readRope(config, { headDim, maxPositions: sizes.maxPositions, defaultPartialRotaryFactor: 0.5 })],
       norm: { kind: "layer", epsilon: config.positive("layer_norm_eps", 1e-5), offset: 0 },
       activation: readActivation(config, "hidden_act", "geluTanh"),
+      queryKeyValueOrder: "parts",
       queryKeyNorm: "head",
       parallelResidual: true,
       attentionScale: headDim ** -0.5,

@@ -21,6 +21,7 @@ const families: readonly ModelFamily[] = [
   { name: "Granite 4", pattern: /granite-4\.\d-(?!h-)/i },
   { name: "Granite 3", pattern: /granite-3/i },
   { name: "OLMo 2", pattern: /olmo-2-/i },
+  { name: "Pythia", pattern: /pythia-/i },
   { name: "Phi 3 and 4", pattern: /phi-(?:3|3\.5|4)-mini/i },
   { name: "Phi", pattern: /phi-(?:1|2)/i },
   { name: "Mistral", pattern: /mistral/i },

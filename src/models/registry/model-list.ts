@@ -37,6 +37,9 @@ ibm-granite/granite-4.0-350m         352 Apache-2.0    granitemoehybrid 1024 28 
 ibm-granite/granite-4.0-1b          1631 Apache-2.0    granitemoehybrid 2048 40    16  4 128  4096 100352  131072
 ibm-granite/granite-3.3-2b-instruct 2534 Apache-2.0    granite      2048     40    32  8  64  8192  49159  131072
 allenai/OLMo-2-0425-1B-Instruct     1485 Apache-2.0    olmo2        2048     16    16 16 128  8192 100352    4096 untied
+EleutherAI/pythia-160m               162 Apache-2.0    gpt_neox      768     12    12 12  64  3072  50304    2048 untied base
+EleutherAI/pythia-410m               405 Apache-2.0    gpt_neox     1024     24    16 16  64  4096  50304    2048 untied base
+EleutherAI/pythia-1b                1012 Apache-2.0    gpt_neox     2048     16     8  8 256  8192  50304    2048 untied base
 microsoft/phi-1_5                   1418 MIT           phi          2048     24    32 32  64  8192  51200    2048 untied base
 microsoft/phi-2                     2780 MIT           phi          2560     32    32 32  80 10240  51200    2048 untied base
 microsoft/Phi-3-mini-4k-instruct    3821 MIT           phi3         3072     32    32 32  96  8192  32064    4096 untied

@@ -39,7 +39,7 @@ export async function exportGguf(
   if (architecture === undefined)
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
-      `llama.cpp has no architecture for model_type "${config.modelType}". Use --format onnx or merged.`,
+      `Models of model_type "${config.modelType}" cannot be exported to GGUF. Use --format onnx or merged.`,
     );
   const description = describeGgufModel(config, architecture.name);
   const tensors = [...listGgufTensors(model, architecture, { type, onProgress }), ...description.tensors];
