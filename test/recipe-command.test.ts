@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { findRecipes, type RecipeResult } from "../src/app/runs/recipe.js";
+import { findRecipes, listRecipes, type RecipeResult } from "../src/app/runs/recipe.js";
+import { resolveTrainConfig } from "../src/app/runs/run-settings.js";
 import { runInHost } from "./support/command.js";
 
 describe("llamagym recipe", () => {
@@ -14,6 +15,16 @@ describe("llamagym recipe", () => {
     const { task, seeds } = JSON.parse(await readFile("recipes/cartpole/results.json", "utf8"));
     const minutes = seeds.reduce((sum: number, seed: RecipeResult) => sum + seed.wallSeconds, 0) / seeds.length / 60;
     expect(rows).toContainEqual(["cartpole", minutes.toFixed(0), task]);
+  });
+
+  it("has settings that runs accept, in each variant", async () => {
+    const recipes = await listRecipes();
+    expect(recipes.length).toBeGreaterThan(20);
+    for (const { train, variantNames, variants = {} } of recipes)
+      for (const name of variantNames) {
+        const options = { ...train, ...(name === undefined ? {} : variants[name]), seed: 1 };
+        expect(resolveTrainConfig(options)).toMatchObject({ env: options.env, seed: 1 });
+      }
   });
 
   it("finds the recipes of an environment", async () => {
