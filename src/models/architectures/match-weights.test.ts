@@ -54,6 +54,32 @@ describe("matchWeights", () => {
     expect(config).toBe(gpt2);
   });
 
+  it("finds the output matrix of GPT-NeoX under its name in checkpoints, tied or not, and ignores buffers", async () => {
+    const fields = {
+      hidden_size: 8,
+      num_hidden_layers: 1,
+      num_attention_heads: 1,
+      intermediate_size: 8,
+      vocab_size: 12,
+    };
+    for (const isTied of [false, true]) {
+      const config = parseModelConfig(
+        { model_type: "gpt_neox", ...fields, tie_word_embeddings: isTied },
+        "config.json",
+      );
+      const tensors = parameterShapes(config);
+      tensors.delete("lm_head.weight");
+      tensors.set("embed_out.weight", [12, 8]);
+      const prefix = "gpt_neox.layers.0.attention";
+      tensors.set(`${prefix}.bias`, [1, 1, 16, 16]).set(`${prefix}.masked_bias`, []);
+      tensors.set(`${prefix}.rotary_emb.inv_freq`, [1]);
+      const { weights, config: matched } = await matchWeights(config, fileOf(tensors, { "embed_out.weight": 3 }));
+      expect(matched.names.head).toBe("lm_head.weight");
+      expect((await weights.readFloat32("lm_head.weight"))[0]).toBe(3);
+      expect(weights.entries.size).toBe(parameterShapes(matched).size);
+    }
+  });
+
   it("names all missing, unexpected and wrongly shaped tensors in one error", async () => {
     const message = await mismatch(
       stored((tensors) => {

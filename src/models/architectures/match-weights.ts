@@ -5,7 +5,7 @@ import type { DecoderConfig } from "../../engine/nn/index.js";
 import { HEAD_WEIGHT, parameterShapes } from "./parameter-shapes.js";
 
 /** Buffers that older checkpoints contain: causal masks and rotary frequencies. */
-const BUFFER_PATTERN = /(^|\.)(attn(ention)?\.(bias|masked_bias)|rotary_emb\.inv_freq)$/;
+const BUFFER_PATTERN = /(^|\.)((attn|attention)\.(bias|masked_bias)|rotary_emb\.inv_freq)$/;
 
 /** Maximum number of tensors named in a message. */
 const MAX_LISTED = 6;
