@@ -1,7 +1,7 @@
 import type { LayerNames } from "../../engine/nn/index.js";
 import { JsonFields } from "../../core/files/json-fields.js";
 import { defineArchitecture } from "./architecture.js";
-import { getHeadName, readActivation } from "./llama-network.js";
+import { getHeadName, PLAIN_NETWORK, readActivation } from "./llama-network.js";
 import { readDimensions } from "./model-dimensions.js";
 import { readRope } from "./rope-config.js";
 
@@ -14,7 +14,8 @@ const EMBEDDING = "gpt_neox.embed_in.weight";
 export const gptNeox = defineArchitecture({
   modelTypes: ["gpt_neox"],
   decoder: (config) => {
-    const { layerCount, ...sizes } = readDimensions(withoutForeignFields(config), {
+    const own = withoutForeignFields(config);
+    const { layerCount, ...sizes } = readDimensions(own, {
       vocabSize: 50_432,
       hiddenSize: 6144,
       intermediateSize: 24_576,
@@ -27,6 +28,7 @@ export const gptNeox = defineArchitecture({
       throw config.invalidFieldError("num_attention_heads", `a divisor of hidden_size (${sizes.hiddenSize})`);
     const hasBias = config.flag("attention_bias", true);
     return {
+      ...PLAIN_NETWORK,
       modelType: "gpt_neox",
       ...sizes,
       layers: Array.from({ length: layerCount }, (_, layer) => ({
@@ -35,7 +37,7 @@ export const gptNeox = defineArchitecture({
         window: undefined,
       })),
       ropes: [
-        readRope(withoutForeignFields(config), {
+        readRope(own, {
           headDim,
           maxPositions: sizes.maxPositions,
           defaultTheta: config.positive("rotary_emb_base", 10_000),
@@ -45,15 +47,8 @@ export const gptNeox = defineArchitecture({
       norm: { kind: "layer", epsilon: config.positive("layer_norm_eps", 1e-5), offset: 0 },
       activation: readActivation(config, "hidden_act", "gelu"),
       queryKeyValueOrder: "heads",
-      queryKeyNorm: "head",
       parallelResidual: config.flag("use_parallel_residual", true),
       attentionScale: headDim ** -0.5,
-      attentionSoftcap: undefined,
-      logitScale: 1,
-      logitSoftcap: undefined,
-      embeddingScale: 1,
-      residualScale: 1,
-      paddingToken: undefined,
       biases: { queryKeyValue: hasBias, attentionOutput: hasBias, feedForward: true },
       names: {
         embedding: EMBEDDING,
@@ -61,7 +56,6 @@ export const gptNeox = defineArchitecture({
         head: getHeadName(config, false, EMBEDDING),
         storedHead: "embed_out.weight",
       },
-      transposedWeights: false,
     };
   },
 });

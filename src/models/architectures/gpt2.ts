@@ -1,7 +1,7 @@
 import { getFeedForwardSize } from "../files/gguf/gguf-config.js";
 import type { LayerNames } from "../../engine/nn/index.js";
 import { defineArchitecture } from "./architecture.js";
-import { getHeadName, readActivation } from "./llama-network.js";
+import { getHeadName, PLAIN_NETWORK, readActivation } from "./llama-network.js";
 import { readLayerCount } from "./model-dimensions.js";
 
 const EMBEDDING = "transformer.wte.weight";
@@ -23,6 +23,7 @@ export const gpt2 = defineArchitecture({
     const scalesByLayer = config.flag("scale_attn_by_inverse_layer_idx", false);
     const layerCount = readLayerCount(config, "n_layer", 12);
     return {
+      ...PLAIN_NETWORK,
       modelType: "gpt2",
       vocabSize: config.size("vocab_size", 50_257),
       hiddenSize,
@@ -40,16 +41,7 @@ export const gpt2 = defineArchitecture({
       ropes: [],
       norm: { kind: "layer", epsilon: config.positive("layer_norm_epsilon", 1e-5), offset: 0 },
       activation: readActivation(config, "activation_function", "geluTanh"),
-      queryKeyValueOrder: "parts",
-      queryKeyNorm: "head",
-      parallelResidual: false,
       attentionScale,
-      attentionSoftcap: undefined,
-      logitScale: 1,
-      logitSoftcap: undefined,
-      embeddingScale: 1,
-      residualScale: 1,
-      paddingToken: undefined,
       biases: { queryKeyValue: true, attentionOutput: true, feedForward: true },
       names: {
         embedding: EMBEDDING,

@@ -4,16 +4,8 @@ import { defineArchitecture } from "./architecture.js";
 import type { JsonFields } from "../../core/files/json-fields.js";
 import type { DecoderConfig } from "../../engine/nn/index.js";
 import { readLayerTypes } from "./layer-types.js";
+import { LLAMA_DIMENSIONS } from "./llama.js";
 import { llamaLayerNames, llamaNetwork, readAttentionBiases } from "./llama-network.js";
-
-const DEFAULTS = {
-  vocabSize: 32_000,
-  hiddenSize: 4096,
-  intermediateSize: 11_008,
-  layerCount: 32,
-  heads: 32,
-  maxPositions: 2048,
-};
 
 /** Applies Granite's four multipliers to a Llama-like network. */
 function scaleNetwork(config: JsonFields, network: DecoderConfig): DecoderConfig {
@@ -49,7 +41,7 @@ export const granite = defineArchitecture({
       config,
       llamaNetwork(config, {
         modelType: "granite",
-        defaults: DEFAULTS,
+        defaults: LLAMA_DIMENSIONS,
         biases: { ...readAttentionBiases(config), feedForward: config.flag("mlp_bias", false) },
         tieWordEmbeddings: false,
       }),
@@ -71,7 +63,7 @@ export const graniteMoeHybrid = defineArchitecture({
       throw config.unsupportedFieldError("position_embedding_type", 'Supported: "rope" and null.');
     const network = llamaNetwork(config, {
       modelType: "granitemoehybrid",
-      defaults: DEFAULTS,
+      defaults: LLAMA_DIMENSIONS,
       biases: readAttentionBiases(config),
       tieWordEmbeddings: false,
       layers: (count) => {

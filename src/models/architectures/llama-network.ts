@@ -3,6 +3,20 @@ import type { JsonFields } from "../../core/files/json-fields.js";
 import { readDimensions, readPaddingToken, type DimensionDefaults } from "./model-dimensions.js";
 import { readRope, type RopeContext } from "./rope-config.js";
 
+/** What networks have where nothing else is said. */
+export const PLAIN_NETWORK = {
+  queryKeyValueOrder: "parts",
+  queryKeyNorm: "head",
+  parallelResidual: false,
+  attentionSoftcap: undefined,
+  logitScale: 1,
+  logitSoftcap: undefined,
+  embeddingScale: 1,
+  residualScale: 1,
+  paddingToken: undefined,
+  transposedWeights: false,
+} satisfies Partial<DecoderConfig>;
+
 export const NO_BIASES: LinearBiases = { queryKeyValue: false, attentionOutput: false, feedForward: false };
 
 /** Reads attention_bias, which applies to all four projections. */
@@ -61,6 +75,7 @@ export function llamaNetwork(config: JsonFields, options: LlamaOptions): Decoder
   const getRopes = options.ropes ?? ((context) => [readRope(config, context)]);
   const getLayer = options.layers?.(layerCount);
   return {
+    ...PLAIN_NETWORK,
     modelType,
     ...dimensions,
     layers: Array.from({ length: layerCount }, (_, layer) => ({
@@ -72,15 +87,7 @@ export function llamaNetwork(config: JsonFields, options: LlamaOptions): Decoder
     ropes: getRopes({ headDim, maxPositions }),
     norm: { kind: "rms", epsilon: config.positive("rms_norm_eps", options.epsilon ?? 1e-6), offset: 0 },
     activation: readActivation(config, "hidden_act", "silu"),
-    queryKeyValueOrder: "parts",
-    queryKeyNorm: "head",
-    parallelResidual: false,
     attentionScale: headDim ** -0.5,
-    attentionSoftcap: undefined,
-    logitScale: 1,
-    logitSoftcap: undefined,
-    embeddingScale: 1,
-    residualScale: 1,
     paddingToken: readPaddingToken(config, dimensions.vocabSize, options.paddingToken),
     biases,
     names: {
@@ -88,7 +95,6 @@ export function llamaNetwork(config: JsonFields, options: LlamaOptions): Decoder
       finalNorm: "model.norm",
       head: getHeadName(config, options.tieWordEmbeddings, "model.embed_tokens.weight"),
     },
-    transposedWeights: false,
   };
 }
 

@@ -1,6 +1,17 @@
 import { decoderTensors, llamaLayerTensors, createLlamaConfig } from "./llama-gguf.js";
 import { defineArchitecture } from "./architecture.js";
+import type { DimensionDefaults } from "./model-dimensions.js";
 import { llamaNetwork, NO_BIASES, readAttentionBiases } from "./llama-network.js";
+
+/** Defaults of LlamaConfig and GraniteConfig. */
+export const LLAMA_DIMENSIONS: DimensionDefaults = {
+  vocabSize: 32_000,
+  hiddenSize: 4096,
+  intermediateSize: 11_008,
+  layerCount: 32,
+  heads: 32,
+  maxPositions: 2048,
+};
 
 /** Llama 1 to 3.3, TinyLlama, SmolLM and SmolLM2 (Transformers' LlamaConfig). */
 export const llama = defineArchitecture({
@@ -8,14 +19,7 @@ export const llama = defineArchitecture({
   decoder: (config) =>
     llamaNetwork(config, {
       modelType: "llama",
-      defaults: {
-        vocabSize: 32_000,
-        hiddenSize: 4096,
-        intermediateSize: 11_008,
-        layerCount: 32,
-        heads: 32,
-        maxPositions: 2048,
-      },
+      defaults: LLAMA_DIMENSIONS,
       biases: { ...readAttentionBiases(config), feedForward: config.flag("mlp_bias", false) },
       tieWordEmbeddings: false,
     }),

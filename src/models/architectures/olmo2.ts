@@ -1,6 +1,7 @@
 import { attentionTensors, createLlamaConfig, decoderTensors, headNormTensors, mlpTensors } from "./llama-gguf.js";
 import { defineArchitecture } from "./architecture.js";
 import type { LayerNames } from "../../engine/nn/index.js";
+import { LLAMA_DIMENSIONS } from "./llama.js";
 import { headNormNames, llamaLayerNames, llamaNetwork, readAttentionBiases } from "./llama-network.js";
 
 const { attn_norm: _, ...projectionTensors } = attentionTensors;
@@ -14,14 +15,7 @@ export const olmo2 = defineArchitecture({
   decoder: (config) => ({
     ...llamaNetwork(config, {
       modelType: "olmo2",
-      defaults: {
-        vocabSize: 50_304,
-        hiddenSize: 4096,
-        intermediateSize: 11_008,
-        layerCount: 32,
-        heads: 32,
-        maxPositions: 2048,
-      },
+      defaults: { ...LLAMA_DIMENSIONS, vocabSize: 50_304 },
       biases: readAttentionBiases(config),
       tieWordEmbeddings: false,
       epsilon: 1e-5,

@@ -2,7 +2,7 @@ import { buildDecoderFields, buildPartialRope } from "../files/gguf/gguf-config.
 import { decoderTensors, attentionTensors } from "./llama-gguf.js";
 import type { LayerNames } from "../../engine/nn/index.js";
 import { defineArchitecture } from "./architecture.js";
-import { getHeadName, readActivation } from "./llama-network.js";
+import { getHeadName, PLAIN_NETWORK, readActivation } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
 import { readPaddingToken, readDimensions } from "./model-dimensions.js";
 
@@ -26,6 +26,7 @@ export const phi = defineArchitecture({
     const { headDim } = sizes;
     const headNorms = config.flag("qk_layernorm", false);
     return {
+      ...PLAIN_NETWORK,
       modelType: "phi",
       ...sizes,
       layers: Array.from({ length: layerCount }, (_, layer) => ({
@@ -36,15 +37,8 @@ export const phi = defineArchitecture({
       ropes: [readRope(config, { headDim, maxPositions: sizes.maxPositions, defaultPartialRotaryFactor: 0.5 })],
       norm: { kind: "layer", epsilon: config.positive("layer_norm_eps", 1e-5), offset: 0 },
       activation: readActivation(config, "hidden_act", "geluTanh"),
-      queryKeyValueOrder: "parts",
-      queryKeyNorm: "head",
       parallelResidual: true,
       attentionScale: headDim ** -0.5,
-      attentionSoftcap: undefined,
-      logitScale: 1,
-      logitSoftcap: undefined,
-      embeddingScale: 1,
-      residualScale: 1,
       paddingToken: readPaddingToken(config, sizes.vocabSize),
       biases: { queryKeyValue: true, attentionOutput: true, feedForward: true },
       names: {
@@ -53,7 +47,6 @@ export const phi = defineArchitecture({
         head: getHeadName(config, false, EMBEDDING),
         headBias: "lm_head.bias",
       },
-      transposedWeights: false,
     };
   },
   gguf: {

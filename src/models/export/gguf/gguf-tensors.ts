@@ -30,10 +30,9 @@ export function listGgufTensors(
 ): GgufTensorToSave[] {
   const { config, weights } = model;
   const parameters = [...weights.parameters.keys()];
-  const isHalved = (part: string | undefined) => part !== undefined && architecture.halves?.[part] !== undefined;
-  const reads = parameters.flatMap((parameter) =>
-    isHalved(findGgufName(architecture, parameter)?.part) ? [parameter, parameter] : [parameter],
-  );
+  const findHalves = (parameter: string) => architecture.halves?.[findGgufName(architecture, parameter)?.part ?? ""];
+  // Each half reads the whole parameter.
+  const reads = parameters.flatMap((parameter) => (findHalves(parameter) ?? [parameter]).map(() => parameter));
   const reader = new WeightReader(model, onProgress, reads);
   const tensors = parameters.flatMap((parameter): GgufTensorToSave[] => {
     const shape = weights.shape(parameter);
@@ -44,7 +43,7 @@ export function listGgufTensors(
         `llama.cpp's architecture "${architecture.name}" has no tensor for ${parameter}, so this model cannot be exported to GGUF. Use --format onnx or merged.`,
       );
     const { name, part } = found;
-    const halves = architecture.halves?.[part];
+    const halves = findHalves(parameter);
     if (halves !== undefined) {
       const halfShape = [shape[0] / 2, ...shape.slice(1)];
       return halves.map((half, i) => ({
